@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from richpins.document import Document  # the names of forms need no parser
 
 TRAFILATURA = "trafilatura"
-TEXT_VERSION = 6
+TEXT_VERSION = 7
 """Incremented when the library is called in another way or the output format changes."""
 TEXT, MARKDOWN = FORMS = ("text", "markdown")
 _MIN_FOUND = 0.9

@@ -16,7 +16,14 @@ from lxml import etree
 _NO_LETTERS = re.compile(r"[\W_]+")
 NO_TEXT = frozenset({"script", "style", "noscript"})
 _UNSEEN = NO_TEXT | {"head", "title"}
+_FORMULA = (
+    "math semantics mrow mi mo mn mtext mspace msup msub msubsup munder mover munderover mfrac"
+    " msqrt mroot mstyle mpadded mphantom menclose mfenced mtable mtr mtd mmultiscripts annotation"
+    " annotation-xml"
+)
+"""The elements of MathML; a formula is part of its line."""
 INLINE = frozenset(
+    f"{_FORMULA} "
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark nobr q ruby s samp"
     " small span strike strong sub sup time tt u var wbr".split()
 )

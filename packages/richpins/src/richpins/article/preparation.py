@@ -29,6 +29,8 @@ for _kept in (0x9, 0xA, 0xD):
     del _NO_XML[_kept]
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 _DROPPED = ("template",)
+_SOURCES_OF_FORMULAS = ("annotation", "annotation-xml")
+"""The TeX of a formula, which MathML repeats behind its signs; plain text has these alone."""
 _CODE = ("code", "kbd", "samp", "tt", "var")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _FRAGMENT_SAFE = "!$&'*+,;=:@/?%-._~"
@@ -60,6 +62,8 @@ def prepare(page: Document, *, with_images: bool) -> ArticleTree:
     tree = html.document_fromstring(readable, parser=parser)
     article = ArticleTree(tree, characters={ord(new): chr(old) for old, new in stand_ins.items()})
     etree.strip_elements(tree, *_DROPPED, with_tail=False)
+    if not with_images:
+        etree.strip_elements(tree, *_SOURCES_OF_FORMULAS, with_tail=False)
     for script in tree.iter("script"):
         _restore_escapes(script, stand_ins)
     for link in list(tree.iter("a")):

@@ -17,7 +17,7 @@ from richpins.values.yields import Yield, read_yield
 from richpins.visible_text import captions
 from richpins.visible_text.confidence import doubt_about
 from richpins.visible_text.list_items import SectionKind
-from richpins.visible_text.section_walk import Section
+from richpins.visible_text.section import Section
 from richpins.visible_text.sections import best_sections
 
 

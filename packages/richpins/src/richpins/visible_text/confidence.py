@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from richpins.visible_text.section_walk import Section
+from richpins.visible_text.section import Section
 from richpins.visible_text.vocabulary import is_step
 
 _LEAST_NUMBERED = 0.5

@@ -16,7 +16,14 @@ from selectolax.lexbor import LexborNode
 
 from richpins._plain_text import lines_of, parted_text
 from richpins.document import normalize_space
-from richpins.visible_text.group_titles import GroupTitle, is_called_title, titled
+from richpins.visible_text.facts import is_beside_steps, is_fact
+from richpins.visible_text.group_titles import MAX_TITLE_CHARS, GroupTitle, is_called_title, titled
+from richpins.visible_text.own_numbers import (
+    BLOCKS,
+    NUMBER_ALONE,
+    numbered_blocks,
+    own_numbers,
+)
 from richpins.visible_text.vocabulary import (
     IS_AMOUNT_ALONE,
     IS_CONTROL,
@@ -24,6 +31,7 @@ from richpins.visible_text.vocabulary import (
     MAX_CONTROL_CHARS,
     amounts,
     is_step,
+    starts_measured,
 )
 
 SectionKind = Literal["ingredients", "steps"]
@@ -67,6 +75,16 @@ def entries_of(node: LexborNode, kind: SectionKind) -> list[str]:
     return _titled_rows(rows, _without_common_end([_row(item) for item in rows]))
 
 
+def are_called_ingredients(element: LexborNode) -> bool:
+    """Return True for a list beside steps whose class names ingredients, and that has no steps."""
+    named = f"{element.attributes.get('class') or ''} {element.attributes.get('id') or ''}"
+    if not _CALLED_INGREDIENTS.search(named):
+        return False
+    lines = lines_of(element)
+    return 2 * sum(map(is_step, lines)) <= len(lines)
+
+
+_CALLED_INGREDIENTS = re.compile(r"ingr[eé]d|zutat", re.IGNORECASE)
 _CHOICE = 'input[type="radio"]'
 """Radio buttons are answers, such as ratings; ingredients and steps have check boxes."""
 
@@ -80,7 +98,7 @@ def _steps_in(items: list[LexborNode]) -> list[str]:
     """Return the steps in these items, without the ingredient lists that some steps repeat."""
     entries: list[str] = []
     inner: set[int] = set()
-    numbers = _own_numbers(items)
+    numbers = own_numbers(items)
     for item in items:
         if item.mem_id in inner:
             continue
@@ -103,6 +121,8 @@ _LEAST_ITEMS = 2
 def _as_one(shown: list[str]) -> list[str]:
     """Join an item's lines into one step, unless the lines are numbered steps."""
     kept = [line for line in _each_once(shown) if cleaned(line, "steps")]
+    if any(map(is_step, kept)):
+        kept = [line for line in kept if line.endswith(_SENTENCE_ENDS) or not starts_measured(line)]
     counted = sum(COUNTED.match(line) is not None for line in kept)
     if len(kept) < 2 or counted > 1 or not any(map(is_step, kept)):
         return kept if len(kept) == 1 else _each_once(shown)
@@ -118,6 +138,7 @@ def _each_once(lines: list[str]) -> list[str]:
     return [line for line, before in zip(lines, [None, *lines], strict=False) if line != before]
 
 
+_SENTENCE_ENDS = (".", "!")
 _ENDS_OF_LINES = tuple(".!?:;,–-…。！？：、)")
 
 
@@ -141,33 +162,27 @@ def _without_prefixes(line: str, texts: list[str]) -> str:
     return next((line[len(text) :].lstrip() for text in texts if line.startswith(text)), line)
 
 
-def _own_numbers(items: list[LexborNode]) -> dict[int, str]:
+def numbered_steps(node: LexborNode) -> list[str]:
     """
-    Return the numbers 1, 2, 3 that are in separate elements.
+    Return one step for each block with its own number, with its heading as a title.
 
-    Empty if they are not in sequence.
+    The node is such a block, or holds nothing else. Empty if the numbers do not run 1, 2, 3.
     """
-    found = {item.mem_id: number for item in items if (number := _own_number(item))}
-    counted = [int(number.rstrip(".):")) for number in found.values()]
-    return found if counted == list(range(1, len(counted) + 1)) else {}
+    return [line for block in numbered_blocks(node) for line in _numbered_step(block)]
 
 
-def _own_number(node: LexborNode) -> str | None:
-    """Return the number of a step, if its first element contains only that: `<b>1</b> Boil.`"""
-    at = node
-    for _ in range(_MAX_LEVELS):
-        first = next((c for c in at.iter(include_text=True) if (c.text() or "").strip()), None)
-        if first is None or first.tag == "-text":
-            return None
-        text = first.text().strip()
-        if _NUMBER_ALONE.fullmatch(text):
-            return text
-        at = first
-    return None
+def _numbered_step(block: LexborNode) -> list[str]:
+    lines = step_lines(block)
+    if lines and NUMBER_ALONE.fullmatch(lines[0]):
+        lines = lines[1:]
+    heading = block.css_first("h2,h3,h4,h5,h6")
+    title = normalize_space(heading.text()) if heading is not None else None
+    if title and len(lines) > 1 and lines[0] == title:
+        named = [GroupTitle(title)] if len(title) <= MAX_TITLE_CHARS else []
+        return [*named, *_as_one(lines[1:])]
+    return _as_one(lines)
 
 
-_MAX_LEVELS = 4
-_NUMBER_ALONE = re.compile(r"0?[1-9]\d?[.):]?")
 _BESIDE = (
     '[class*="ingredient" i],[class*="tip" i],[class*="note" i],[class*="point" i],'
     '[class*="timer" i],[class*="equipment" i],[class*="caption" i],[class*="sr-only" i],'
@@ -190,7 +205,7 @@ def _is_beside(element: LexborNode, step: LexborNode) -> bool:
     named = element.attributes.get("class") or ""
     if _UNSEEN.search(named):
         return _is_unseen(element)
-    return element.tag in _BLOCKS and _BESIDE_CLASS.search(named) is not None
+    return element.tag in BLOCKS and _BESIDE_CLASS.search(named) is not None
 
 
 def _is_unseen(element: LexborNode) -> bool:
@@ -201,9 +216,6 @@ def _is_unseen(element: LexborNode) -> bool:
 
 _UNSEEN = re.compile("sr-only|screen-reader|visually-hidden", re.IGNORECASE)
 _MAX_UNSEEN_CHARS = 30
-
-
-_BLOCKS = frozenset({"div", "p", "section", "aside", "dl", "figure"})
 
 
 def _left_of(lines: list[str], others: Counter[str]) -> list[str]:
@@ -241,7 +253,7 @@ def _with_numbers(lines: list[str]) -> list[str]:
     joined: list[str] = []
     number = ""
     for line in lines:
-        if not number and _NUMBER_ALONE.fullmatch(line) and not line[-1:].isdigit():
+        if not number and NUMBER_ALONE.fullmatch(line) and not line[-1:].isdigit():
             number = line
             continue
         joined.append(f"{number} {line}".strip())
@@ -258,7 +270,7 @@ def _named_or_rows(node: LexborNode) -> list[str]:
 def _holds_rows(node: LexborNode, children: list[LexborNode]) -> bool:
     """Return True for an element that contains only blocks, some of them with similar rows."""
     if len(node.text()) > _MAX_ROWS_CHARS or any(
-        child.tag not in _BLOCKS and not is_called_title(child) for child in children
+        child.tag not in BLOCKS and not is_called_title(child) for child in children
     ):
         return False
     if normalize_space(node.text(deep=False) or ""):
@@ -279,13 +291,26 @@ def cleaned(entry: str, kind: SectionKind) -> str | None:
     text = _BULLET.sub("", entry).strip()
     if (text[:1] == "[" and text[-1:] == "]") or text[:1] == "<" or _UNIT_SWITCH.fullmatch(text):
         return None
-    if len(text) <= MAX_CONTROL_CHARS and IS_CONTROL.fullmatch(text):
+    if is_fact(text) or (_may_be_control(text, kind) and IS_CONTROL.fullmatch(text)):
         return None
     if kind == "steps":
-        if IS_NO_STEP.search(text):
+        if IS_NO_STEP.search(text) or is_beside_steps(text):
             return None
         text = STEP_NUMBER.sub("", _NUMBERING.sub("", text), count=1).strip()
     return text if len(text) > 1 and not text.rstrip(".):").isdigit() else None
+
+
+def _may_be_control(text: str, kind: SectionKind) -> bool:
+    """Return False for a long text, and for a step such as `Bake 20 minutes.`"""
+    if len(text) > MAX_CONTROL_CHARS:
+        return False
+    return kind == "ingredients" or _SHORT_STEP.fullmatch(text) is None
+
+
+_SHORT_STEP = re.compile(
+    r"(?:bake|cook|rest|chill|boil|fry|simmer|steam|roast|grill|microwave)\b[^:]{4,40}(?<!\bmin)(?<!\bmins)(?<!\bhr)[.!]",
+    re.IGNORECASE,
+)
 
 
 def with_amounts(entries: list[str]) -> list[str]:

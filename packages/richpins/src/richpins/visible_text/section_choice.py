@@ -8,7 +8,7 @@ from itertools import product, takewhile
 from selectolax.lexbor import LexborNode
 
 from richpins.visible_text.list_items import SectionKind
-from richpins.visible_text.section_walk import Section
+from richpins.visible_text.section import Section
 from richpins.visible_text.vocabulary import is_step, measured, only_speaks_of_steps
 
 KINDS: tuple[SectionKind, ...] = ("ingredients", "steps")

@@ -10,10 +10,13 @@ from typing import Literal
 from selectolax.lexbor import LexborNode
 
 from richpins._permalinks import without_trailing_sign
+from richpins._plain_text import parted_text
 from richpins.document import normalize_space
 from richpins.structured_data.sources import Sources
+from richpins.visible_text.facts import is_fact
 from richpins.visible_text.list_items import SectionKind
-from richpins.visible_text.section_walk import HEADINGS, MAX_HEADING_CHARS
+from richpins.visible_text.section import MAX_HEADING_CHARS
+from richpins.visible_text.section_walk import HEADINGS
 from richpins.visible_text.vocabulary import ENDS, IS_INGREDIENTS, IS_NEEDED, IS_STEPS, lasts
 
 _MAX_HEADINGS = 4_000
@@ -38,14 +41,38 @@ _MAX_SAME = 2
 
 def _without_times(heads: list[Head]) -> list[Head]:
     """
-    Return the headings without captions of times (`Preparation: 20 min`), unless all are such
-    captions.
+    Return the headings without captions of a time, `Preparation: 20 min`.
+
+    Where no other heading names the steps, only those in a row of such captions are left out.
     """
-    named = [node.mem_id for node, kind, _ in heads if kind == "steps"]
-    timed = {node.mem_id for node, kind, _ in heads if kind == "steps" and _is_before_a_time(node)}
+    named = [node for node, kind, _ in heads if kind == "steps"]
+    timed = [node for node in named if _is_before_a_time(node)]
     if len(timed) == len(named):
-        return heads
-    return [head for head in heads if head[0].mem_id not in timed]
+        timed = [node for node in timed if _is_among_facts(node)]
+    left_out = {node.mem_id for node in timed}
+    return [head for head in heads if head[0].mem_id not in left_out]
+
+
+def _is_among_facts(node: LexborNode) -> bool:
+    """Return True for a caption whose neighbor is a caption with its time, too."""
+    at: LexborNode | None = node
+    for _ in range(_MAX_AROUND):
+        if at is None or at.tag in _TITLES:
+            return False
+        for row in (_neighbor(at, "next"), _neighbor(at, "prev")):
+            if row is not None and row.tag == at.tag:
+                text = parted_text(row)
+                if any(map(str.isdigit, text)) and not lasts(text) and is_fact(text):
+                    return True
+        at = at.parent
+    return False
+
+
+def _neighbor(node: LexborNode, direction: str) -> LexborNode | None:
+    at: LexborNode | None = getattr(node, direction)
+    while at is not None and (at.tag or "-")[:1] in {"-", "!"}:
+        at = getattr(at, direction)
+    return at
 
 
 def _heads(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
@@ -70,7 +97,7 @@ def _heads(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
             if not _is_in_menu(node):
                 yield node, "ingredients", text
         elif IS_STEPS.fullmatch(text):
-            if not _is_in_menu(node):
+            if not _is_in_menu(node) and not _is_in_sentence(node):
                 yield node, "steps", text
         elif tag in {"h2", "h3", "h4", "h5"} and ENDS.fullmatch(text):
             yield node, "end", text
@@ -78,6 +105,25 @@ def _heads(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
 
 _TITLES = frozenset({"h2", "h3", "h4", "h5"})
 _PARTS = re.compile(r"\s{1,9}[–—|-]\s{1,9}|:\s{1,9}")
+
+
+def _is_in_sentence(node: LexborNode) -> bool:
+    """Return True for words in a sentence that are bold or linked, and no heading."""
+    if node.tag not in _INLINE:
+        return False
+    before, after = node.prev, node.next
+    if before is not None and before.tag == "-text" and _GOES_ON.search(before.text() or ""):
+        return True
+    return (
+        after is not None
+        and after.tag == "-text"
+        and _GONE_ON.match(after.text() or "") is not None
+    )
+
+
+_INLINE = frozenset({"strong", "b", "span", "u", "em"})
+_GOES_ON = re.compile(r"[^\W\d_]{2,},?\s*\Z")
+_GONE_ON = re.compile(r"\s*(?:[.,;)]|(?-i:[a-zà-öø-ÿа-яё]))")
 
 
 def _is_in_menu(node: LexborNode) -> bool:

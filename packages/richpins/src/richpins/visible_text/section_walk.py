@@ -8,44 +8,33 @@ after a few hundred elements.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborNode
 
 from richpins._permalinks import heading_text
 from richpins.document import normalize_space
-from richpins.visible_text.beside_lists import is_beside_the_list, is_menu, is_trail
-from richpins.visible_text.group_titles import GroupTitle, is_title, names_a_list, names_a_part
+from richpins.visible_text.beside_lists import is_beside_the_list, is_trail
+from richpins.visible_text.group_titles import names_a_list
 from richpins.visible_text.list_items import (
-    COUNTED,
     LISTS,
     MAX_ITEMS,
     MAX_SIBLINGS,
     NOT_CONTENT,
     STEP_NUMBER,
-    SectionKind,
-    cleaned,
-    entries_of,
+    numbered_steps,
     paragraphs_of,
-    with_amounts,
 )
+from richpins.visible_text.section import MAX_HEADING_CHARS, Section
 from richpins.visible_text.vocabulary import (
     ENDS,
     IS_AFTERWORD,
     amounts,
-    are_listed_steps,
     are_steps,
-    ends_steps,
     is_heading_again,
-    is_step,
-    without_amount,
 )
 
 HEADINGS = "h1,h2,h3,h4,h5,h6,strong,b,dt,legend,summary,button,p,div,span,th,u,label,em"
-MAX_HEADING_CHARS = 60
 _TEXTUAL = frozenset(
     "p div section span pre article dd blockquote label li tr tbody thead main".split()
 )
@@ -54,207 +43,6 @@ _MAX_DEPTH = 24
 _MAX_VISITED = 400
 _MAX_EXAMINED = 60
 """Maximum lists and paragraphs that are read in one block."""
-
-_LEAST_ITEMS = 3
-"""Minimum steps of a list without numbers, if they do not end in full stops."""
-
-Groups = list[tuple[str | None, list[str]]]
-"""Entries by the heading above them; None for entries before the first heading."""
-
-
-@dataclass(slots=True)
-class Section:
-    """The entries under one heading of a recipe."""
-
-    kind: SectionKind
-    heading: str
-    groups: Groups = field(default_factory=list)
-    then: Groups = field(default_factory=list)
-    """Steps that follow the ingredients without a heading."""
-    at: LexborNode | None = None
-    """The heading element, or the list or block itself if it has no heading."""
-    listed: int = 0
-    """Number of entries that are items of ordered lists, or of the section's first list."""
-    lists: list[list[list[str]]] = field(default_factory=list)
-    """The words of the ingredients in each list so far, without amounts."""
-    has_numbered: bool = False
-    """True after an ordered list with several steps."""
-    behind: list[list[str]] = field(default_factory=list)
-    """Paragraphs after an ordered list of steps; they are steps only if another list follows."""
-    is_closed: bool = False
-    """True once the section is complete: all ingredients or all steps were found."""
-
-    @property
-    def least(self) -> int:
-        """The minimum number of entries of a valid section."""
-        return 2 if self.kind == "ingredients" else 1
-
-    @property
-    def is_enough(self) -> bool:
-        """True if the section has enough entries, and for steps, a long enough one."""
-        if self.count < self.least:
-            return False
-        return self.kind == "ingredients" or self.is_list or any(map(is_step, self.entries))
-
-    @property
-    def is_list(self) -> bool:
-        """True for several steps that are all list items; these need no full stops."""
-        entries = self.entries
-        return 1 < len(entries) == self.listed and are_listed_steps(entries)
-
-    @property
-    def count(self) -> int:
-        return sum(len(entries) for _, entries in self.groups)
-
-    @property
-    def entries(self) -> list[str]:
-        return [entry for _, entries in self.groups for entry in entries]
-
-    def add(self, entries: list[str], *, surely: bool = False) -> None:
-        """
-        Add the entries of one element.
-
-        With `surely`, accept long ingredients and short steps.
-        """
-        if self.kind == "steps":
-            self._add_steps(entries, surely=surely)
-            return
-        was_closed = self.is_closed
-        entries = self._until_the_end(with_amounts(entries))
-        if self.then or (self.count > 1 and are_steps(entries)):
-            _extend(self.then, entries, "steps")
-        elif (surely or not (was_closed or sum(map(len, entries)) > _room_for(entries))) and (
-            not self._are_again(entries)
-        ):
-            _extend(self.groups, entries, "ingredients")
-
-    def _are_again(self, entries: list[str]) -> bool:
-        """
-        Return True if these ingredients are repeated with other amounts or units, or steps for
-        printing.
-        """
-        names = _names_of(entries)
-        if len(names) < (_LEAST_ITEMS if self.kind == "ingredients" else 2):
-            return False
-        again = any(_are_alike(names, others) for others in self.lists)
-        self.lists.append(names)
-        return again
-
-    def _until_the_end(self, entries: list[str]) -> list[str]:
-        """Return the entries before a line such as `Equipment`, which starts another part."""
-        if not (self.is_enough or len(entries) > self.least):
-            return entries
-        ends = (
-            n
-            for n, entry in enumerate(entries)
-            if self.count + n >= self.least
-            and len(entry) <= MAX_HEADING_CHARS
-            and (entry.endswith(("?", "？")) or ENDS.fullmatch(entry))
-            and not any(map(str.isnumeric, entry))
-        )
-        end = next(ends, None)
-        self.is_closed = self.is_closed or end is not None
-        return entries[:end]
-
-    def _add_steps(self, entries: list[str], *, surely: bool) -> None:
-        """Add the steps before a line such as `Notes:`, which starts another part."""
-        counted = self._counted(entries)
-        bare = [COUNTED.sub("", entry) for entry in entries]
-        may_end = self.is_enough and not (surely or counted)
-        end = next((n for n, text in enumerate(bare) if ends_steps(text)), len(entries))
-        if self.is_closed or (may_end and not any(map(is_step, bare))):
-            self.is_closed = self.is_closed or end < len(entries)
-            return
-        if self._are_again(entries[:end]):
-            return
-        _extend(self.groups, entries[:end], "steps")
-        self.listed += min(counted, end)
-        self.is_closed = end < len(entries) and self.is_enough
-
-    def _counted(self, entries: list[str]) -> int:
-        """Return how many entries have the next step numbers, such as `3.` after two steps."""
-        numbers = [int(match[1] or match[2]) for text in entries if (match := COUNTED.match(text))]
-        expected = range(self.count + 1, self.count + 1 + len(entries))
-        return len(entries) if numbers == list(expected) else 0
-
-    def add_list(self, element: LexborNode) -> None:
-        """Add the entries of a list."""
-        if self.kind == "steps" and is_menu(element):
-            return
-        before = self.count
-        entries = entries_of(element, self.kind)
-        is_numbered = element.tag == "ol" and self.kind == "steps" and are_listed_steps(entries)
-        if is_numbered:
-            for paragraphs in self.behind:
-                self.add(paragraphs)
-            self.behind.clear()
-        self.add(entries, surely=is_numbered)
-        self.has_numbered = self.has_numbered or (is_numbered and len(entries) > 1)
-        if element.tag == "ol" or (
-            element.tag == "ul" and not before and self.count >= _LEAST_ITEMS
-        ):
-            self.listed += self.count - before
-
-    def add_paragraphs(self, texts: list[str]) -> None:
-        """Add paragraphs; after an ordered list of steps, hold them back."""
-        if self.has_numbered and not self._counted(texts):
-            self.behind.append(texts)
-        else:
-            self.add(texts)
-
-    def end_list(self) -> None:
-        """Forget the ordered list at a heading, after which paragraphs may be steps again."""
-        self.has_numbered = False
-        self.behind.clear()
-
-    def begin_group(self, name: str) -> None:
-        """Start a group with this heading inside the section."""
-        self.end_list()
-        (self.then or self.groups).append((name, []))
-
-
-def _extend(groups: Groups, entries: list[str], kind: SectionKind) -> None:
-    """Add entries to the last group, and start a new group at each title."""
-    for entry in entries[:MAX_ITEMS]:
-        text = cleaned(entry, kind)
-        if not text or is_heading_again(text):
-            continue
-        is_part = kind == "steps" and names_a_part(text)
-        if is_part or is_title(GroupTitle(text) if isinstance(entry, GroupTitle) else text):
-            groups.append((text.rstrip(" :："), []))
-            continue
-        if not groups:
-            groups.append((None, []))
-        if kind == "steps" and groups[-1][1][-1:] == [text] and len(text) >= _LONG_STEP:
-            continue  # repeated for another screen size
-        groups[-1][1].append(text)
-
-
-def _names_of(entries: list[str]) -> list[list[str]]:
-    """Return the words of each entry, without its amount and unit."""
-    return [words for e in entries if (words := _WORD.findall(without_amount(e).casefold()))]
-
-
-_LONG_STEP = 20
-_WORD = re.compile(r"[^\W\d_]{3,}")
-
-
-def _are_alike(first: list[list[str]], other: list[list[str]]) -> bool:
-    """Return True for lists of equal length with nearly the same words."""
-    if len(first) != len(other):
-        return False
-    words, others = (Counter(word for each in names for word in each) for names in (first, other))
-    common = (words & others).total()
-    return 2 * common >= _LEAST_ALIKE * (words.total() + others.total())
-
-
-_LEAST_ALIKE = 0.85
-
-
-def _room_for(ingredients: list[str]) -> int:
-    """Return the maximum total length of these ingredients; those with an amount may be longer."""
-    measured = amounts(ingredients)
-    return 160 * measured + 80 * max(len(ingredients) - measured, 0)
 
 
 def collect_after(head: LexborNode, section: Section, places: Mapping[int, str]) -> None:
@@ -364,9 +152,12 @@ class _SectionWalk:
             self._add_lists(elements[:_MAX_EXAMINED], node)
         elif names_a_list(node):
             self._visit_name(node)
+        elif self._section.kind == "steps" and (steps := numbered_steps(node)):
+            self._section.add_numbered(steps)
         elif tag in _TEXTUAL or tag[:1] == "h":
             texts = self._without_afterwords(paragraphs_of(node, self._section.kind))
-            self._section.add_paragraphs(texts)
+            parent = node.parent.mem_id if node.parent is not None else 0
+            self._section.add_row(texts, (parent, tag, node.attributes.get("class") or ""))
 
     def _without_afterwords(self, texts: list[str]) -> list[str]:
         """Return the texts without tips and invitations; the first text is always kept."""
@@ -421,9 +212,11 @@ def _is_off(node: LexborNode, block: LexborNode) -> bool:
 
 def _is_inside_list(node: LexborNode, block: LexborNode) -> bool:
     """Return True if there is a list between a node and the block that contains it."""
+    if node.mem_id == block.mem_id:
+        return False  # a table around the block may arrange the page
     parent = node.parent
     while parent is not None and parent.mem_id != block.mem_id:
         if parent.tag in LISTS:
             return True
         parent = parent.parent
-    return parent is not None and node.mem_id != block.mem_id and block.tag in LISTS
+    return parent is not None and block.tag in LISTS

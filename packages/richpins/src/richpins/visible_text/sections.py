@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import compress, groupby, pairwise
+from operator import not_
 
 from selectolax.lexbor import LexborNode
 
@@ -18,7 +19,14 @@ from richpins._plain_text import lines_of, parted_text
 from richpins.document import normalize_space
 from richpins.structured_data.sources import Sources
 from richpins.visible_text.beside_lists import is_menu, is_trail
-from richpins.visible_text.list_items import NOT_CONTENT, SectionKind, entries_of
+from richpins.visible_text.list_items import (
+    NOT_CONTENT,
+    SectionKind,
+    are_called_ingredients,
+    entries_of,
+    paragraphs_of,
+)
+from richpins.visible_text.section import Groups, Section
 from richpins.visible_text.section_choice import (
     KINDS,
     are_clear,
@@ -28,18 +36,16 @@ from richpins.visible_text.section_choice import (
     score,
 )
 from richpins.visible_text.section_headings import Head, heads_of
-from richpins.visible_text.section_walk import (
-    Groups,
-    Section,
-    collect_after,
-)
+from richpins.visible_text.section_walk import collect_after
 from richpins.visible_text.vocabulary import (
+    ENDS,
     IS_AFTERWORD,
     IS_NEEDED,
     amounts,
     are_ingredients,
     is_mentioned,
     is_step,
+    needs_a_list,
 )
 
 _MAX_SECTIONS = 20
@@ -89,7 +95,7 @@ def _remove_repeated(best: dict[str, Section], sources: Sources) -> None:
         for number, (group, entries) in enumerate(section.groups):
             kept = [entry for entry in entries if entry.casefold() != name]
             if section.kind == "steps":
-                kept = [entry for entry in kept if not _repeats(entry, ingredients)]
+                kept = list(_without_ingredients(kept, ingredients))
             section.groups[number] = (group, kept)
 
 
@@ -99,12 +105,13 @@ def _by_names(name: str | None, steps: list[str]) -> Groups:
     sentences = [step for step, is_name in zip(steps, names, strict=True) if not is_name]
     if (
         sum(names) < _LEAST_NAMES
-        or not names[0]
         or any(both == (True, True) for both in pairwise([*names, True]))
-        or not all(step.endswith(_ENDS) and len(step) >= _LEAST_CHARS for step in sentences)
+        or not all(step.endswith(_ENDS) for step in sentences)
+        or sum(map(len, sentences)) < _LEAST_CHARS * len(sentences)
+        or not (names[0] or all(map(_is_headline, compress(steps, names))))
     ):
         return [(name, steps)]
-    groups: Groups = [(name, [])] if name else []
+    groups: Groups = [(name, [])] if name or not names[0] else []
     for step, is_name in zip(steps, names, strict=True):
         if is_name:
             groups.append((step, []))
@@ -113,8 +120,28 @@ def _by_names(name: str | None, steps: list[str]) -> Groups:
     return groups
 
 
+def _is_headline(name: str) -> bool:
+    """Return True for `Make the Rice`: several words, the longer ones of which are capitalized."""
+    words = [word for word in name.split() if len(word) >= _LONG_WORD]
+    return len(name.split()) > 1 and bool(words) and all(word[:1].isupper() for word in words)
+
+
+_LONG_WORD = 4
 _LEAST_NAMES, _MAX_NAME_WORDS, _LEAST_CHARS = 2, 8, 30
 _ENDS = (".", "!", ")", "。", "！")
+
+
+def _without_ingredients(steps: list[str], ingredients: list[set[str]]) -> Iterator[str]:
+    """Yield steps without the ingredients that they repeat: `800 g gnocchi`, `salt`, `pepper`."""
+    for are_steps, run in groupby(steps, key=is_step):
+        entries = list(run)
+        again = [_repeats(entry, ingredients) for entry in entries]
+        if (
+            are_steps
+            or not any(again)
+            or not all(any(_words(e) <= others for others in ingredients) for e in entries)
+        ):
+            yield from compress(entries, map(not_, again))
 
 
 def _repeats(entry: str, ingredients: list[set[str]]) -> bool:
@@ -122,7 +149,7 @@ def _repeats(entry: str, ingredients: list[set[str]]) -> bool:
     if not amounts([entry]) or entry.endswith((".", "!")):
         return False
     words = _words(entry)
-    return any(words <= others for others in ingredients)
+    return any(words <= others for others in ingredients) or words <= set().union(*ingredients)
 
 
 def _words(text: str) -> set[str]:
@@ -149,10 +176,15 @@ def _by_headings(heads: list[Head]) -> Iterator[Section]:
         if kind != "end" and looked_into[kind] <= _MAX_SECTIONS:
             section = Section(kind, text, at=node)
             collect_after(node, section, places)
-            if section.is_enough and not (
-                IS_NEEDED.fullmatch(text) and 5 * amounts(section.entries) < 2 * section.count
-            ):
+            if section.is_enough and _may_be_named(section, text):
                 yield section
+
+
+def _may_be_named(section: Section, heading: str) -> bool:
+    """Return True for what a heading such as `You need` or `Come fare la zuppa` may stand above."""
+    if IS_NEEDED.fullmatch(heading):
+        return 5 * amounts(section.entries) >= 2 * section.count
+    return section.listed > 0 or not needs_a_list(heading)
 
 
 def _by_amounts(sources: Sources, heads: list[Head]) -> Section | None:
@@ -247,7 +279,9 @@ def _by_class(sources: Sources, kind: SectionKind) -> Section | None:
         lists = [node] if node.tag in {"ul", "ol"} else node.css("ul,ol")[:10]
         section = Section(kind, "class", at=node)
         for element in lists:
-            if is_trail(element) or (kind == "steps" and is_menu(element)):
+            if is_trail(element) or _is_of_another_part(element):
+                continue
+            if kind == "steps" and (is_menu(element) or are_called_ingredients(element)):
                 continue
             if element.mem_id not in read:
                 read[element.mem_id] = entries_of(element, kind)
@@ -263,6 +297,8 @@ def _by_class(sources: Sources, kind: SectionKind) -> Section | None:
         text = parted_text(node)
         if 2 < len(text) < (200 if kind == "ingredients" else 2_000):
             loose.extend([text] if kind == "ingredients" else _steps_of(node))
+    if kind == "steps":
+        best = _better(best, _by_step_class(sources))
     if best is not None and best.count >= (2 if kind == "ingredients" else 1):
         return best
     if len(loose) >= (3 if kind == "ingredients" else 1):
@@ -270,3 +306,48 @@ def _by_class(sources: Sources, kind: SectionKind) -> Section | None:
         section.add(list(dict.fromkeys(loose)), surely=True)
         return section
     return None
+
+
+def _is_of_another_part(element: LexborNode) -> bool:
+    """Return True for a list right below a heading such as `Tips`."""
+    at = element.prev
+    while at is not None and (at.tag or "")[:1] in {"-", "!"} and not at.text(strip=True):
+        at = at.prev
+    if at is None or at.tag not in {"h2", "h3", "h4", "h5", "h6"}:
+        return False
+    return ENDS.fullmatch(normalize_space(at.text())) is not None
+
+
+def _better(first: Section | None, other: Section | None) -> Section | None:
+    """Return the section with more steps."""
+    both = [section for section in (first, other) if section is not None]
+    return max(both, key=lambda section: sum(map(is_step, section.entries)), default=None)
+
+
+def _by_step_class(sources: Sources) -> Section | None:
+    """Return the longest row of elements side by side that are each called a step."""
+    rows: dict[tuple[int, str], list[LexborNode]] = {}
+    for node in sources.document.tree.css('[class*="step" i]')[:_MAX_STEP_ELEMENTS]:
+        named = node.attributes.get("class") or ""
+        if node.tag in _BLOCKS and node.parent is not None and _IS_STEP_CLASS.search(named):
+            rows.setdefault((node.parent.mem_id, node.tag or ""), []).append(node)
+    row = max(rows.values(), key=len, default=[])
+    if len(row) < _LEAST_ROW or not all(map(is_step, map(parted_text, row))):
+        return None
+    section = Section("steps", "class", at=row[0])
+    for node in row:
+        heading = node.css_first("h2,h3,h4,h5,h6")
+        if heading is not None:
+            section.begin_group(normalize_space(heading.text()))
+        texts = paragraphs_of(node, "steps")
+        section.add(texts[1:] if heading is not None else texts)
+    return section
+
+
+_MAX_STEP_ELEMENTS = 300
+_LEAST_ROW = 3
+_BLOCKS = frozenset({"div", "section", "article"})
+_IS_STEP_CLASS = re.compile(
+    r"(?:\A|[\s_-])step(?:[_-]{1,2}(?:item|row|wrapper|container|block))?(?:\Z|[\s\d]|--)",
+    re.IGNORECASE,
+)

@@ -18,21 +18,45 @@ _INGREDIENTS = (
 ).split()
 _STEPS = (
     "directions? instructions? method preparation(?:\\s+steps)? preparations? steps? procedure "
-    "how\\s+to\\s+make.* how\\s+to\\s+cook.* here.s\\s+how.* préparation étapes? "
-    "zubereitung anleitung "
-    "preparación elaboración modo\\s+de\\s+prepar\\w+ preparazione procedimento bereiding "
-    "bereidingswijze werkwijze przygotowanie sposób\\s+przygotowania wykonanie "
-    "przygotowanie\\s+krok\\s+po\\s+kroku krok\\s+po\\s+kroku "
-    "gör\\s+så\\s+här tillagning instruktioner fremgangsmåte fremgangsmåde sådan\\s+gør\\s+du "
-    "εκτέλεση εκτελεση приготовление способ\\s+приготовления приготування elkészítés "
-    "elkészítése postup příprava přípravy hazırlanışı yapılışı 作り方 만드는\\s*법 做法 priprema "
-    "postopek valmistus valmistusohje preparo tilberedning mod\\s+de\\s+preparare recette "
-    "réalisation cooking\\s+instructions preparation\\s+method aan\\s+de\\s+slag "
-    "zo\\s+maak\\s+je\\s+het how\\s+to\\s+prepare.* step.by.step.* let.s\\s+cook.* "
-    "so\\s+geht.s so\\s+wird.s\\s+gemacht slik\\s+gjør\\s+du ohje näin\\s+teet 步骤 步驟 手順 "
-    "pasos sposób\\s+wykonania vorbereit(?:en|ung) zubereiten voorbereid(?:en|ing) bereiden"
+    "how\\s+to\\s+make.* how\\s+to\\s+cook.* here.s\\s+how.* préparation étapes? zubereitung "
+    "anleitung preparación elaboración modo\\s+de\\s+prepar\\w+ preparazione procedimento "
+    "bereiding bereidingswijze werkwijze przygotowanie sposób\\s+przygotowania wykonanie "
+    "przygotowanie\\s+krok\\s+po\\s+kroku krok\\s+po\\s+kroku gör\\s+så\\s+här tillagning "
+    "instruktioner fremgangsmåte fremgangsmåde sådan\\s+gør\\s+du εκτέλεση εκτελεση "
+    "приготовление способ\\s+приготовления приготування elkészítés elkészítése postup příprava "
+    "přípravy hazırlanışı yapılışı 作り方 "
+    "만드는\\s*법 做法 priprema postopek valmistus valmistusohje "
+    "preparo tilberedning mod\\s+de\\s+preparare recette réalisation cooking\\s+instructions "
+    "preparation\\s+method aan\\s+de\\s+slag zo\\s+maak\\s+je\\s+het how\\s+to\\s+prepare.* "
+    "step.by.step.* let.s\\s+cook.* so\\s+geht.s so\\s+wird.s\\s+gemacht slik\\s+gjør\\s+du "
+    "ohje näin\\s+teet 步骤 步驟 手順 pasos sposób\\s+wykonania vorbereit(?:en|ung) zubereiten "
+    "voorbereid(?:en|ing) bereiden cooking\\s+(?:directions|method|steps) "
+    "preparation\\s+(?:instructions|directions) method\\s+of\\s+preparation what\\s+to\\s+do "
+    "how\\s+it.s\\s+done putting\\s+it\\s+(?:all\\s+)?together paso\\s+a\\s+paso instrucciones "
+    "procedimiento modo\\s+de\\s+(?:elaboración|hacerlo|fazer) instruções passo\\s+a\\s+passo "
+    "confe[cç]ção étape\\s+par\\s+étape progression déroulé (?:zubereitungs|arbeits)?schritte "
+    "schritt\\s+für\\s+schritt arbeitsanleitung anweisungen und\\s+so\\s+geht.s istruzioni "
+    "passaggi passo\\s+(?:dopo\\s+)?passo svolgimento instructies stappen(?:plan)? "
+    "stap\\s+voor\\s+stap zo\\s+ga\\s+je\\s+te\\s+werk zo\\s+doe\\s+je\\s+het instrukcj[ae] "
+    "så\\s+här\\s+gör\\s+du tillvägagångssätt steg\\s+för\\s+steg beredning "
+    "slik\\s+lager\\s+du\\s+det framgangsmåte steg\\s+for\\s+steg "
+    "sådan\\s+(?:gør\\s+man|laver\\s+du\\s+det) trin\\s+for\\s+trin valmistustapa työvaiheet "
+    "tee\\s+näin ohjeet így\\s+készül (?:az\\s+)?elkészítés\\s+(?:menete|módja) "
+    "elkészítési\\s+mód lépésről\\s+lépésre (?:pracovní\\s+)?postup\\s+(?:přípravy|prípravy) "
+    "jak\\s+na\\s+to príprava yapılış\\s+(?:aşamaları|tarifi) adım\\s+adım οδηγίες διαδικασία "
+    "παρασκευή τρόπος\\s+παρασκευής пошаговый\\s+рецепт пошаговое\\s+приготовление инструкция "
+    "спосіб\\s+приготування приготування приготвяне начин\\s+на\\s+приготвяне postupak "
+    "način\\s+pripreme priprava preparare instrucțiuni cách\\s+(?:làm|nấu|chế\\s+biến) "
+    "các\\s+bước cara\\s+(?:membuat|memasak) langkah-?langkah "
+    "come\\s+(?:fare|preparare|si\\s+(?:fa|prepara)).* "
+    "c[óo]mo\\s+(?:hacer|preparar|se\\s+(?:hace|prepara)).* como\\s+fazer.* "
+    "comment\\s+(?:faire|préparer|réaliser|cuisiner).* "
+    "so\\s+(?:machst|bereitest|gelingen|gelingt)\\b.* (?:zo|hoe)\\s+maak\\s+je.* "
+    "jak\\s+(?:zrobić|przygotować).* как\\s+(?:приготовить|сделать|готовить).* "
+    "як\\s+приготувати.* hur\\s+(?:gör|lagar)\\s+man.* "
+    "制作方法 制作步骤 烹饪步骤 調理手順 조리\\s*(?:순서|방법|법)"
 ).split()
-_LEAD = r"(?:the\s+|for\s+the\s+|les\s+|die\s+|los\s+|gli\s+|de\s+|recipe\s+)?"
+_LEAD = r"(?:the\s+|for\s+the\s+|les\s+|la\s+|las\s+|die\s+|los\s+|gli\s+|de\s+|recipe\s+)?"
 _TAIL = (
     r"(?:\s*\([^)]{0,40}\))?"
     r"(?:\s+(?:for|für|pour|para|voor|per|list|needed|you.ll need|of|de|del|della|di|do|da|"
@@ -42,9 +66,15 @@ IS_INGREDIENTS = re.compile(
     rf"{_LEAD}(?:{'|'.join(_INGREDIENTS)}){_TAIL}\s*+[:：!]?\s*+", re.IGNORECASE
 )
 IS_STEPS = re.compile(rf"{_LEAD}(?:{'|'.join(_STEPS)}){_TAIL}\s*+[:：!]?\s*+", re.IGNORECASE)
-_SPEAKS_OF_STEPS = re.compile(
-    r"(?:how\sto|here.s\show|step.by.step|let.s\scook|krok\spo\skroku|recette)\s.+", re.IGNORECASE
+_ASKS_HOW = (
+    r"come\s(?:fare|preparare|si)|c[óo]mo\s(?:hacer|preparar|se|fazer)|comment|"
+    r"so\s(?:machst|bereitest|geling\w{1,2})|(?:zo|hoe)\smaak\sje|jak\s(?:zrobić|przygotować)|как|як|hur"
 )
+_SPEAKS_OF_STEPS = re.compile(
+    rf"(?:how\sto|here.s\show|step.by.step|let.s\scook|krok\spo\skroku|recette|{_ASKS_HOW})\s.+",
+    re.IGNORECASE,
+)
+_NEEDS_A_LIST = re.compile(rf"(?:{_ASKS_HOW})\s.+", re.IGNORECASE)
 IS_NEEDED = re.compile(
     r"(?:(?:(?:the )?(?:what|things|all) )?you(?:.ll| will)? need|wat heb je nodig|"
     r"(?:was )?(?:du brauchst|ihr braucht|man braucht)|det skal du bruge|du skal bruge|du trenger|"
@@ -72,11 +102,13 @@ ENDS = re.compile(
 IS_AFTERWORD = re.compile(
     r"\b(?:pinterest|instagram|facebook|newsletter|nieuwsbrief|hashtag|tag\s(?:me|us)|privacy|"
     r"copyright|subscribe|e-?mail|spam|leave\sa\s(?:comment|review)|follow\s(?:me|us)|"
-    r"rate\s(?:it|this|the\srecipe)|bewerte|bewertung)\b"
+    r"rate\s(?:it|this|the\srecipe)|bewerte|bewertung|affiliate\slinks?|log\s?in|sign\s?in|create\san\saccount|"
+    r"(?:enable|allow|accept)\s(?:\w{1,12}\s)?(?:cookies|javascript)|inloggen|maak\seen\saccount|anmelden|"
+    r"se\sconnecter|inicia(?:r)?\ssesión|accedi|zaloguj)\b"
     r"|\A(?:photograph(?:y|s|ed)|photos?|recipe|adapted|inspired|text|foto)\s"
     r"(?:and\s\w+\s)?(?:by|from|adapted|inspired|created|courtesy|developed|von)\b"
     r"|\Aoriginally\s(?:published|appeared)\b|\A(?:source|quelle|kilde|fonte|fuente|bron|källa)\s?:\s?\S"
-    r"|\A(?:tips?|tipp|notes?|hinweis|astuce|consejo|consiglio|nota|n\.?b\.?)\s?:\s?\S",
+    r"|\A(?:(?:top|pro|chef.?s|cook.?s|kitchen|expert|serving)\s)?(?:tips?|tipp|notes?|hinweis|astuce|consejo|consiglio|nota|n\.?b\.?)\s?:\s?\S",
     re.IGNORECASE,
 )
 """
@@ -98,8 +130,8 @@ _TIME = (
 IS_CONTROL = re.compile(
     r"\W*(?:"
     r"(?:edit|bearbeiten|modifier|editar|modifica|bewerken|redigera|edytuj)(?:\s.{0,12})?"
-    r"|(?:share|teilen|partager|compartir|condividi|delen|tweet|pin(?:\s?it)?|e-?mail|facebook|twitter|"
-    r"whatsapp|pinterest|copy\slink|like|follow|subscribe)(?:\s(?:this|on|via|it|to|us)\b.{0,20})?"
+    r"|(?:share|teilen|partager|compartir|condividi|delen|deel|dela|del|udostępnij|tweet|pin(?:\s?it)?|e-?mail|facebook|twitter|"
+    r"whatsapp|pinterest|copy\slink|like|follow|subscribe)(?:\s(?:this|on|via|it|to|us|op|auf|sur|en|su|no|på|na)\b.{0,20})?"
     r"|(?:print|drucken|imprimer|imprimir|stampa|save|jump\sto|skip\sto|rate)(?:\s.{0,24})?"
     r"|(?:cook(?:ing)?\smode|prevent\syour|keep\s(?:your\s)?screen).{0,50}|(?:units?\s?)?scale|units?|video|watch\svideo"
     r"|(?:show|hide|view|see|load|read)\s(?:images?|photos?|more|less|all|full)(?:\s.{0,30})?"
@@ -140,7 +172,7 @@ IS_NO_STEP = re.compile(
     r"bekijk\sook|auch\slecker|das\skönnte\s.{2,20}gefallen|lesen\ssie\sauch|à\slire\saussi|lire\saussi|"
     r"(?:te\s)?puede\sinteresar(?:te)?|lee\stambién|leggi\sanche|prova\sanche|veja\stambém|leia\stambém|"
     r"läs\sockså|prova\sockså|les\sogså|læs\sogså|prøv\sogså|zobacz\s(?:też|także|również))\s?:"
-    r"|\bnot\sable\sto\sanswer\s(?:any\s)?questions\b|\A\d{1,2}\s?/\s?\d{1,2}\Z"
+    r"|\bnot\sable\sto\sanswer\s(?:any\s)?questions\b|\A\d{1,2}\s?[/|]\s?\d{1,2}\Z"
     r"|\A(?:click|tap|klicke?|klik\w*|cliquez|haz\sclic|clicca|clique|vælg|velg|välj|kliknij)\b"
     r".{1,40}(?:\bstars?\b|stern|étoile|estrella|stelle|estrela|\bster(?:ren)?\b|stjern|stjärn|gwiazd)"
     r"|\A(?:average\srating|durchschnittliche\sbewertung|note\smoyenne|valoración\smedia|gemiddelde\sbeoordeling|"
@@ -180,6 +212,11 @@ _STEP_CHARS = 45
 def amounts(entries: list[str]) -> int:
     """Return how many of `entries` begin with an amount."""
     return sum(_AMOUNT.match(entry) is not None for entry in entries)
+
+
+def starts_measured(entry: str) -> bool:
+    """Return True for an entry that begins with an amount in a known unit: `2 cups flour`."""
+    return _MEASURED.match(entry) is not None
 
 
 def without_amount(entry: str) -> str:
@@ -253,6 +290,18 @@ def only_speaks_of_steps(heading: str) -> bool:
     It may be above prose or be the page's title, unlike `Directions`, which is always above steps.
     """
     return _SPEAKS_OF_STEPS.match(heading) is not None
+
+
+def needs_a_list(heading: str) -> bool:
+    """
+    Return True for a heading such as `Come fare la zuppa`, which names steps only above a list.
+
+    In other languages than English it is mostly the title of an article.
+    """
+    return _NEEDS_A_LIST.fullmatch(heading) is not None and not _ALSO_NAMES.fullmatch(heading)
+
+
+_ALSO_NAMES = re.compile(r"(?:zo|hoe)\smaak\sje\shet\W?", re.IGNORECASE)
 
 
 def lasts(text: str) -> bool:

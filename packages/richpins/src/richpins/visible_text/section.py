@@ -1,0 +1,295 @@
+"""
+One part of a recipe as it is collected: its entries by group, and what is held back.
+
+It decides for each line or list of the page whether it is an entry, a repetition, or the beginning
+of another part. `section_walk` says in which order the lines come.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from selectolax.lexbor import LexborNode
+
+from richpins.visible_text.beside_lists import is_menu
+from richpins.visible_text.group_titles import GroupTitle, is_title, names_a_part
+from richpins.visible_text.list_items import (
+    COUNTED,
+    MAX_ITEMS,
+    SectionKind,
+    are_called_ingredients,
+    cleaned,
+    entries_of,
+    with_amounts,
+)
+from richpins.visible_text.vocabulary import (
+    ENDS,
+    amounts,
+    are_listed_steps,
+    are_steps,
+    ends_steps,
+    is_heading_again,
+    is_step,
+    without_amount,
+)
+
+MAX_HEADING_CHARS = 60
+_LEAST_ITEMS = 3
+"""Minimum number of steps of a list without numbers, where they have no full stops."""
+
+Row = tuple[int, str, str]
+"""The parent, the tag and the class of a block."""
+Groups = list[tuple[str | None, list[str]]]
+"""Entries by the heading above them; None for those before the first one."""
+
+
+@dataclass(slots=True)
+class Section:
+    """The entries under one heading of a recipe."""
+
+    kind: SectionKind
+    heading: str
+    groups: Groups = field(default_factory=list)
+    then: Groups = field(default_factory=list)
+    """Steps that follow the ingredients without a heading of their own."""
+    at: LexborNode | None = None
+    """The element of the heading, or the list or block itself where there is none."""
+    listed: int = 0
+    """How many of the entries are items of ordered lists, or of the first list of the section."""
+    lists: list[list[list[str]]] = field(default_factory=list)
+    """The words of the ingredients of each list so far, without amounts."""
+    has_numbered: bool = False
+    """True once an ordered list gave several steps."""
+    behind: list[list[str]] = field(default_factory=list)
+    """Paragraphs behind an ordered list of steps: they are steps only if another list follows."""
+    row: Row | None = None
+    """The last paragraph of steps: what its neighbors of the same form are, too."""
+    between: list[list[str]] = field(default_factory=list)
+    """Short lines behind it: names or short steps if another paragraph of that form follows."""
+    is_in_other_units: bool = False
+    """True in a list whose class names a system of units, or a copy for print."""
+    is_closed: bool = False
+    """True once all ingredients are found and only steps are still missing, or all steps are."""
+
+    @property
+    def least(self) -> int:
+        """The minimum number of entries of a valid section."""
+        return 2 if self.kind == "ingredients" else 1
+
+    @property
+    def is_enough(self) -> bool:
+        """True once there are as many entries as a valid section has, and a step of some length."""
+        if self.count < self.least:
+            return False
+        return self.kind == "ingredients" or self.is_list or any(map(is_step, self.entries))
+
+    @property
+    def is_list(self) -> bool:
+        """True for several steps that are all items of a list, which need no full stops."""
+        entries = self.entries
+        return 1 < len(entries) == self.listed and are_listed_steps(entries)
+
+    @property
+    def count(self) -> int:
+        return sum(len(entries) for _, entries in self.groups)
+
+    @property
+    def entries(self) -> list[str]:
+        return [entry for _, entries in self.groups for entry in entries]
+
+    def add(self, entries: list[str], *, surely: bool = False) -> None:
+        """Add one element's entries; with `surely`, ingredients may be long, steps short."""
+        if self.kind == "steps":
+            self._add_steps(entries, surely=surely)
+            return
+        was_closed = self.is_closed
+        entries = self._until_the_end(with_amounts(entries))
+        if self.then or (self.count > 1 and are_steps(entries)):
+            _extend(self.then, entries, "steps")
+        elif (surely or not (was_closed or sum(map(len, entries)) > _room_for(entries))) and (
+            not self._are_again(entries)
+        ):
+            _extend(self.groups, entries, "ingredients")
+
+    def _are_again(self, entries: list[str]) -> bool:
+        """Return True for the ingredients in other amounts or units, and for steps for print."""
+        names = _names_of(entries)
+        if len(names) < (_LEAST_ITEMS if self.kind == "ingredients" else 2):
+            return False
+        most = len(names) // _DIVIDED if self.is_in_other_units else 0
+        again = any(_are_alike(names, others, most) for others in self.lists)
+        self.lists.append(names)
+        return again
+
+    def _until_the_end(self, entries: list[str]) -> list[str]:
+        """Return the entries before a line such as `Equipment`, which begins another part."""
+        if not (self.is_enough or len(entries) > self.least):
+            return entries
+        ends = (
+            n
+            for n, entry in enumerate(entries)
+            if self.count + n >= self.least
+            and len(entry) <= MAX_HEADING_CHARS
+            and (entry.endswith(("?", "？")) or ENDS.fullmatch(entry))
+            and not any(map(str.isnumeric, entry))
+        )
+        end = next(ends, None)
+        self.is_closed = self.is_closed or end is not None
+        return entries[:end]
+
+    def _add_steps(self, entries: list[str], *, surely: bool) -> None:
+        """Add steps up to a line that begins another part, such as `Notes:`."""
+        counted = self._counted(entries)
+        bare = [COUNTED.sub("", entry) for entry in entries]
+        may_end = self.is_enough and not (surely or counted)
+        end = next((n for n, text in enumerate(bare) if ends_steps(text)), len(entries))
+        if self.is_closed or (may_end and not any(map(is_step, bare))):
+            self.is_closed = self.is_closed or end < len(entries)
+            return
+        if self._are_again(entries[:end]):
+            return
+        _extend(self.groups, entries[:end], "steps")
+        self.listed += min(counted, end)
+        self.is_closed = end < len(entries) and self.is_enough
+
+    def _counted(self, entries: list[str]) -> int:
+        """Return how many entries have the numbers of the next steps: `3.` after two steps."""
+        numbers = [int(match[1] or match[2]) for text in entries if (match := COUNTED.match(text))]
+        expected = range(self.count + 1, self.count + 1 + len(entries))
+        return len(entries) if numbers == list(expected) else 0
+
+    def add_list(self, element: LexborNode) -> None:
+        """Add the entries of a list."""
+        if self.kind == "steps" and (is_menu(element) or are_called_ingredients(element)):
+            return
+        before = self.count
+        self.is_in_other_units = _names_units(element)
+        entries = entries_of(element, self.kind)
+        is_numbered = element.tag == "ol" and self.kind == "steps" and are_listed_steps(entries)
+        if is_numbered:
+            for paragraphs in self.behind:
+                self.add(paragraphs)
+            self.behind.clear()
+        self.add(entries, surely=is_numbered)
+        self.has_numbered = self.has_numbered or (is_numbered and len(entries) > 1)
+        if element.tag == "ol" or (
+            element.tag == "ul" and not before and self.count >= _LEAST_ITEMS
+        ):
+            self.listed += self.count - before
+
+    def add_numbered(self, steps: list[str]) -> None:
+        """Add the steps of blocks with numbers of their own, which need no full stops."""
+        count, listed = self.count, self.listed
+        self.add(steps, surely=True)
+        self.listed = listed + self.count - count
+
+    def add_paragraphs(self, texts: list[str]) -> None:
+        """Add paragraphs, which are held back behind an ordered list of steps."""
+        if self.has_numbered and not self._counted(texts):
+            self.behind.append(texts)
+        else:
+            self.add(texts)
+
+    def add_row(self, texts: list[str], row: Row) -> None:
+        """Add a block of text; a short one only between two blocks of its form."""
+        if self._may_be_name(texts) and row == self.row:
+            self.between.append(texts)
+            return
+        held = self.between if row == self.row and not self.is_closed else []
+        before = self.count
+        if held and any(map(is_step, texts)):
+            for lines in held:
+                _extend(self.groups, lines, "steps")
+        self.between = []
+        self.add_paragraphs(texts)
+        self.row = row if self.count > before else None
+
+    def _may_be_name(self, texts: list[str]) -> bool:
+        """Return True for a short line behind a step, without the number of the next step."""
+        is_behind = self.kind == "steps" and self.is_enough
+        return is_behind and _is_short(texts) and not self._counted(texts)
+
+    def end_list(self) -> None:
+        """Forget the ordered list before a heading, behind which paragraphs may be steps again."""
+        self.has_numbered = False
+        self.behind.clear()
+
+    def begin_group(self, name: str) -> None:
+        """Start a group under this heading inside the section."""
+        self.end_list()
+        (self.then or self.groups).append((name, []))
+
+
+def _extend(groups: Groups, entries: list[str], kind: SectionKind) -> None:
+    """Add entries to the last group, and begin one at each line that names those after it."""
+    for entry in entries[:MAX_ITEMS]:
+        text = cleaned(entry, kind)
+        if not text or is_heading_again(text):
+            continue
+        is_part = kind == "steps" and names_a_part(text)
+        if is_part or is_title(GroupTitle(text) if isinstance(entry, GroupTitle) else text):
+            groups.append((text.rstrip(" :："), []))
+            continue
+        if not groups:
+            groups.append((None, []))
+        if kind == "steps" and _is_again(text, groups):
+            continue  # written again for another screen
+        groups[-1][1].append(text)
+
+
+def _is_short(texts: list[str]) -> bool:
+    """Return True for one line that may be a name or a short step, and begins no other part."""
+    return len(texts) == 1 and not is_step(texts[0]) and not ends_steps(texts[0])
+
+
+def _names_units(element: LexborNode) -> bool:
+    """Return True for a list in an element called `imperial`."""
+    around = [element] if element.parent is None else [element, element.parent]
+    return any(_OTHER_UNITS.search(each.attributes.get("class") or "") for each in around)
+
+
+_OTHER_UNITS = re.compile(
+    r"(?:^|[-_\s])(?:metric|imperial|us|usa|uk|customary|print)(?:[-_\s]|$)", re.IGNORECASE
+)
+
+
+def _is_again(step: str, groups: Groups) -> bool:
+    """Return True for the step before, if it is long."""
+    size = len(step) if step.isascii() else _DENSITY * len(step)
+    return size >= _LONG_STEP and groups[-1][1][-1:] == [step]
+
+
+def _names_of(entries: list[str]) -> list[list[str]]:
+    """Return the words of each entry, without its amount and its unit."""
+    return [words for e in entries if (words := _WORD.findall(without_amount(e).casefold()))]
+
+
+_LONG_STEP = 20
+_DENSITY = 2
+"""Other scripts need fewer characters for a word."""
+_WORD = re.compile(r"[^\W\d_]{3,}")
+
+
+def _are_alike(first: list[list[str]], other: list[list[str]], most: int) -> bool:
+    """
+    Return True for lists in which nearly all words are the same.
+
+    `most` is by how much their lengths may differ: steps for print may be divided in another way.
+    """
+    if abs(len(first) - len(other)) > most:
+        return False
+    words, others = (Counter(word for each in names for word in each) for names in (first, other))
+    common = (words & others).total()
+    return 2 * common >= _LEAST_ALIKE * (words.total() + others.total())
+
+
+_LEAST_ALIKE = 0.85
+_DIVIDED = 2
+
+
+def _room_for(ingredients: list[str]) -> int:
+    """Return the allowed total length of these ingredients; those with an amount may be longer."""
+    measured = amounts(ingredients)
+    return 160 * measured + 80 * max(len(ingredients) - measured, 0)
