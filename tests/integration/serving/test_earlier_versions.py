@@ -84,7 +84,7 @@ def test_the_command_prints_the_version_of_a_day(store):
         ran = CliRunner().invoke(main, ["content", URL, "--at", f"{moment:%Y-%m-%dT%H:%M:%S}"])
         if EXPECTED[day] is None:
             assert ran.exit_code not in (0, 2)
-            assert "no content is stored" in ran.output
+            assert "no stored content" in ran.output
         else:
             assert (ran.exit_code, ran.output) == (0, EXPECTED[day])
     # A day means its first instant: the body of the fetch of that instant is the page's.
