@@ -233,7 +233,7 @@ def _stored(url: str, components: Components) -> Iterator[Line]:
     if doubts := store.aliases.doubts(url):
         who = " and ".join(doubts)
         yield Line(
-            "not believed",
+            "not trusted",
             f"until it is fetched: {who} name it as canonical, but their content differs",
         )
     if record is None:

@@ -132,7 +132,7 @@ def test_the_first_disagreement_about_an_unfetched_canonical_url_ends_the_trust(
     for url in (P1, P2, P3):
         assert shown(a_stand.store, url) == f"the page of {url}"
         assert not a_stand.store.get(url).provisional
-        assert any("not believed" in why for why in a_stand.store.aliases.reasons(url))
+        assert any("not trusted" in why for why in a_stand.store.aliases.reasons(url))
     assert a_stand.store.get(DECLARED) is None
     assert list(a_stand.store.aliases.of(DECLARED)) == []
     # Nobody asked for the declared URL, so it is not due either.

@@ -143,10 +143,10 @@ def test_a_canonical_url_that_pages_differ_about_is_explained_at_each_of_them(sy
     for url in (ALIAS, other):
         lines = [line.text for line in reported(system, url, "store").lines]
         assert url in lines
-        assert any(PAGE in line and "not believed" in line for line in lines)
+        assert any(PAGE in line and "not trusted" in line for line in lines)
     assert (
         "name it as canonical, but their content differs"
-        in texts(reported(system, PAGE, "store"))["not believed"]
+        in texts(reported(system, PAGE, "store"))["not trusted"]
     )
 
 
