@@ -126,7 +126,7 @@ def test_refused_urls_are_reported_with_their_offsets(make_topic, client):
 
     output = enqueue(topic, "--crawl", "few")
 
-    assert f"{topic.name}:0:2: the crawl has its most URLs" in output
+    assert f"{topic.name}:0:2: the crawl has reached max_urls" in output
     assert f"{topic.name}:0:3" not in output
     assert f"{topic.name}:0:4: out of scope" in output
 

@@ -173,7 +173,7 @@ def test_scopes_decide_what_is_offered_and_tokens_what_is_done(served):
     (hidden,) = answers(port, reads, ("fetch", {"url": A}), scopes=[READ])
     (refused,) = answers(port, reads, ("fetch", {"url": A}))
 
-    assert "'fetch' is no tool" in text_of(hidden)
+    assert "'fetch' is not a tool" in text_of(hidden)
     assert refused.is_error
     assert text_of(refused).startswith("AccessDenied: ")
 
@@ -187,7 +187,7 @@ def test_scopes_decide_what_is_offered_and_tokens_what_is_done(served):
         ("get", {"url": A, "fieldz": []}, "BadInput: fieldz: get takes url, fields"),
         ("get", {"url": A, "fields": "page.title"}, "BadInput: fields: must be a list"),
         ("changes", {"limit": 0}, "BadInput: limit: "),
-        ("nothing", {}, "'nothing' is no tool"),
+        ("nothing", {}, "'nothing' is not a tool"),
     ],
 )
 def test_what_is_wrong_is_a_result_that_says_so(served, name, arguments, says):

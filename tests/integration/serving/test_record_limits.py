@@ -263,7 +263,7 @@ def test_a_read_of_many_large_nodes_is_refused_with_the_figure(client, graphs):
     """A batchGet answered 2 GB, and eight at once took 4.9 GB of memory."""
     keys = [key.hex() for key in fill(graphs["pins"], 40, PART)]
 
-    with pytest.raises(BadInput, match="33,554,432 bytes together"):
+    with pytest.raises(BadInput, match="33,554,432 bytes in total"):
         client.get_nodes("pins", keys)
     assert len(client.get_nodes("pins", keys[:20])) == 20
     assert len(client.get_nodes("pins", keys, ["other"])) == 40

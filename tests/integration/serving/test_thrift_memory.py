@@ -112,7 +112,7 @@ def test_a_list_is_bounded_before_it_is_decoded(server, name, begin, item):
         assert asked(sock, PING) == PONG
 
     assert result_of(reply) == BAD_INPUT
-    assert b"at most 1000, got %d" % count in reply
+    assert b"at most 1000 items, got %d" % count in reply
     assert grown < 60_000_000
 
 

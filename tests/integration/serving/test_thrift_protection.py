@@ -35,7 +35,7 @@ def test_a_token_that_exceeds_its_rate_learns_when_to_call_again(store, apache):
         client.authenticate(token)
         client.authenticate(token)  # costs nothing
         assert get(client, apache).fields == {"team.a": b"1"}
-        with pytest.raises(apache.types.Unavailable, match="exceeds its rate") as refused:
+        with pytest.raises(apache.types.Unavailable, match="exceeds its request rate") as refused:
             get(client, apache)
         client.ping()
 

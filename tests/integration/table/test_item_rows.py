@@ -442,7 +442,7 @@ def test_later_runs_need_neither_kind_nor_fields(shop):
     ("wanted", "message"),
     [
         ({"items": "tables"}, "no item kind 'tables' in extract; known: cards, notes"),
-        ({"fields": ("sku", "colour")}, "cards: has no field 'colour', but sku, price"),
+        ({"fields": ("sku", "colour")}, "cards: has no field 'colour'; known: sku, price"),
     ],
 )
 def test_what_the_settings_do_not_have_is_named(shop, wanted, message):
@@ -455,7 +455,7 @@ def test_a_field_with_the_name_of_another_column_is_refused(shop):
     shop.kinds = load_kinds({SITE: {"cards": {**RULES["cards"], "fields": fields}}})
     shop.show(LAMPS, cards(("1", "5")))
 
-    with pytest.raises(BadInput, match="'bucket': the table has another column"):
+    with pytest.raises(BadInput, match="'bucket': another column has this name"):
         shop.keep()
     shop.keep(fields=("sku",))
 

@@ -119,7 +119,10 @@ def test_the_page_builds_keeps_and_reads_a_table_of_items(store, tmp_path, capsy
     ("options", "message"),
     [
         (("--items", "card"), "no item kind 'card' in extract; known: cards"),
-        (("--items", "cards", "--fields", "sku,color"), "cards: has no field 'color', but sku, "),
+        (
+            ("--items", "cards", "--fields", "sku,color"),
+            "cards: has no field 'color'; known: sku, ",
+        ),
         (("--fields", "page.title", "--host", "shop.example"), "--host needs --items"),
         (("--fields", "page.titel"), "'page.titel' is not a known field"),
     ],
