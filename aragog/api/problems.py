@@ -55,7 +55,7 @@ class Problem(Exception):
 
     def response(self) -> Response:
         """The problem as a response."""
-        from starlette.responses import Response  # noqa: PLC0415 - clients need none
+        from starlette.responses import Response  # noqa: PLC0415 - clients do not need it
 
         # without this header, caches may store a 404
         headers = {"Cache-Control": "no-store", **self.headers}

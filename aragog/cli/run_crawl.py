@@ -194,7 +194,7 @@ class Crawl:
     def _enqueue_again(
         self, client: Aragog, tracker: RunTracker, urls: Sequence[str], options: RequeueOptions
     ) -> Iterable[EnqueueResult]:
-        """Enqueue URLs again that were in flight for another crawl."""
+        """Re-enqueue URLs that were in flight for another crawl."""
         return client.enqueue_all(urls, **self._options(tracker) | options._asdict())
 
     def _options(self, tracker: RunTracker) -> dict[str, Any]:

@@ -207,7 +207,7 @@ class RunOutput:
         return f"{count:,} records in {place}{kept if self.kept else ''}{beside}{absent}{renewed}"
 
     def _reextract_outdated(self, store: UrlStore, file: Path) -> str:
-        """Extract pages again that were read with other rules; returns a description."""
+        """Re-extract pages that were read with other rules; returns a description."""
         if not self._versions.rules.whole:
             return ""
         earlier = None if self._append else read_earlier(file, PAGE if self._items else "url").urls

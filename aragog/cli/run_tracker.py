@@ -246,10 +246,7 @@ class RunTracker:
     def _requeue_options(
         self, url: str, record: Record | None, ending: Ending, depth: int
     ) -> RequeueOptions | None:
-        """
-        Return how to enqueue a URL again that was in flight for another crawl; None
-        if not needed.
-        """
+        """Return how to re-enqueue a URL that was in flight for another crawl, or None."""
         if record is not None and record.facts.get(FILE):
             return None
         if self._refresh and ending is Ending.ALREADY_STORED:

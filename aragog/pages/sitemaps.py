@@ -99,7 +99,7 @@ PIECE_BYTES = 65_536
 _PACKED_BYTES = 16_384
 _GZIP = b"\x1f\x8b"
 _MAX_LAYERS = 3
-"""Some servers compress a file again that is already compressed on disk."""
+"""Some servers compress a file that is already compressed on disk."""
 
 
 class Unpacked:

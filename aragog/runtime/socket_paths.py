@@ -15,7 +15,7 @@ from aragog.errors import ConfigError
 
 MAX_BYTES = 107
 """Maximum length of a Unix socket's path, without the trailing NUL (unix(7))."""
-SHARED_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - only folders of one user go there
+SHARED_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - for private subfolders
 
 
 def fits(path: str | os.PathLike[str]) -> bool:

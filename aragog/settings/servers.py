@@ -137,7 +137,7 @@ class StoreSettings:
     change, run `aragog store repair-graph`."""
     graph_packed: tuple[str, ...] = ()
     """`graph:type`: types of edges that are stored in one cell of up to 1 MiB for each source, and
-    listed there only. Taking edges costs a fifth on HBase. Such a type cannot be in
+    listed there only. Taking edges takes a fifth of the time on HBase. Such a type cannot be in
     `graph_counted`. After a change, run `aragog store repair-graph` before any other call."""
     graph_sorted: tuple[str, ...] = ()
     """`graph:property`: properties by the beginning of whose value you can find nodes. After a

@@ -220,8 +220,12 @@ def _check_purpose(folder: Path, purpose: str | None) -> None:
         known = file.read_text() if file.exists() else ""
         is_begun = any(files_of(folder)) or file.exists()
         if is_begun and known != (purpose or ""):
-            one, other = (f"for {name}" if name else "for any purpose" for name in (known, purpose))
-            raise BadInput(f"{folder}: contains packs {one}, not {other}; use another folder")
+            theirs, ours = (
+                f"for {name}" if name else "for any purpose" for name in (known, purpose)
+            )
+            raise BadInput(
+                f"{folder}: contains packs {theirs}, but this export is {ours}; use another folder"
+            )
         file.write_text(purpose or "")
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be written: {error.strerror}") from error

@@ -2,8 +2,10 @@
 Export a UrlStore in parts that many processes can write and a system such as Spark can read.
 
 Node keys are hashes, so equal key ranges contain about the same number of URLs, and the position of
-a key in its range shows the progress. If a store groups pages by host, each host has sixteen slots,
-and a part covers ranges of slots. One host's pages are therefore spread over sixteen parts as well.
+a key in its range shows the progress. If a store groups pages by host, the keys of a host lie in
+sixteen places. Parts divide the keys by place first and by host second, so even the pages of a
+single host are spread over up to sixteen parts.
+
 A part gets its final name only when it is complete. To continue an interrupted export, repeat it:
 only the missing parts are written.
 """
@@ -52,8 +54,8 @@ class Part:
     """
     Part `number` (from 0) of `count`: a range of keys.
 
-    If the store groups pages by host, the two halves of a key's first byte are swapped to order
-    keys: first by the slot within the host, then by the host.
+    If the store groups pages by host, keys are ordered with the two nibbles of their first byte
+    swapped: first by the place within the host, then by the host.
     """
 
     number: int
@@ -74,20 +76,23 @@ class Part:
         """
         Yield the start of each range (inclusive) and its end (exclusive; None for no end), in
         order.
+
+        Args:
+            together: the store groups pages by host.
         """
         first, after = self._edge(self.number), self._edge(self.number + 1)
         if not together:
             yield _key(first), None if after == _KEYS else _key(after)
             return
         for place in range(first // _KEYS_PER_BYTE, -(-after // _KEYS_PER_BYTE)):
-            start = _with_swapped_halves(_key(max(first, place * _KEYS_PER_BYTE)))
+            start = _with_swapped_nibbles(_key(max(first, place * _KEYS_PER_BYTE)))
             inside = after < (place + 1) * _KEYS_PER_BYTE
-            yield start, _with_swapped_halves(_key(after)) if inside else _after_prefix(start[:1])
+            yield start, _with_swapped_nibbles(_key(after)) if inside else _after_prefix(start[:1])
 
     def fraction_before(self, key: bytes, *, together: bool) -> float:
         """Return the fraction of the part before `key`."""
         first, after = self._edge(self.number), self._edge(self.number + 1)
-        position = key if not together else _with_swapped_halves(key)
+        position = key if not together else _with_swapped_nibbles(key)
         return (int.from_bytes(position[:_PREFIX_BYTES]) - first) / (after - first)
 
     def _edge(self, number: int) -> int:
@@ -98,8 +103,8 @@ def _key(number: int) -> bytes:
     return number.to_bytes(_PREFIX_BYTES)
 
 
-def _with_swapped_halves(key: bytes) -> bytes:
-    """Return the key with the halves of its first byte swapped."""
+def _with_swapped_nibbles(key: bytes) -> bytes:
+    """Return the key with the nibbles of its first byte swapped."""
     return bytes([key[0] >> 4 | (key[0] & 0x0F) << 4]) + key[1:]
 
 
@@ -119,7 +124,7 @@ class PartOptions:
     types: TypedFields = field(default_factory=TypedFields)
     """The types of fields."""
     texts_of: TextsOf | None = None
-    """Finds the main texts among `fields`."""
+    """Returns the main texts of a page that `fields` asks for."""
     fetched: SpanMs | None = None
     """Only pages whose last successful fetch was in this span; not for `warc`."""
     purpose: str | None = None
@@ -128,8 +133,8 @@ class PartOptions:
 
 PURPOSE_FILE = "_for"
 """
-The file that records the purpose of the parts in this folder; readers of parts skip
-such names.
+The file that records the purpose of the parts in a folder. Spark and similar readers skip names
+that begin with an underscore.
 """
 
 
@@ -142,8 +147,8 @@ def prepare_folder(folder: Path, count: int, kind: str, purpose: str | None = No
 
     Raises:
         BadInput: the folder has parts of an export with another count or format, so readers would
-            get URLs twice; or with another purpose, so readers would get pages that it does not
-            allow.
+            get URLs twice, or with another purpose, so readers would get pages that they may not
+            use.
         ConfigError: the folder cannot be written.
     """
     try:
@@ -174,12 +179,14 @@ def _check_purpose(folder: Path, purpose: str | None) -> None:
     )
     known = file.read_text() if file.exists() else ""
     if (known or has_parts) and known != (purpose or ""):
-        one, other = (f"for {name}" if name else "for any purpose" for name in (known, purpose))
-        raise BadInput(f"{folder}: contains parts {one}, not {other}; use another folder")
+        theirs, ours = (f"for {name}" if name else "for any purpose" for name in (known, purpose))
+        raise BadInput(
+            f"{folder}: contains parts {theirs}, but this export is {ours}; use another folder"
+        )
     if purpose and not known:
-        started = folder / f".{PURPOSE_FILE}-{socket.gethostname()}-{os.getpid()}"
-        started.write_text(purpose)
-        started.replace(file)
+        temporary = folder / f".{PURPOSE_FILE}-{socket.gethostname()}-{os.getpid()}"
+        temporary.write_text(purpose)
+        temporary.replace(file)
 
 
 def _is_running(pid: int) -> bool:
@@ -210,7 +217,7 @@ def export_part(
     Raises:
         BadInput: an unknown format.
         ConfigError: the folder cannot be written, or pyarrow is missing.
-        StoreUnavailable, ContentUnavailable: nothing has the final name; repeat the call.
+        StoreUnavailable, ContentUnavailable: the part was not written; repeat the call.
     """
     if options.format not in FORMATS:
         raise BadInput(f"format: {options.format!r} is not one of {', '.join(FORMATS)}")
@@ -219,15 +226,15 @@ def export_part(
     if final.exists():
         return None
     # The suffix must stay last, since it selects the compression.
-    started = folder / f".{part.name}-{socket.gethostname()}-{os.getpid()}{suffix}"
+    temporary = folder / f".{part.name}-{socket.gethostname()}-{os.getpid()}{suffix}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        count = _write(store, started, part, options, on_fraction, on_problem)
-        started.replace(final)
+        count = _write(store, temporary, part, options, on_fraction, on_problem)
+        temporary.replace(final)
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be written: {error.strerror}") from error
     finally:
-        _remove(started)
+        _remove(temporary)
     return count
 
 

@@ -188,7 +188,7 @@ class Changes:
                 fields = {n: v for n, v in change.fields.items() if _is_of_item(n, *item)}
                 if not fields:
                     continue
-                change = replace(change, fields=fields)  # noqa: PLW2901 - the rest is of others
+                change = replace(change, fields=fields)  # noqa: PLW2901 - only this item's fields
             result.append(change)
         return ListPage(self._without_withdrawn(result, now_ms), last)
 

@@ -24,7 +24,9 @@ from aragog.urlstore.signal_sources import (
 from aragog.urlstore.usual_intervals import DAY_S, change_weight, usual_of_page, usual_s
 
 GONE_WAITS_S = (DAY_S, 3 * DAY_S, 7 * DAY_S)
-"""The waits after the first, second, … consecutive 404 or 410; then the page is given up."""
+"""
+The waits after the first, second, … consecutive 404 or 410. Then the store gives up on the page.
+"""
 GONE_SPACING_S = 0.5 * DAY_S
 """
 Responses within this time of each other, or within half of `refresh.max_interval_s` if that is
@@ -116,7 +118,7 @@ class RefreshState(NamedTuple):
     consecutive fetches that withheld it. The count starts again when one follows the other.
     """
     due_at_ms: int | None = None
-    """The next fetch, as planned by the last one; None if the page is given up."""
+    """The next fetch, as planned by the last one; None if the store gave up on the page."""
     body_hash: str = ""
     """The first 16 hex digits of the body's hash."""
     page_type: str = "page"

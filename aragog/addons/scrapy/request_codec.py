@@ -118,7 +118,7 @@ class KnownClasses:
         """Return the request class with this name; raises ValueError for any other name."""
         kind = _SCRAPY_CLASSES.get(name) or self._loaded_class(name)
         if not issubclass(kind, Request):
-            raise ValueError(f"{name} is not a request class")  # noqa: TRY004 - as all refusals
+            raise ValueError(f"{name} is not a request class")  # noqa: TRY004 - as documented
         return kind
 
     def item(self, name: str) -> type:

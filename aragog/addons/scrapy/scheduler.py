@@ -1,13 +1,15 @@
 """
 `SCHEDULER`: keeps a spider's requests in pinlater, for all processes that run the spider.
 
-A request is a job. A process claims it and hands it to its engine when its domain has a slot. The
-job ends when the request's callback has run and all output is processed: new requests are jobs by
-then, and items have passed the pipelines. If a process is killed before that, its claims expire and
-other processes run those requests again. Delivery is at least once.
+A request is a job. A process claims it, and hands it to Scrapy's engine when the request's domain
+has a slot. The job ends when the request's callback has run and all its output is processed: by
+then, new requests are jobs themselves, and items have passed the pipelines. If a process is killed
+before that, its claims expire and other processes run those requests again. Delivery is at least
+once.
 
-Running a request twice is safe: its callback yields requests that the dupefilter already knows, and
-items a second time. Item pipelines must accept an item twice, as `StoreItems` does.
+Running a request twice is safe. The dupefilter drops the requests that its callback yields again,
+but items reach the pipelines a second time, so pipelines must accept an item twice, as `StoreItems`
+does.
 """
 
 from __future__ import annotations
@@ -101,7 +103,7 @@ class SpiderScheduler(BaseScheduler):
             self._queue.close()
             raise
         if self._crawler.settings.getfloat("DOWNLOAD_DELAY"):
-            log.warning("DOWNLOAD_DELAY delays requests that have a slot: use politeness.qps")
+            log.warning("DOWNLOAD_DELAY delays requests that have a slot; set politeness.qps")
         access = crawl.fetches.fetch.access
         self._feeder = Feeder(
             queue=self._queue,
@@ -157,8 +159,8 @@ class SpiderScheduler(BaseScheduler):
         every process yields them. A request that cannot be serialized stays in this process.
 
         Raises:
-            BrokerUnavailable: the request may or may not have been enqueued. Everything that this
-                process is processing now runs again, so the request will be yielded again.
+            BrokerUnavailable: the request may or may not have been enqueued. All requests that
+                this process is processing will run again, so the request will be yielded again.
         """
         try:
             accepted = self._enqueue(request)
@@ -187,7 +189,7 @@ class SpiderScheduler(BaseScheduler):
         return held.request
 
     def rerun_in_progress(self, problem: str) -> None:
-        """Run every request again that this process is currently processing."""
+        """Rerun every request that this process is currently processing."""
         self._to_rerun |= dict.fromkeys(self._handed_out, problem)
 
     def run_again(self, request: Request, problem: str | None) -> bool:
@@ -202,7 +204,7 @@ class SpiderScheduler(BaseScheduler):
                 was not sent; the attempt then does not count.
 
         Returns:
-            False, without a change, if the engine did not get the request from the queue.
+            False, and nothing changes, if the engine did not get the request from the queue.
         """
         if self._handed_out.get(request) is None:
             return False
@@ -284,8 +286,9 @@ class SpiderScheduler(BaseScheduler):
 
 def priority_of(request: Request) -> int:
     """
-    Return a job's priority, 0 (first) to 9: Scrapy's 0 is in the middle, 5 and
-    above are first.
+    Convert a Scrapy priority to a job's, 0 (first) to 9.
+
+    Scrapy's 0 becomes 5, and 5 or more becomes 0.
     """
     return min(9, max(0, 5 - request.priority))
 

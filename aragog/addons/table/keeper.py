@@ -112,7 +112,7 @@ class TableKeeper:
         state = self._files.state()
         if reason := self._why_rebuild(state, rebuild=rebuild):
             return self._rebuild(state, reason)
-        assert state is not None  # noqa: S101 - without one there is a reason
+        assert state is not None  # noqa: S101 - otherwise, reason is set
         return self._merge(state)
 
     def clean(self) -> int:

@@ -290,7 +290,7 @@ class _Shared:
 
 
 def _site(url: str) -> str:
-    from urlspelling.domain import registered_domain  # noqa: PLC0415 - a process needs no list
+    from urlspelling.domain import registered_domain  # noqa: PLC0415 - not in child processes
 
     return registered_domain(url)
 

@@ -285,7 +285,7 @@ def write_keys(path: Path, keys: Sequence[SigningKey], *, replaces: bool) -> Non
 
 def ed25519() -> Any:
     """
-    Return the library's module. It is imported only where requests are signed.
+    Return `cryptography`'s module `ed25519`. It is imported only where requests are signed.
 
     Raises:
         ConfigError: the extra `identity` is not installed.

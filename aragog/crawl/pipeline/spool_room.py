@@ -32,8 +32,8 @@ MAX_WAIT_S = 20.0
 CHECK_EVERY_S = 0.5
 # How long a worker uses the state that it read last.
 FRESH_S = 0.1
-# From this share of the high level on, a worker claims fewer and fewer batches at once:
-# `MOST_BATCHES` at first, one in the end. Otherwise it would fill the spool in a burst and then be
+# From this share of the high level on, a worker claims ever fewer batches at once:
+# `MOST_BATCHES` at first, and finally one. Otherwise it would fill the spool in a burst and then be
 # idle while the bodies are stored.
 NEARLY_CLOSED = 2 / 3
 MOST_BATCHES = 8

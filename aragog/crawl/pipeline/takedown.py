@@ -179,8 +179,8 @@ class Purge:
             rest = _without(message, refused)
             if rest == message:
                 continue
-            # Send the new message before deleting the old one. After a kill in between, it is sent
-            # again.
+            # Send the new message before deleting the old one. If the process is killed in between,
+            # the message is sent again.
             if (outgoing := _message_of_rest(job, rest)) is not None:
                 self.sender.send(outgoing)
             self.sender.send_all(_to_waiting(message, refused))

@@ -89,7 +89,7 @@ class SharedClock:
             with self._lock:
                 if self._offset is None:
                     self._measure()
-                assert self._offset is not None  # noqa: S101 - a type
+                assert self._offset is not None  # noqa: S101 - for mypy
                 return self._offset
         # One thread measures; the others keep using the known offset.
         if self._must_check() and self._lock.acquire(blocking=False):

@@ -1,5 +1,5 @@
 """
-Starts a Chromium without network access: finds it, sets its flags, and limits its processes.
+Starts a Chromium without network access: finds it, sets its flags, and limits its memory.
 
 The browser cannot resolve names, and its proxy does not exist, so neither pages nor Chromium itself
 can send a request. `page` supplies all responses.
@@ -59,7 +59,7 @@ def find_browser(settings: RenderingSettings) -> str:
     Return the path of the browser.
 
     Raises:
-        BrowserUnavailable: no browser is installed.
+        BrowserUnavailable: no browser is installed, or the sandbox is on and the user is root.
     """
     names = (settings.browser,) if settings.browser else COMMANDS
     path = next(filter(None, map(shutil.which, names)), None)
@@ -226,11 +226,11 @@ def version(settings: RenderingSettings) -> str:
         BrowserUnavailable: the browser cannot be started.
     """
 
-    async def started() -> str:
+    async def read_version() -> str:
         browser = await Browser.start(settings)
         try:
             return browser.chromium.version
         finally:
             await browser.stop()
 
-    return asyncio.run(started())
+    return asyncio.run(read_version())

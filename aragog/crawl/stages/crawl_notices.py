@@ -1,9 +1,9 @@
 """
 Notifies a crawl's webhook when the crawl is done or ended, and when too many of its URLs fail.
 
-Notices go through the webhook queue: they are signed, and repeated until they are accepted. The
-notice is sent before the record is updated. After a kill in between, it is sent again with the same
-ID.
+Notices go through the webhook queue: they are signed, and retried until they are accepted. A notice
+is sent before the record is updated. If the process is killed in between, the notice is sent again
+with the same ID.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class ErrorRate:
 def error_rate(hours: Mapping[int, Counter[str]], hour: int) -> ErrorRate:
     """Count the failures in the last `HOURS` hours up to and including `hour`. Pure."""
     last = sum((counts for at, counts in hours.items() if at > hour - HOURS), Counter[str]())
-    asked = {
+    counted = {
         outcome: n for outcome, n in last.items() if is_failure(outcome) or outcome == "stored"
     }
-    failed = sum(n for outcome, n in asked.items() if is_failure(outcome))
-    return ErrorRate(failed, sum(asked.values()))
+    failed = sum(n for outcome, n in counted.items() if is_failure(outcome))
+    return ErrorRate(failed, sum(counted.values()))
 
 
 def events(status: CrawlStatus, errors: ErrorRate) -> dict[str, str]:
@@ -120,8 +120,8 @@ class CrawlNotices:
 
     def _send_notices(self, record: CrawlRecord, hour: int, ended: frozenset[int]) -> int:
         status = CrawlStatus(record, self.counts.of(record.numbers, ended=ended))
-        asked = record.notify_error_rate is not None
-        hours = self.counts.hours([record.number]) if asked else {}
+        has_limit = record.notify_error_rate is not None
+        hours = self.counts.hours([record.number]) if has_limit else {}
         errors = error_rate(hours, hour)
         found = events(status, errors)
         told = dict(record.notified)

@@ -250,8 +250,8 @@ class _LineCheck:
         Return the jobs that a crawl still wants. Moves jobs of paused crawls to the lines of those
         crawls.
 
-        After a kill before the entries are settled, they are taken again and end again, without
-        being counted twice.
+        If the process is killed before the entries are settled, they are taken again and end again,
+        without being counted twice.
         """
         wanted = self.stage.checks.wanted([job for _, job in known])
         if len(wanted.jobs) == len(known):

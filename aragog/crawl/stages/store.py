@@ -171,8 +171,9 @@ class StoreStage:
         """
         Read a batch from the spool, and put its bodies into the open pack.
 
-        Wait for the result, which takes no CPU and no connection, and then call `finish`. After a
-        kill in between, the message is redelivered and its bodies are still in the spool.
+        Wait for the result, which takes no CPU and no connection, and then call `finish`. If the
+        process is killed in between, the message is redelivered and its bodies are still in the
+        spool.
         """
         received, batch = batch, self._wanted(batch)
         if not batch.jobs:
@@ -281,7 +282,7 @@ class StoreStage:
     def _ask(
         self, jobs: Sequence[UrlJob], writes: Sequence[PageWrite], done: Mapping[str, Written]
     ) -> None:
-        """Enqueue canonical URLs about which pages disagree. Can be repeated after a kill."""
+        """Enqueue canonical URLs about which pages disagree. Safe to repeat."""
         job_of = {job.url: job for job in jobs}
         named = [
             (job_of[write.url], write, url)

@@ -1,9 +1,9 @@
 """
-Delivers changes to webhooks, and notices of crawls: signed, and repeated until they are accepted.
+Delivers changes to webhooks, and notices of crawls: signed, and retried until they are accepted.
 
 `send_changes` reads the changes after each webhook's cursor, sends them as a message, and then
-moves the cursor. After a kill in between, the same changes are sent again with the same delivery
-ID.
+moves the cursor. If the process is killed in between, the same changes are sent again with the same
+delivery ID.
 `deliver` posts one message. A delivery that is not accepted with a 2xx is tried again later, with
 increasing delays. After `webhooks.max_attempts` it is dropped and logged.
 

@@ -104,7 +104,7 @@ def array_urls(file: Path, column: str) -> Iterator[str | None]:
     with closing(open_to_read(file)) as stream:
         rows = orjson.loads(stream.read())
     if not isinstance(rows, list):
-        raise ValueError("not a list")  # noqa: TRY004 - a value of the file
+        raise ValueError("not a list")  # noqa: TRY004 - bad file, not bad type
     yield from (_url_of(row, column) for row in rows)
 
 

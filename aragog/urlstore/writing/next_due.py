@@ -31,7 +31,7 @@ class Next(NamedTuple):
     first: bool
     """True if there was no earlier fetch to compare this one with."""
     given_up: bool
-    """True if this fetch gave up the page."""
+    """True if the store gave up on the page after this fetch."""
     evidence: Evidence | None = None
     """Evidence about the signals of the page's host, or None."""
     mark: bytes | None = None
@@ -49,7 +49,7 @@ def state_of(row: Row) -> RefreshState | None:
 
 
 def mark_of(row: Row) -> PageMark | None:
-    """Return the mark that was stored because of sitemaps or feeds, or None."""
+    """Return what sitemaps and feeds have reported about the page, or None."""
     cell = row.get(nodes.SIGNAL)
     return marks.from_cell(cell.value if cell else None)
 
@@ -110,7 +110,7 @@ def planned(
         wanted_ms,
         first=before is None or not before.compared_at_ms,
         given_up=due_at_ms is None and before is not None and before.due_at_ms is not None,
-        **_shown(before, state, mark, is_named=is_named),
+        **_evidence(before, state, mark, is_named=is_named),
     )
 
 
@@ -119,7 +119,7 @@ class _SignalEvidence(TypedDict, total=False):
     mark: bytes
 
 
-def _shown(
+def _evidence(
     before: RefreshState | None, after: RefreshState, mark: PageMark | None, *, is_named: bool
 ) -> _SignalEvidence:
     """Return evidence about the host's signals; empty if there was no page to compare with."""
@@ -130,20 +130,20 @@ def _shown(
         return {}
     changed = min(after.changes - before.changes, 1.0)
     expected = marks.expected_change(before.rate_per_s, passed_s)
-    shown: _SignalEvidence = {"evidence": Evidence(changed, is_named, mark.covered, expected)}
+    evidence: _SignalEvidence = {"evidence": Evidence(changed, is_named, mark.covered, expected)}
     if changed and mark.covered and not is_named:
-        shown["mark"] = marks.to_cell(mark._replace(covered=False))
-    return shown
+        evidence["mark"] = marks.to_cell(mark._replace(covered=False))
+    return evidence
 
 
 def _stretch(
     before: RefreshState | None, mark: PageMark | None, trust: HostTrust | None, at_ms: int
 ) -> float:
-    """Return the factor for the page's interval: above 1 if its host reports changes well."""
+    """Return the factor for the page's interval: above 1 if its host reports changes reliably."""
     if mark is None or not mark.covered or trust is None or before is None:
         return 1.0
-    is_read = at_ms - trust.read_at_ms <= before.interval_s * 1000
-    return trust.stretch if is_read else 1.0
+    is_recent = at_ms - trust.read_at_ms <= before.interval_s * 1000
+    return trust.stretch if is_recent else 1.0
 
 
 def _is_named_again(
@@ -159,9 +159,10 @@ def renewed(
     row: Row, fields: Mapping[str, bytes], before: Mapping[str, object], at_ms: int
 ) -> tuple[dict[bytes, bytes], frozenset[str], set[str]]:
     """
-    Update a page's fields as of `at_ms`: cells to write, names to delete, names that changed.
+    Compare a page's fields as of `at_ms` with its node.
 
-    `before` has the fields that the pipeline found earlier.
+    Returns the cells to write, the names to delete, and the names that changed. `before` has the
+    fields that the pipeline found earlier.
     """
     vanished = vanished_fields(row, fields, before, at_ms)
     cells: dict[bytes, bytes] = {}

@@ -180,5 +180,5 @@ def test_a_folder_is_for_one_use(tmp_path):
     write(stand, fetched(A, "one"))
     export_packs(stand.store, tmp_path, purpose="search")
 
-    with pytest.raises(BadInput, match="for search, not for any purpose"):
+    with pytest.raises(BadInput, match="for search, but this export is for any purpose"):
         export_packs(stand.store, tmp_path)

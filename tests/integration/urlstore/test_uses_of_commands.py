@@ -136,14 +136,18 @@ def test_parts_for_a_use_are_completed_for_the_same_use_only(tmp_path):
     begin = ("store", "export-parts", out, "--parts", 2, "--format", "jsonl")
     run(*begin, "--part", 0)
 
-    assert "for any purpose, not for ai-train" in run(*begin, "--for", "ai-train", code=2)
+    assert "parts for any purpose, but this export is for ai-train" in run(
+        *begin, "--for", "ai-train", code=2
+    )
 
     out = tmp_path / "trains"
     begin = ("store", "export-parts", out, "--parts", 2, "--format", "jsonl")
     run(*begin, "--part", 0, "--for", "ai-train")
 
-    assert "for ai-train, not for any purpose" in run(*begin, code=2)
-    assert "for ai-train, not for search" in run(*begin, "--for", "search", code=2)
+    assert "parts for ai-train, but this export is for any purpose" in run(*begin, code=2)
+    assert "parts for ai-train, but this export is for search" in run(
+        *begin, "--for", "search", code=2
+    )
     assert "1 already existed" in run(*begin, "--for", "ai-train")
     assert (out / PURPOSE_FILE).read_text() == "ai-train"
     written = b"".join(part.read_bytes() for part in out.glob("part-*"))

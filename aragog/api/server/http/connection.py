@@ -121,7 +121,7 @@ class ApiConnection(asyncio.Protocol):
     # Called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport  # type: ignore[assignment] # it can read and write
+        self.transport = transport  # type: ignore[assignment] # always a full Transport
         self.transport.set_write_buffer_limits(UNCOUNTED_BYTES)
         self.server_state.connections.add(self)
         client, server = (transport.get_extra_info(n) for n in ("peername", "sockname"))

@@ -28,7 +28,7 @@ from aragog.settings import ServingSettings
 
 DRAIN_S = 5
 OTHER_FILES = 1024
-"""Open files needed in addition to client connections, over HTTP and Thrift."""
+"""Open files needed in addition to the client connections over HTTP and Thrift."""
 
 
 def listen(settings: ServingSettings) -> socket.socket:
@@ -102,7 +102,7 @@ class ApiServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 api,
-                http=partial(ApiConnection, service),  # type: ignore[arg-type] # makes protocols
+                http=partial(ApiConnection, service),  # type: ignore[arg-type] # a factory
                 ws="none",
                 lifespan="off",
                 log_config=None,

@@ -72,8 +72,8 @@ class Schema:
     packed: tuple[int, ...] = ()
     """
     Edge types of a `Graph` whose outgoing edges are stored in one cell of their source, and listed
-    only there. A take costs a fifth. A list may have up to 1 MiB, and each change rewrites all of
-    it.
+    only there. A take costs a fifth as much. A list may have up to 1 MiB, and each change rewrites
+    all of it.
     """
     sorted: tuple[str, ...] = ()
     """Properties whose values can be looked up by prefix (`lookup_prefix`)."""

@@ -1,5 +1,5 @@
 """
-A Redis client, for pinlater and for programs that store their own data beside their jobs.
+A Redis client, for pinlater and for programs that store their own data alongside their jobs.
 
     address.py     Redis URLs: TCP, TLS, unix socket, Sentinel; pure
     connect.py     creates a client for a URL

@@ -58,7 +58,7 @@ def connect(
         attempts: how often a command is sent before its error is raised. With more than one
             attempt, a command may run twice, because the connection may break after the server ran
             it. Replacing a pooled connection that the server has closed does not use an attempt.
-        retry_timeouts: also send commands again that timed out, not only when the connection broke.
+        retry_timeouts: also resend commands that timed out, not only when the connection broke.
 
     Raises:
         InvalidConfig: not a Redis URL, or the path of its socket is too long. The message names the

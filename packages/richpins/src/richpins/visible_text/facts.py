@@ -1,5 +1,5 @@
 """
-Recognize the facts of a recipe that stand beside its lists: times, difficulty, calories, credits.
+Recognize the facts of a recipe that appear next to its lists: times, difficulty, calories, credits.
 
 A line is a fact if it has nothing but words for such facts, in about 25 languages, and numbers.
 """

@@ -110,7 +110,7 @@ def call_each(client: Any, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> li
     The gateway executes the calls in order. After an error, close the connection, because the
     responses to the calls after the failed one are still unread.
     """
-    protocol = client._iprot  # noqa: SLF001 - neither it nor half a call has a public name
+    protocol = client._iprot  # noqa: SLF001 - it has no public name, nor do send and receive
     protocol.several = True
     try:
         for method, arguments in calls:

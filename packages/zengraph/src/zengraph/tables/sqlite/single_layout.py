@@ -119,7 +119,7 @@ class Single(Layout):
         low: bytes,
         high: bytes | None,
         limit: int,
-        columns: Sequence[bytes] | None,  # noqa: ARG002 - cells are read as they lie
+        columns: Sequence[bytes] | None,  # noqa: ARG002 - every column is read
         *,
         reverse: bool,
     ) -> tuple[list[tuple[bytes, Row]], bool]:
