@@ -47,7 +47,7 @@ def test_a_late_gateway_and_one_that_is_gone_are_answered_by_the_other(late_prim
     assert values.values == (b"one",)
 
     for _ in range(500):  # reads save up what hedges spend
-        hedged.policy.begun()
+        hedged.policy.count_read()
     proxy.delay_s = 5
     [values], standby = hedged.read(read)
     assert (values.values, standby) == ((b"one",), True)
@@ -62,7 +62,7 @@ def test_a_late_gateway_and_one_that_is_gone_are_answered_by_the_other(late_prim
 def test_http_and_thrift_answer_from_the_standby_while_a_gateway_stalls(late_primary, apache):
     proxy, primary, hedged = late_primary
     for _ in range(500):  # reads save up what hedges spend
-        hedged.policy.begun()
+        hedged.policy.count_read()
     with (
         api_server.running(primary, Services(read=hedged.read)) as api,
         thrift_server.running(primary, read=hedged.read, embedded=False) as server,

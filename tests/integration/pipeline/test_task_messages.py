@@ -224,7 +224,7 @@ def test_a_message_that_cannot_be_read_is_a_dead_letter_on_other_brokers(
     assert sorted(map(str, bodies.values())) == ["['what']", "[{'v': 0}]"]
     assert any("version 0" in reason for reason in bodies)
     log = (tmp_path / "log").read_text()
-    assert "is kept in the queue dead_letters" in log
+    assert "was stored in the queue dead_letters" in log
 
 
 def test_a_message_continues_the_trace_of_its_headers(punctual_origin, tmp_path):
