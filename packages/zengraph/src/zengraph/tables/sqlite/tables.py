@@ -1,7 +1,7 @@
 """
 Cell tables on SQLite, the default engine, which requires no server.
 
-A power loss can lose only the last moments of writes (WAL, synchronous=NORMAL). Any number of
+A power loss can lose only the most recent writes (WAL, synchronous=NORMAL). Any number of
 processes on one machine may write. The folder must be on a local file system.
 
 Rows are spread over files by their first key byte, so that writers of different rows rarely wait
