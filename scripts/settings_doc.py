@@ -30,8 +30,9 @@ together, and then all invalid values.
 
 While a system runs in the data folder, its settings also apply to commands, to `Aragog()` and
 `open_client()` in Python, and to workers, Flower and servers that you start yourself. If you give
-them other settings, they print which ones differ. Only `logs`, `serving` and `workers` are their
-own. Settings that you pass in Python (`Aragog(settings)`) are used as they are.
+them other settings, they print which ones differ. From their own settings, they use
+only `logs`, `serving` and `workers`. Settings that you pass in Python (`Aragog(settings)`) are used
+as they are.
 """
 
 

@@ -51,7 +51,7 @@ UNAUTHENTICATED = ErrorKind(
 )
 FORBIDDEN = ErrorKind(
     "forbidden", 403, "Unauthorized",
-    "the token lacks the scope, the caller may not use a field or queue, or a page of another "
+    "the token lacks the scope, the caller may not use a field or queue, or a page on another "
     "site sent the request", "use another token",
 )  # fmt: skip
 TAKEN_DOWN = ErrorKind(

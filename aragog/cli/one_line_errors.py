@@ -120,7 +120,7 @@ def _open_standard_streams() -> None:
     """Open standard streams that the caller closed (`>&-`), so that output is discarded."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until the process exits
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until exit
 
 
 def _is_closed(stdout: TextIO) -> bool:

@@ -326,7 +326,7 @@ class RefreshSettings:
     """Overdue refreshes, for example after an outage, are spread over this time."""
     signals: bool = True
     """Read sitemaps and feeds again, and refresh pages when they report a change, if the host's
-    dates prove true (docs/refresh.md#signals-of-change)."""
+    dates prove reliable (docs/refresh.md#signals-of-change)."""
     domain_share: float = 0.5
     """Maximum share of a domain's rate for refreshes. The rest is for new URLs."""
     changes_kept_s: float = 604_800.0

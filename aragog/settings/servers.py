@@ -95,13 +95,13 @@ class StoreSettings:
     max_field_name_bytes: int = 200
     """Maximum length of a field name in UTF-8."""
     max_field_bytes: int = 1_048_576
-    """Maximum size of a field's value. Larger data belongs into the content store."""
+    """Maximum size of a field's value. Larger data belongs in the content store."""
     max_record_bytes: int = 16_777_216
     """Maximum size of a record, and of a node or edge of a graph. A write of your program that
     would exceed it is refused. Fetched pages are always written."""
     max_record_fields: int = 2_000
-    """Maximum number of fields of a record, and of properties of a node or edge. It applies in the
-    same way."""
+    """Maximum number of fields of a record, and of properties of a node or edge. A larger
+    write is refused, as for `max_record_bytes`."""
     inlinks: Literal["all", "external", "none"] = "all"
     """Which inlinks are kept: `all`, only those from other registered domains (`external`), or
     `none`."""
@@ -114,7 +114,7 @@ class StoreSettings:
     history_length: int = 10
     """Number of values kept for each of them."""
     indexed: tuple[str, ...] = ()
-    """Fields by whose value you can find pages (`UrlStore.pages.with_value`). Each write of such a
+    """Fields by which you can look up pages (`UrlStore.pages.with_value`). Each write of such a
     field costs one more read and row. After a change, run `aragog store repair` to index stored
     pages."""
     unique: tuple[str, ...] = ()
@@ -125,7 +125,7 @@ class StoreSettings:
     """Names of your own graphs (docs/extending.md#graphs-of-your-own): up to 20 lower-case letters,
     digits and underscores. After a change, run `aragog store create-tables`."""
     graph_indexed: tuple[str, ...] = ()
-    """`graph:property`: properties by whose value you can find nodes of a graph. After a change,
+    """`graph:property`: properties by which you can look up nodes of a graph. After a change,
     run `aragog store repair-graph`."""
     graph_unique: tuple[str, ...] = ()
     """`graph:property`: the same, but each value may belong to one node only."""
@@ -137,11 +137,11 @@ class StoreSettings:
     change, run `aragog store repair-graph`."""
     graph_packed: tuple[str, ...] = ()
     """`graph:type`: types of edges that are stored in one cell of up to 1 MiB for each source, and
-    listed there only. Taking edges takes a fifth of the time on HBase. Such a type cannot be in
+    listed there only. On HBase, taking edges costs a fifth as much. Such a type cannot be in
     `graph_counted`. After a change, run `aragog store repair-graph` before any other call."""
     graph_sorted: tuple[str, ...] = ()
-    """`graph:property`: properties by the beginning of whose value you can find nodes. After a
-    change, run `aragog store repair-graph`."""
+    """`graph:property`: properties whose values you can search by prefix. After a change, run
+    `aragog store repair-graph`."""
     field_formats: Mapping[str, str] = field(default_factory=dict)
     """Field, or `prefix.*`, to its format: `text` (default), `integer`, `decimal`, `json` or
     `bytes`. Extracted fields are `json` (docs/http.md)."""
@@ -204,7 +204,7 @@ class ContentSettings:
     """Bodies of this size or more are sent in parts of this size (S3 requires at least 5 MiB)."""
     s3_checksums: bool | None = None
     """Send and check CRCs. Empty: on AWS only, because some servers reject them, and some store
-    their frame as part of the body. Every read is checked with a SHA-256 in any case."""
+    the checksum framing as part of the body. Every read is checked with a SHA-256 in any case."""
 
     @property
     def sends_checksums(self) -> bool:
@@ -217,7 +217,7 @@ class CrawlLogSettings:
     """A row for each fetch, in Parquet files (docs/operations.md#the-crawl-log)."""
 
     engine: Literal["off", "folder", "s3"] = "off"
-    """`off`, `folder` or `s3`. `s3` uses endpoint, region and limits of `[content]`."""
+    """`off`, `folder` or `s3`. `s3` uses the endpoint, region and limits of `[content]`."""
     folder: Path | None = None
     """Empty: `data_dir`/crawl-log. All `upkeep` workers need the same folder."""
     s3_bucket: str = ""
@@ -253,8 +253,8 @@ class TracingSettings:
     enabled: bool = False
     """Send spans of URLs, as OTLP over HTTP. Needs the extra `otel`."""
     sample_ratio: float = 0.01
-    """Share of URLs that are traced, up to 1. If the caller has a trace, its decision is used
-    instead."""
+    """Share of URLs that are traced, up to 1. If the caller has a trace, its sampling decision
+    is used instead."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ def entries_of(
     url: str, row: Row, columns: Iterable[bytes] | None = None
 ) -> list[tuple[bytes, int]]:
     """
-    Return the names of a node's records, each with the time up to which its cell must be deleted.
+    Return the names of a node's records, each with the timestamp of its delete.
 
     Args:
         url: the node's URL.

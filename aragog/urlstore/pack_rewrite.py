@@ -2,8 +2,8 @@
 Move the live records of packs into new packs.
 
 A record is copied unchanged, or compressed again if the new pack's dictionary saves enough space
-(`pack_groups`). If a page shares the record of a page that was taken down or has another body now,
-the body is written again in a record with only the sharing page's URL.
+(`pack_groups`). If a page shares the record of a page that was taken down or has a different body
+now, the body is written again in a record with only the sharing page's URL.
 
 Several processes may run this, and may repeat it: a pack is claimed, and if a run is killed, the
 next run completes it. A takedown between two steps takes precedence: it marks its pages first, and

@@ -4,7 +4,7 @@ Upkeep of packs: reclaim dead space, and erase bytes that must not be kept.
 A pack is rewritten if more than half of its bytes are dead, or if a takedown requires some of its
 bytes to be erased. Its live records are copied to a new pack and their pages are pointed there. The
 old pack is deleted after a grace period for readers that already have a pointer. If a page shares
-the record of a page that was taken down or has another body now, the body is written again in a
+the record of a page that was taken down or has a different body now, the body is written again in a
 record with only the sharing page's URL.
 
 Rewriting groups records by host, with a dictionary if a host has enough records (`pack_groups`).

@@ -5,7 +5,7 @@ The index has two kinds of records (`MultiGraph.registry`), in the bucket of the
 
 | record | `i:p` |
 |---|---|
-| `same`, host, body, 8 zeros | the page that last stored this body as its own: 8 bytes of its key |
+| `same`, host, body, 8 zero bytes | 8 bytes of the key of the page that last stored this body |
 | `same`, host, body, 8 bytes of the URL's key | fingerprint or `-`, scheme, rest of the URL |
 
 Host and body are 8 bytes of SHA-256 each. A record is written before the node that makes it valid,
@@ -76,7 +76,7 @@ def entry_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]
 
 
 def original_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]:
-    """Return the mutation that records this page as the one later pages share the body with."""
+    """Return the mutation that records this page as the original of its body."""
     prefix = _body_prefix(url, likeness)
     if prefix is None:
         return []
@@ -84,7 +84,7 @@ def original_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutati
 
 
 def entries_of(url: str, row: Row) -> list[tuple[bytes, int]]:
-    """Return the names of a node's entries, each with the time up to which to delete its cell."""
+    """Return the names of a node's entries, each with the timestamp of its delete."""
     likeness, cell = likeness_of(row), row.get(nodes.LIKENESS)
     name = entry_of(url, likeness)
     if name is None or cell is None:
@@ -124,7 +124,7 @@ class SameContent:
         Return for each normalized URL another page of the host with the same body.
 
         URLs without such a page are omitted. Takes one multi-get, and one more if some are found.
-        The returned pages may have another body by now.
+        The returned pages may have a different body by now.
         """
         prefixes = {url: _body_prefix(url, one) for url, one in likeness_of.items()}
         marks = {url: p + bytes(_PART) for url, p in prefixes.items() if p and self.serves(p)}
@@ -169,7 +169,7 @@ class SameContent:
             return ListPage([])
         found: list[SamePage] = []
         last, count = b"", 0
-        with closing(self._entries(canonical, mine, beyond, alone=within is None)) as entries:
+        with closing(self._entries(canonical, mine, beyond, same_body=within is None)) as entries:
             while some := list(islice(entries, min(MOST_READ - count, limit - len(found)))):
                 last, count = some[-1][0], count + len(some)
                 found += self._checked(canonical, mine, some, within)
@@ -178,11 +178,11 @@ class SameContent:
         return ListPage(found)
 
     def _entries(
-        self, url: str, likeness: Likeness, beyond: bytes, *, alone: bool
+        self, url: str, likeness: Likeness, beyond: bytes, *, same_body: bool
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """Yield the entries with the same body, or all of the host's, after the name `beyond`."""
+        """Yield the host's entries after the name `beyond`, or only those with the same body."""
         body = _body_prefix(url, likeness)
-        if alone:
+        if same_body:
             prefixes = [body] if body else []
         else:
             prefixes = [bytes([bucket]) + _KIND + _host(url) for bucket in _BUCKETS]
@@ -197,13 +197,13 @@ class SameContent:
         self, url: str, mine: Likeness, entries: Sequence[tuple[bytes, Row]], within: int | None
     ) -> list[SamePage]:
         """Return the entries' pages that are really similar, according to their nodes."""
-        body, own = entry_of(url, mine), fingerprint_of(mine.text)
+        own_entry, own = entry_of(url, mine), fingerprint_of(mine.text)
         urls = []
         for name, row in entries:
-            is_same = body is not None and name[:-_PART] == body[:-_PART]
+            is_same = own_entry is not None and name[:-_PART] == own_entry[:-_PART]
             bits = distance(own, row[_PAGE].value[:16].decode("latin-1"))
             is_near = within is not None and bits is not None and bits <= within
-            if (is_same or is_near) and name != body:
+            if (is_same or is_near) and name != own_entry:
                 urls.append(_url(row, url))
         rows = self._nodes.read(urls, _COLUMNS) if urls else {}
         found = []

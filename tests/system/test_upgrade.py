@@ -124,4 +124,4 @@ def test_a_folder_of_a_later_version_is_refused_in_one_line(tmp_path):
 
     assert ran.exit_code == 1
     assert len(ran.output.splitlines()) == 1
-    assert "has format 9, of a later version of aragog" in ran.output
+    assert "has format 9, written by a later version of aragog" in ran.output

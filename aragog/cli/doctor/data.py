@@ -195,8 +195,8 @@ def check_content(system: CheckedSystem) -> Iterator[Finding]:
         _probe(open_content(_with_short_timeouts(settings).content, settings.data_dir))
     except CorruptContent:
         text += (
-            " returns other bytes than it was sent: set content.s3_checksums to false; some "
-            "servers store the checksum framing as part of the object"
+            " returns different bytes from those it was sent: set content.s3_checksums to false; "
+            "some servers store the checksum framing as part of the object"
         )
         yield Finding("content", ok=False, text=text)
     else:

@@ -19,7 +19,7 @@ BOMB_RATIO = 100
 # How many bytes MIME sniffing reads (WHATWG MIME Sniffing section 5).
 PEEK_BYTES = 1445
 
-# A coded body is decoded in units of this size, counted from its start. Otherwise, the output
+# A compressed body is decoded in units of this size, counted from its start. Otherwise, the output
 # before a decoding error, and the size at which a bomb is detected, would depend on network
 # packets.
 UNIT_BYTES = 8192
@@ -123,7 +123,7 @@ class _Collector:
         cut = len(piece) > room
         piece = piece[: max(0, room)] if cut else piece
         self._wire += len(piece)
-        reason = self._decode_units(piece) if self._decoders else self._keep_whole(piece)
+        reason = self._decode_units(piece) if self._decoders else self._keep_what_fits(piece)
         if reason is None and cut:
             reason = self._decode_rest()
             reason = reason or f"truncated at {self._bounds.max_wire_bytes} bytes on the wire"
@@ -163,9 +163,9 @@ class _Collector:
             unit = decoder.feed(unit, self._bounds.max_body_bytes - self._size)
             if decoder.overflowed:
                 return self._overflow(unit, inner=decoder is not self._decoders[-1])
-        return self._keep_whole(unit)
+        return self._keep_what_fits(unit)
 
-    def _keep_whole(self, piece: bytes) -> str | None:
+    def _keep_what_fits(self, piece: bytes) -> str | None:
         """Keep as much of `piece` as fits."""
         room = self._bounds.max_body_bytes - self._size
         if len(piece) > room:

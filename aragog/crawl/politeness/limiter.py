@@ -68,7 +68,7 @@ class Limiter:
         clock: its `sleep_s` waits for slots and permits. Its wall clock is the caller's.
         lines: the lines of waiting requests, for reports; None if there are none.
         shared: `redis.url`, which stores the ring's record; the first of `nodes` if None.
-        lease_s: how long a process may use the first record of the ring that it reads.
+        lease_s: how long a process may use a ring's first record after reading it.
 
     Raises:
         ConfigError: a node is not a Redis URL. The constructor connects to nothing.

@@ -85,7 +85,7 @@ class LimiterRing:
         settings: the settings of the workers.
         prefix: the start of every key.
         shared: `redis.url`; the first of `urls` if None.
-        lease_s: how long a process may use the first record.
+        lease_s: how long a process may use a ring's first record after reading it.
         sleep_s: waits for a number of seconds.
         on_step: called with a line of text for each step.
     """

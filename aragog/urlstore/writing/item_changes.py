@@ -55,7 +55,7 @@ def puts(plan: PageWritePlan) -> list[Mutation]:
 
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
-    """Return the index records of a page's lost items, and the time up to which to delete them."""
+    """Return the index records of a page's lost items, each with the timestamp of its delete."""
     written = dict(_items_in(plan))
     fields = {*written, *(name for name in plan.gone if kind_in(name))}
     return [

@@ -78,7 +78,7 @@ class Query:
 
 def refuse_cross_site(request: Request) -> None:
     """
-    Refuse a request that a browser sent because of a page of another site.
+    Refuse a request that a browser sent on behalf of a page on another site.
 
     Call this for requests with side effects that browsers send without a preflight request: reads
     that fetch, and forms. Browsers set these headers themselves; other clients send neither.

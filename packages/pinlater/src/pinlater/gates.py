@@ -125,8 +125,8 @@ def limit_of(queue: str, held: Callable[[], int] = lambda: 0) -> int | None:
     Return how many jobs of the queue this process may have at once; None: no limit.
 
     Args:
-        queue: its name.
-        held: returns how many jobs of it the process has; called only if the limit is a function.
+        queue: name of the queue.
+        held: returns how many of its jobs the process has; called only if the limit is a function.
     """
     jobs = _limits.get(queue)
     return jobs(held()) if callable(jobs) else jobs
@@ -145,11 +145,11 @@ class Allowances:
     def __init__(self) -> None:
         self._bounded: dict[str, tuple[float, Allowance]] = {}
         """
-        By queue with a limited number of jobs: until when it is valid, and how many jobs are left.
+        For each queue with a limited number of jobs: when the allowance expires, and what is left.
         """
 
     def left(self, queue: str, now_s: float) -> tuple[Allowance, float]:
-        """Return what may be claimed now, and until when this holds if the gate is not wide."""
+        """Return what may be claimed now, and when to call a gate again that is not wide open."""
         until_s, left = self._bounded.get(queue, (0.0, None))
         if left is None or now_s >= until_s:
             until_s, left = now_s + ASK_EVERY_S, allowance(queue)

@@ -53,8 +53,8 @@ def connect(
     Args:
         url: one of the forms of `pinlater.redis.address`.
         setting: the name of the setting that contains the URL, for error messages.
-        timeout_s: for the response to a command.
-        connect_timeout_s: for a TCP or TLS connection.
+        timeout_s: limit for the response to a command.
+        connect_timeout_s: limit for opening a TCP or TLS connection.
         attempts: how often a command is sent before its error is raised. With more than one
             attempt, a command may run twice, because the connection may break after the server ran
             it. Replacing a pooled connection that the server has closed does not use an attempt.

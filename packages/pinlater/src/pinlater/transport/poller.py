@@ -24,7 +24,7 @@ _clock = SystemClock()
 
 
 class WakeSocket(NamedTuple):
-    """A job poller that waits on this connection."""
+    """A job poller and the connection on which it waits."""
 
     channel: Channel
     poller: ShardPoller
@@ -60,7 +60,8 @@ class Poller(stock.MultiChannelPoller):
         Run one iteration for all channels.
 
         A prefork pool passes jobs to its processes in its own callback, and callbacks run in any
-        order. If the pool's callback ran first, the job would wait for the next event, up to 1 s.
+        order. If the pool's callback ran first, the job would wait for the next event, up to 1 s,
+        so after taking jobs this method ends the loop's next wait.
         """
         taken = 0
         for channel in list(self._channels):

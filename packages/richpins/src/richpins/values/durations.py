@@ -26,7 +26,7 @@ _ISO = re.compile(
 _NEGATIVE_PART = re.compile(
     r"P(?:\s*+[\d.,]++\s*+[YMWD]|)*+\s*+T?(?:\s*+[\d.,]++\s*+[HMS]|)*+\s*+[-−]", re.IGNORECASE
 )
-"""A negative part, as in `PT-15M` or `PT1H-5M`: a mistake of the page, not a range."""
+"""A negative part, as in `PT-15M` or `PT1H-5M`: a mistake on the page, not a range."""
 _BARE_AFTER_T = re.compile(r"PT?\s*+(?:(\d++)\s*+H\s*+)?(\d++)\s*+", re.IGNORECASE)
 _MISPLACED = re.compile(
     r"(?=P)P?T?(?:(\d+)D)?T?(?:(\d+)H)?T?(?:(\d+)M)?T?(?:(\d+)S)?", re.IGNORECASE
@@ -114,7 +114,7 @@ def _iso(text: str) -> Decimal | None:
         text = f"P{text}"
     match = _ISO.fullmatch(text)
     if match and match["MO"] and not any(match[name] for name in "YWDHMS"):
-        text = f"PT{match['MO']}M"  # only months: minutes without the T
+        text = f"PT{match['MO']}M"  # `P30M` alone means 30 minutes, not months
         match = _ISO.fullmatch(text)
     if match:
         part = {name: _number(match[name]) for name in ("Y", "MO", "W", "D", "H", "M", "S")}

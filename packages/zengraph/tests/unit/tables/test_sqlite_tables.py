@@ -52,7 +52,9 @@ def test_the_folder_of_a_later_version_is_refused_in_one_line(tmp_path):
     SqliteTables(tmp_path / "t", shards=2).close()
     (tmp_path / "t" / "format").write_text("9\n")
 
-    with pytest.raises(InvalidConfig, match=r"^folder: .* has format 9, of a later version .*$"):
+    with pytest.raises(
+        InvalidConfig, match=r"^folder: .* has format 9, written by a later version .*$"
+    ):
         SqliteTables(tmp_path / "t", shards=2)
 
 

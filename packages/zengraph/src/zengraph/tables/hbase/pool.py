@@ -99,10 +99,11 @@ class Gateway:
 
 class HBasePool:
     """
-    At most `size` connections over all `gateways` (`host:port`). Safe for threads and forks.
+    At most `size` connections over all `gateways` (`host:port`). Thread-safe; may be used across a
+    fork.
 
     Args:
-        timeout_s: for one call, and for the wait for a free connection.
+        timeout_s: limit for one call, and for the wait for a free connection.
         now_s: the monotonic clock.
         words: names of commands and settings for error messages.
     """

@@ -25,7 +25,7 @@ from zengraph.tables.hbase.pool import HBasePool
 from zengraph.tables.hbase.table import HBaseTable
 
 # Tables whose keys begin with a hash, and those whose keys begin with a bucket (0 to 15). Keys of
-# `u` begin with a property name, whose distribution is unknown, so HBase splits it when it grows.
+# `u` begin with a property name, whose distribution is unknown, so HBase splits `u` as it grows.
 HASHED = ("n", "e", "o", "l")
 BUCKETED = ("j", "i", "d", "h", "f")
 
@@ -109,7 +109,8 @@ CREATE_TIMEOUT_S = 120.0
 
 class HBaseTables(Tables):
     """
-    All tables on one HBase. Safe for threads and forks: each process has its own connections.
+    All tables on one HBase cluster. Thread-safe; may be used across a fork, because each process
+    has its own connections.
 
     Does not connect before the first call.
 
@@ -118,7 +119,7 @@ class HBaseTables(Tables):
         prefix: prefix of the table names.
         compression: compression of new column families.
         pool_size: maximum number of connections of this process.
-        timeout_s: for one call.
+        timeout_s: limit for one call.
         remedies: names of commands and settings for error messages.
     """
 
@@ -136,7 +137,7 @@ class HBaseTables(Tables):
         self._prefix = prefix
         self._compression = compression
         self._pool_size = pool_size
-        self._words = remedies
+        self._remedies = remedies
         self._pool = self._new_pool(timeout_s)
         self._tables = {
             name: HBaseTable(self._pool, name, table_name(prefix, name)) for name in TABLES
@@ -147,9 +148,9 @@ class HBaseTables(Tables):
 
     def create(self) -> None:
         """
-        Create missing tables, one region each (see `shell_commands`); drops nothing.
+        Create missing tables, one region each (see `shell_commands`), and leave the others alone.
 
-        New data gets the format `FORMAT`. Safe to repeat.
+        A store without nodes gets the format `FORMAT`. Safe to repeat.
 
         Raises:
             InvalidConfig: HBase does not support the compression.
@@ -161,12 +162,12 @@ class HBaseTables(Tables):
             with ThreadPoolExecutor(max_workers=self._pool_size) as threads:
                 for done in [threads.submit(self._create_one, pool, name) for name in missing]:
                     done.result()
-            self._begin()
+            self._store_format()
         finally:
             pool.close()
 
-    def _begin(self) -> None:
-        """Store the format: `FORMAT` if there are no nodes yet, 1 if nodes exist without one."""
+    def _store_format(self) -> None:
+        """Store a format unless one is stored: `FORMAT` if there are no nodes, otherwise 1."""
         with closing(self["n"].scan(b"", None, limit=1)) as rows:
             form = FORMAT if next(rows, None) is None else 1
         self["u"].check_and_put(_FORM, _VALUE, None, b"%d" % form)
@@ -176,8 +177,8 @@ class HBaseTables(Tables):
         form = int(cell.value) if cell else 1
         if form > FORMAT:
             raise InvalidConfig(
-                f"the tables {self._prefix}* have data of format {form}, of a later version of "
-                f"{self._words.program}; this one reads up to {FORMAT}: install that version"
+                f"the tables {self._prefix}* have format {form}, written by a later version of "
+                f"{self._remedies.program}; this one reads up to {FORMAT}: install the later one"
             )
         return form
 
@@ -193,7 +194,7 @@ class HBaseTables(Tables):
         for name in TABLES:
             full = table_name(prefix, name)
             if name in missing:
-                result.append(f"{full.decode()}: is missing: {self._words.create}")
+                result.append(f"{full.decode()}: is missing: {self._remedies.create}")
             elif not self._pool.call("isTableEnabled", full):
                 result.append(f"{full.decode()}: is disabled: enable '{full.decode()}'")
             else:
@@ -206,7 +207,7 @@ class HBaseTables(Tables):
 
     def _new_pool(self, timeout_s: float) -> HBasePool:
         return HBasePool(
-            self._gateways, size=self._pool_size, timeout_s=timeout_s, words=self._words
+            self._gateways, size=self._pool_size, timeout_s=timeout_s, words=self._remedies
         )
 
     def _missing(self, pool: HBasePool) -> list[str]:
@@ -226,8 +227,8 @@ class HBaseTables(Tables):
                 return
             if "ompression" in message:
                 raise InvalidConfig(
-                    f"{self._words.compression}: HBase does not support {compression} "
-                    f"(SNAPPY, GZ and NONE need no further jars): {error.reason}"
+                    f"{self._remedies.compression}: HBase does not support {compression} "
+                    f"(SNAPPY, GZ and NONE need no additional jars): {error.reason}"
                 ) from error
             raise
 

@@ -115,7 +115,7 @@ class PostgresConnection:
 
     Args:
         dsn: a libpq connection string, either a URL or `key=value` pairs.
-        timeout_s: for connecting, and for the response to one call.
+        timeout_s: limit for connecting, and for the response to one call.
         pooler: True behind a pooler in transaction mode. Then there are no prepared statements and
             no session settings, because they would affect other clients.
         words: names of commands and settings for error messages.

@@ -51,12 +51,12 @@ END)::bigint
 
 class PostgresPool:
     """
-    At most `size` connections, opened when they are needed. Safe for threads and forks.
+    At most `size` connections, opened when they are needed. Thread-safe; may be used across a fork.
 
     Args:
         dsn: a libpq connection string. If it names several hosts, they are tried in order.
         size: maximum number of connections of this process.
-        timeout_s: for one call, and for the wait for a free connection.
+        timeout_s: limit for one call, and for the wait for a free connection.
         pooler: see `PostgresConnection`.
         opened: called with each new connection. If it raises, the connection is closed.
         words: names of commands and settings for error messages.

@@ -172,8 +172,8 @@ class TableSchema:
         form = int(self.require_version().get(_FORM, 1))
         if form > FORMAT:
             raise InvalidConfig(
-                f"the schema {self.name} has data of format {form}, of a later version of "
-                f"{self._words.program}; this one reads up to {FORMAT}: install that version"
+                f"the schema {self.name} has format {form}, written by a later version of "
+                f"{self._words.program}; this one reads up to {FORMAT}: install the later one"
             )
         return form
 

@@ -22,14 +22,14 @@ from zengraph.tables.postgres.schema import HASHED, PACKED, UPGRADES, TableSchem
 
 class PostgresTables(Tables):
     """
-    All tables; safe for threads and forks. Does not connect before the first call.
+    All tables. Thread-safe; may be used across a fork. Does not connect before the first call.
 
     Args:
         dsn: a libpq connection string, either a URL or `key=value` pairs.
         schema: the schema's name, of letters, digits and underscores.
         partitions: number of partitions of the large tables; fixed once they exist.
         pool_size: maximum number of connections of this process.
-        timeout_s: for one call.
+        timeout_s: limit for one call.
         pooler: True behind a pooler in transaction mode.
         max_lag_s: set if the dsn names a replica: calls fail while it lags further behind. None for
             a primary.
@@ -88,7 +88,7 @@ class PostgresTables(Tables):
 
     def create(self) -> None:
         """
-        Create missing tables; drops nothing.
+        Create missing tables, and leave the others alone.
 
         Raises:
             InvalidConfig: the schema has another version.

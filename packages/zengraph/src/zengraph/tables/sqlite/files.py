@@ -389,8 +389,8 @@ class StoreFiles:
         found = int(path.read_text("ascii") or 1)  # empty while an earlier version is writing it
         if found > FORMAT:
             raise InvalidConfig(
-                f"{self._words.folder}: {self.folder} has format {found}, of a later version of "
-                f"{self._words.program}; this one reads up to {FORMAT}: install that version, or "
-                "restore a backup made before"
+                f"{self._words.folder}: {self.folder} has format {found}, written by a later "
+                f"version of {self._words.program}; this one reads up to {FORMAT}: install the "
+                "later one, or restore a backup made before the upgrade"
             )
         return found

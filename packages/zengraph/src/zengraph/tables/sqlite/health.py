@@ -79,7 +79,8 @@ class Health:
 
     def _put(self, number: int, generation: int) -> None:
         if generation > LAST_GENERATION + 1:
-            raise InvalidConfig(f"{self.path(number)} was repaired too often; export and import")
+            remedy = "export the data and import it into a new folder"
+            raise InvalidConfig(f"{self.path(number)} was repaired too many times: {remedy}")
         state = self._state
         state[number] = generation
         if isinstance(state, mmap.mmap):
@@ -119,7 +120,7 @@ def _initial_state(folder: Path) -> bytes:
 
 
 def first_files(folder: Path) -> int:
-    """Return the number of files that the folder was created with, without their replacements."""
+    """Return the number of files that the folder was created with, not counting replacements."""
     return len(set(_numbers(folder)))
 
 
@@ -131,8 +132,8 @@ def files_in_use(folder: Path) -> list[Path]:
     """
     Return the current generation of each file. Some of them may not have been created yet.
 
-    The number of files is stored. File names do not show it, because a file that a repair replaced
-    may have been deleted since.
+    The generations come from the stored state, because file names do not always show them: a repair
+    may have deleted the file that it replaced.
     """
     if not folder.is_dir():
         return []
