@@ -219,7 +219,9 @@ def _read(
     reading = store.signals.reading(listed, kind=SITEMAP, fetched_at_ms=now_ms, sender=MAP)
     reading.take(listed)
     reading.close()
-    seen = Seen(outcome="Fetched", fetched_at_ms=now_ms, source=SITEMAP, brought=reading.brought)
+    seen = Seen(
+        outcome="Fetched", fetched_at_ms=now_ms, source=SITEMAP, signal_count=reading.signal_count
+    )
     return PageWrite(
         url=MAP, final_url=MAP, canonical_url=MAP, fetched_at_ms=now_ms, seen=seen,
         facts={"outcome": "Fetched", "status": 200},

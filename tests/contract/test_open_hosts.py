@@ -17,64 +17,64 @@ def places(redis_client):
 
 
 def test_no_more_hosts_are_open_than_the_crawl_may_have(places):
-    assert places.ask(CRAWL, MOST, HOSTS[:5]) == (set(HOSTS[:3]), [])
-    assert places.ask(CRAWL, MOST, HOSTS) == (set(HOSTS[:3]), [])
-    assert places.ask(CRAWL + 1, MOST, HOSTS[5:]).open == set(HOSTS[5:8])
+    assert places.open(CRAWL, MOST, HOSTS[:5]) == (set(HOSTS[:3]), [])
+    assert places.open(CRAWL, MOST, HOSTS) == (set(HOSTS[:3]), [])
+    assert places.open(CRAWL + 1, MOST, HOSTS[5:]).open == set(HOSTS[5:8])
 
 
 def test_the_place_of_an_empty_host_goes_to_the_one_that_waits_longest(places):
-    places.ask(CRAWL, MOST, HOSTS)
+    places.open(CRAWL, MOST, HOSTS)
 
-    places.served(CRAWL, [SentUrls("h1.com", 1, is_empty=True)])
+    places.report_sent(CRAWL, [SentUrls("h1.com", 1, is_empty=True)])
 
     found = []
-    wait_until(lambda: found.extend(places.ask(CRAWL, MOST, []).others) or found)
+    wait_until(lambda: found.extend(places.open(CRAWL, MOST, []).others) or found)
     assert found == ["h3.com"]
 
 
 def test_an_empty_host_holds_its_place_while_its_requests_last(redis_client):
     places = OpenHosts(redis_client, prefix="t:", tail_ms=60_000)
-    places.ask(CRAWL, MOST, HOSTS)
+    places.open(CRAWL, MOST, HOSTS)
 
-    places.served(CRAWL, [SentUrls("h1.com", 1, is_empty=True)])
+    places.report_sent(CRAWL, [SentUrls("h1.com", 1, is_empty=True)])
 
-    assert places.ask(CRAWL, MOST, []).others == []
+    assert places.open(CRAWL, MOST, []).others == []
 
 
 def test_a_host_of_a_million_urls_gives_way_after_its_turn(places):
-    places.ask(CRAWL, 1, ["large.com", "small.com"])
-    places.served(CRAWL, [SentUrls("large.com", TURN_URLS - 1, is_empty=False)])
-    assert places.ask(CRAWL, 1, ["large.com", "small.com"]).open == {"large.com"}
+    places.open(CRAWL, 1, ["large.com", "small.com"])
+    places.report_sent(CRAWL, [SentUrls("large.com", TURN_URLS - 1, is_empty=False)])
+    assert places.open(CRAWL, 1, ["large.com", "small.com"]).open == {"large.com"}
 
-    places.served(CRAWL, [SentUrls("large.com", 1, is_empty=False)])
+    places.report_sent(CRAWL, [SentUrls("large.com", 1, is_empty=False)])
 
-    wait_until(lambda: places.ask(CRAWL, 1, ["large.com", "small.com"]).open == {"small.com"})
-    places.served(CRAWL, [SentUrls("small.com", 1, is_empty=True)])
-    wait_until(lambda: places.ask(CRAWL, 1, ["large.com"]).open == {"large.com"})
+    wait_until(lambda: places.open(CRAWL, 1, ["large.com", "small.com"]).open == {"small.com"})
+    places.report_sent(CRAWL, [SentUrls("small.com", 1, is_empty=True)])
+    wait_until(lambda: places.open(CRAWL, 1, ["large.com"]).open == {"large.com"})
 
 
 def test_every_host_has_one_turn_before_any_has_two(places):
     turns = Counter()
     for _ in range(3 * len(HOSTS)):
         opened = []
-        wait_until(lambda opened=opened: opened.extend(places.ask(CRAWL, 1, HOSTS).open) or opened)
+        wait_until(lambda opened=opened: opened.extend(places.open(CRAWL, 1, HOSTS).open) or opened)
         (host,) = opened
         turns[host] += 1
-        places.served(CRAWL, [SentUrls(host, TURN_URLS, is_empty=False)])
+        places.report_sent(CRAWL, [SentUrls(host, TURN_URLS, is_empty=False)])
         assert max(turns[h] for h in HOSTS) - min(turns[h] for h in HOSTS) <= 1
 
 
 def test_without_others_that_wait_a_host_stays_open(places):
-    places.ask(CRAWL, 2, HOSTS[:2])
+    places.open(CRAWL, 2, HOSTS[:2])
 
-    places.served(CRAWL, [SentUrls(HOSTS[0], 10 * TURN_URLS, is_empty=False)])
+    places.report_sent(CRAWL, [SentUrls(HOSTS[0], 10 * TURN_URLS, is_empty=False)])
 
-    assert places.ask(CRAWL, 2, HOSTS[:2]).open == set(HOSTS[:2])
+    assert places.open(CRAWL, 2, HOSTS[:2]).open == set(HOSTS[:2])
 
 
 def test_a_process_that_dies_gives_its_places_back(places, redis_client):
-    places.ask(CRAWL, MOST, HOSTS)
+    places.open(CRAWL, MOST, HOSTS)
 
     redis_client.zadd("t:hosts:12:open", dict.fromkeys(HOSTS[:3], 1))  # ten seconds later
 
-    assert places.ask(CRAWL, MOST, []).others == HOSTS[3:6]
+    assert places.open(CRAWL, MOST, []).others == HOSTS[3:6]

@@ -26,7 +26,7 @@ def test_versions_grow_and_every_domain_has_an_owner(changes):
     for what, node in changes:
         try:
             changed = {
-                "a": record.adding, "d": record.draining, "l": record.losing, "r": record.removing,
+                "a": record.with_active, "d": record.with_drained, "l": record.with_lost, "r": record.without_drained,
                 "s": lambda _, record=record: record.after_moves(),
             }[what](node)  # fmt: skip
         except BadInput:
@@ -68,7 +68,7 @@ def test_two_changes_of_one_record_have_different_versions():
 def test_the_last_node_cannot_leave():
     record = RingRecord.first(NODES[:1])
 
-    for leave in (record.draining, record.losing):
+    for leave in (record.with_drained, record.with_lost):
         with pytest.raises(BadInput, match="the only active node"):
             leave(NODES[0])
 
