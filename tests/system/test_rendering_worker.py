@@ -111,4 +111,4 @@ def test_doctor_starts_the_browser_and_up_refuses_without_one():
         assert "cannot run any of no-such-browser; install Chromium" in report.stdout
         up = system.aragog("up")
     assert up.returncode != 0
-    assert "none of no-such-browser can be run" in up.stderr
+    assert "cannot run any of no-such-browser" in up.stderr
