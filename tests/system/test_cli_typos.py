@@ -147,7 +147,7 @@ def test_content_and_show_agree_on_whether_a_url_is_known(run):
 
     assert run("show", URL).exit_code == 0
     assert (known.exit_code, unknown.exit_code) == (5, 5)
-    assert f"no content is stored of {URL} (outcome: Gone)" in known.stderr
+    assert f"no stored content for {URL} (outcome: Gone)" in known.stderr
     assert "no record of http://unknown.example/" in unknown.stderr
 
 

@@ -462,7 +462,7 @@ def test_a_server_out_of_support_is_a_warning():
 
     assert finding.ok
     assert finding.warning
-    assert finding.text.startswith("Redis 7.0.15 gets no more security fixes from its project")
+    assert finding.text.startswith("Redis 7.0.15 no longer gets security fixes from its project")
 
 
 def test_supported_servers_bring_no_warning():

@@ -192,7 +192,7 @@ def test_a_named_crawl_that_is_over_begins_again_on_request(origin, redis_url, t
             spiders.finish()
 
     assert paths_of(origin).count("/author/Author-7") == 2
-    assert spiders.logs().count("crawl november was crawled before") == 1
+    assert spiders.logs().count("crawl november has run before") == 1
 
 
 @pytest.mark.parametrize(("timeout_s", "effect"), [(180, "waits:"), (2, "will run again:")])

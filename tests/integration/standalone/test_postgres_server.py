@@ -133,7 +133,7 @@ def test_data_of_a_version_that_is_not_installed_are_refused(folder):
     (folder / "data").mkdir()
     (folder / "data" / "PG_VERSION").write_text("9\n")
 
-    with pytest.raises(ConfigError, match="made by PostgreSQL 9, which is not installed"):
+    with pytest.raises(ConfigError, match="created by PostgreSQL 9, which is not installed"):
         PostgresServer(folder).start()
 
 

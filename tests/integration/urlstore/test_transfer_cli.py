@@ -107,7 +107,7 @@ def test_a_copy_needs_another_store(store, tmp_path):
     """It read and wrote each row of the one store, and reported a copy."""
     (tmp_path / "same.toml").write_text(f'data_dir = "{tmp_path / "x" / ".." / "data"}"\n')
 
-    assert "same.toml: it is the store of this data folder" in run(
+    assert "same.toml: is this data folder's own store" in run(
         "copy", tmp_path / "same.toml", code=2
     )
 
@@ -228,4 +228,4 @@ def test_the_file_of_a_run_in_a_bucket_keeps_the_pages_of_earlier_runs(store, s3
         output.add(url)
         said = output.write(store)
 
-    assert said.startswith(f"2 records in {place}, 1 of them of pages that only the earlier")
+    assert said.startswith(f"2 records in {place}, 1 of them from the earlier file only")
