@@ -64,8 +64,8 @@ BOUNDS = [
         f" malformed block {lenient_json.MAX_MALFORMED_CHARS:,} |"
     ),
     (
-        f"| microdata, RDFa | {microdata_rdfa.MAX_MARKS:,} marked elements; itemrefs lead to"
-        f" {microdata_rdfa.MAX_REFERENCED:,}; {microdata_rdfa.MAX_VALUE_CHARS:,} characters of values |"
+        f"| microdata, RDFa | {microdata_rdfa.MAX_MARKS:,} marked elements;"
+        f" {microdata_rdfa.MAX_REFERENCED:,} reached through `itemref`; {microdata_rdfa.MAX_VALUE_CHARS:,} characters of values |"
     ),
     f"| ingredients, steps | {recipe.MAX_INGREDIENTS} each |",
     f"| headings; lists without one | {section_headings._MAX_HEADINGS:,}; {sections._MAX_LISTS} |",
