@@ -195,7 +195,7 @@ def test_a_named_crawl_that_is_over_begins_again_on_request(origin, redis_url, t
     assert spiders.logs().count("crawl november has run before") == 1
 
 
-@pytest.mark.parametrize(("timeout_s", "effect"), [(180, "waits:"), (2, "will run again:")])
+@pytest.mark.parametrize(("timeout_s", "effect"), [(180, "waiting:"), (2, "will run again:")])
 def test_a_pause_of_redis_loses_no_request(origin, own_redis, tmp_path, given, timeout_s, effect):
     settings = {"ADDONS": given["ADDONS"], "PAGES": "40", "DOWNLOAD_TIMEOUT": str(timeout_s)}
     with spiders_of(tmp_path, own_redis.url, origin, POLITENESS__QPS="10") as spiders:

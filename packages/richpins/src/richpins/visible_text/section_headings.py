@@ -112,7 +112,7 @@ def _is_in_sentence(node: LexborNode) -> bool:
     if node.tag not in _INLINE:
         return False
     before, after = node.prev, node.next
-    if before is not None and before.tag == "-text" and _GOES_ON.search(before.text() or ""):
+    if before is not None and before.tag == "-text" and _ends_in_a_word(before.text() or ""):
         return True
     return (
         after is not None
@@ -121,8 +121,13 @@ def _is_in_sentence(node: LexborNode) -> bool:
     )
 
 
+def _ends_in_a_word(text: str) -> bool:
+    """Return True for a text that ends with two letters, and perhaps a comma."""
+    ending = text.rstrip().removesuffix(",")[-2:]
+    return len(ending) == 2 and ending.isalpha()
+
+
 _INLINE = frozenset({"strong", "b", "span", "u", "em"})
-_GOES_ON = re.compile(r"[^\W\d_]{2,},?\s*\Z")
 _GONE_ON = re.compile(r"\s*(?:[.,;)]|(?-i:[a-zà-öø-ÿа-яё]))")
 
 
