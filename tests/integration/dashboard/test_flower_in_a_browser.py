@@ -237,7 +237,7 @@ def test_a_url_is_looked_up_and_fetched_now(visit):
     expect(card).to_contain_text("49.90 EUR")
     expect(card).to_contain_text("from json-ld #1")
     page.get_by_role("button", name="Refresh now").click()
-    expect(page.get_by_role("status")).to_contain_text("It was enqueued")
+    expect(page.get_by_role("status")).to_contain_text("The URL was enqueued")
     expect(page.get_by_role("region", name="queue")).to_contain_text("waits for")
 
     page.get_by_role("link", name="https://shop.example/bowl").click()
