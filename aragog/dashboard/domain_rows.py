@@ -54,7 +54,7 @@ class DomainRow:
     refused_at_ms: int | None
     """When it last refused us."""
     cause: str
-    """The main cause that slows it down or stops it. Empty if there is none."""
+    """The main cause that slows it down or stops it, or an empty string."""
     robots_unreachable: bool = False
     """True if its robots.txt is unreachable, so no page is fetched."""
 

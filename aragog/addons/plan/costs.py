@@ -26,8 +26,8 @@ class Cost(NamedTuple):
     """The command that measured it, or the source of a figure that was not measured."""
     check: str = ""
     """
-    A `bench` command that measures it in at most two minutes and reports it under this name; empty
-    if there is none.
+    A `bench` command that measures it in at most two minutes and reports it under this name, or an
+    empty string.
     """
     needs: str = ""
     """What `check` needs besides the project; such a check only runs if it is selected."""

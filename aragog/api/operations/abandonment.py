@@ -16,7 +16,7 @@ class Abandonable(Protocol):
 
 
 class _Running(threading.local):
-    """The call that this thread executes; None if there is none, or several at once."""
+    """The one call that this thread executes; None while it executes none or several."""
 
     call: Abandonable | None = None
 

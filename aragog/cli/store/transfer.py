@@ -240,7 +240,7 @@ class _FieldRecorder:
 
 def _texts_of(texts: PageTexts, store: UrlStore, fields: Sequence[str] | None) -> TextsOf | None:
     """
-    Return a function that finds the main texts among `fields`; None if there are none.
+    Return a function that finds the main texts that `fields` asks for, or None without any.
 
     If a page's text cannot be extracted, this is reported and the stored fields are used.
     """

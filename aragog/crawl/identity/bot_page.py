@@ -32,7 +32,7 @@ def bot_page(settings: Settings, addresses: str | None) -> str:
 
     Args:
         settings: the crawler's settings.
-        addresses: relative URL of the address list, or None if there is none.
+        addresses: relative URL of the address list, or None without one.
     """
     name = escape(product_token(settings.fetch.user_agent))
     agent = escape(settings.fetch.user_agent or "aragog")

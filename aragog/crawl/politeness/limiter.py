@@ -66,7 +66,7 @@ class Limiter:
         overrides: the operator's overrides for single domains.
         prefix: prefix of every key.
         clock: its `sleep_s` waits for slots and permits. Its wall clock is the caller's.
-        lines: the lines of waiting requests, for reports; None if there are none.
+        lines: the lines of waiting requests, for reports; None leaves them out.
         shared: `redis.url`, which stores the ring's record; the first of `nodes` if None.
         lease_s: how long a process may use a ring's first record after reading it.
 

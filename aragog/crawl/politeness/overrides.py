@@ -71,7 +71,7 @@ class Overrides:
         clock: decides when to check again.
         blocked_hosts: additional names that are blocked, with all hosts below them.
         live: the live overrides, read when an override is first used. While they cannot be read,
-            the last known ones apply. None if there are none.
+            the last known ones apply. None: no live overrides.
 
     Raises:
         ConfigError: the file is invalid. Each problem names file, key and value.

@@ -9,7 +9,7 @@
 -- ARGV[4..]  seven values per URL: name (16 bytes), the number of its crawl, the outcome, its domain, bytes, 1 if
 --            it has ended for every crawl that wants it, and labels to count in addition to the outcome
 --
--- Returns for each URL the next crawl that wants it, and the depth ("4.2"); "" if there is none.
+-- Returns for each URL the next crawl that wants it, and the depth ("4.2"), or "".
 -- A URL is counted once in each crawl in which it has ended, however often this is called.
 
 local out = {}

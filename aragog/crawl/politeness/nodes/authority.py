@@ -32,7 +32,7 @@ class RingAuthority:
         self._last: tuple[bytes, RingRecord] | None = None
 
     def read(self) -> RingRecord | None:
-        """Return the record, or None if there is none."""
+        """Return the record, or None."""
         with redis_errors(self._where, LimiterUnavailable):
             packed = cast("bytes | None", self._redis.hget(self._key, "record"))
         if packed is None:
