@@ -25,7 +25,7 @@ class S3Packs(S3Bucket):
         with self._our_errors():
             self._client()  # after a fork, this recreates the threads
             try:
-                beside = self._threads.submit(self._put, listed, index)
+                index_put = self._threads.submit(self._put, listed, index)
             except RuntimeError:  # the process ends, so it can start no more threads
                 self._put(listed, index)
                 self._put(pack, whole)
@@ -33,8 +33,8 @@ class S3Packs(S3Bucket):
             try:
                 self._put(pack, whole)
             finally:
-                wait([beside])
-            beside.result()
+                wait([index_put])
+            index_put.result()
 
     def read(self, name: str, offset: int, length: int) -> bytes | None:
         with self._our_errors():

@@ -1,7 +1,7 @@
 """
 Recognize the facts of a recipe that appear next to its lists: times, difficulty, calories, credits.
 
-A line is a fact if it has nothing but words for such facts, in about 25 languages, and numbers.
+A line is a fact if it consists of numbers and of words for such facts, in about 25 languages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def is_fact(text: str) -> bool:
     """
     Return True for a time with its caption (`Total Time: 0:40`, `8 min cuisson`) or a difficulty.
 
-    A sentence such as `Bake 20 minutes.` is none: it has a full stop and no colon.
+    A sentence such as `Bake 20 minutes.`, with a full stop and no colon, is not a fact.
     """
     if len(text) > MAX_FACT_CHARS or _is_sentence(text):
         return False
@@ -87,7 +87,7 @@ _CAPTIONS_ALONE = frozenset(
         "doba přípravy,hazırlama süresi,pişirme süresi"
     ).split(",")
 )
-"""Captions whose time stands in another element."""
+"""Captions whose time is in another element."""
 _IS_DIFFICULTY = re.compile(
     r"difficulty|level|skill|difficile|difficulté|niveau|dificultad|dificuldade|difficoltà|nivel|livello|"
     r"schwierigkeit(?:sgrad)?|komplexität|aufwand|moeilijkheid(?:sgraad)?|trudność|poziom|trudności|"

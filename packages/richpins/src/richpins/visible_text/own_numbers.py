@@ -1,4 +1,4 @@
-"""The numbers 1, 2, 3 of steps that stand in elements of their own: `<b>1</b> Boil the milk.`"""
+"""The numbers 1, 2, 3 of steps that are in separate elements: `<b>1</b> Boil the milk.`"""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ BLOCKS = frozenset({"div", "p", "section", "aside", "dl", "figure"})
 
 
 def own_numbers(items: list[LexborNode]) -> dict[int, str]:
-    """Return the numbers 1, 2, 3 in elements of their own; none if they run otherwise."""
+    """Return the numbers that are in separate elements; empty unless they are 1, 2, 3 in order."""
     found = {item.mem_id: number for item in items if (number := _own_number(item))}
-    counted = [int(number.rstrip(".):")) for number in found.values()]
+    counted = list(map(_value_of, found.values()))
     return found if counted == list(range(1, len(counted) + 1)) else {}
 
 
 def _blocks_in(node: LexborNode) -> list[LexborNode]:
-    """Return the blocks in an element if all of them have the numbers 1, 2, 3; else none."""
+    """Return the blocks in an element if they have the numbers 1, 2, 3; else an empty list."""
     blocks = [node]
     for _ in range(_MAX_LEVELS):
         if len(blocks) != 1:
@@ -37,7 +37,7 @@ def _counts_on(node: LexborNode) -> bool:
 
 
 def _has_near(node: LexborNode, direction: str, wanted: int) -> bool:
-    """Return True for a block with this number shortly before or after a node, behind pictures."""
+    """Return True if a block near the node has this number, perhaps beyond a picture."""
     at, left = getattr(node, direction), _MAX_BESIDE
     while at is not None and left:
         if at.tag in BLOCKS and at.text(strip=True):
@@ -57,7 +57,7 @@ def _value_of(number: str) -> int:
 
 
 def _own_number(node: LexborNode) -> str | None:
-    """Return the number of a step in an element of its own at its start, `<b>1</b> Boil.`"""
+    """Return the number of a step, if its first element contains only that: `<b>1</b> Boil.`"""
     at = node
     for _ in range(_MAX_LEVELS):
         first = next((c for c in at.iter(include_text=True) if (c.text() or "").strip()), None)
@@ -75,5 +75,5 @@ NUMBER_ALONE = re.compile(r"0?[1-9]\d?[.):]?")
 
 
 def numbered_blocks(node: LexborNode) -> list[LexborNode]:
-    """Return a block with a number beside others, or those that an element holds; else none."""
+    """Return the node if it is one of several numbered blocks, else the numbered blocks in it."""
     return [node] if _counts_on(node) else _blocks_in(node)
