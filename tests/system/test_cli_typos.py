@@ -72,7 +72,7 @@ def run(cli_environ):
         (["plan", "--urls", "nan", "--domains", "1"], "nan is not a finite number"),
         (["plan", "--urls", "1", "--domains", "1e999"], "inf is not a finite number"),
         (["token", "reader", "--rate", "nan"], "nan is not a finite number"),
-        (["queue", "limit", "fetch", "5", "--burst", "nan"], "nan is not a number"),
+        (["queue", "limit", "fetch", "5", "--burst", "nan"], "nan: must be a finite number"),
         (["enqueue", "x" * 5000], "neither a file nor a URL"),
         (["show", URL, "--fields", "\udcff"], "is not valid UTF-8"),
         (["webhooks", "add", "example.com/hook"], "write http:// or https:// and a host"),

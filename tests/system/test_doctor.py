@@ -160,7 +160,7 @@ def test_a_place_for_the_crawl_log_that_takes_no_file_is_found(examine, tmp_path
         SERVING__HOST               0.0.0.0        serving.tokens is empty
         SERVING__FLOWER_HOST        0.0.0.0        Flower has no login
         SERVING__TLS_CERT_FILE      /nowhere.pem   serving.tls_cert_file: cannot use
-        SERVING__STANDBY_GATEWAYS   127.0.0.1:1    only an HBase store has a standby
+        SERVING__STANDBY_GATEWAYS   127.0.0.1:1    requires an HBase store
         PIPELINE__EXTRACTORS        nosuch         nosuch
         FETCH__HTTP2_HOSTS          a.test:443     is not a host name
         SITE_RULES_FILE             /nowhere.toml  /nowhere.toml

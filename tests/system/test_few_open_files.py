@@ -55,4 +55,4 @@ def test_doctor_warns_of_a_limit_that_makes_processes_do_less_at_once(environ):
     doctor = limited(environ, "doctor", "--no-workers")
     [line] = [line for line in doctor.stdout.splitlines() if "open files:" in line]
     assert line.startswith("warn")
-    assert "may have 256 only" in line
+    assert "may only open 256" in line
