@@ -1,1 +1,110 @@
-../celeryconfig.py
+"""
+Celery's own settings; aragog's settings are in aragog.toml.
+
+The broker settings are derived from `broker.url` (docs/deployment.md). The values shown here are
+Celery's defaults, which apply to brokers that do not need another value.
+
+`celeryconfig` in a source checkout is `aragog.celeryconfig` (aragog/runtime/short_names.py).
+"""
+
+from typing import Any
+
+from aragog.beat_schedule import beat_schedule
+from aragog.runtime.secret import reveal
+from aragog.runtime.short_names import share
+from aragog.settings.in_use import process_settings
+from aragog.tasks.routes import QUEUE_OF
+from pinlater.brokers import celery_settings, kind_of
+
+share(__name__)
+
+_broker = process_settings().resolved().broker
+_of_broker = celery_settings(
+    _broker.url, _broker.shards, _broker.claim_timeout_s, control=_broker.control
+)
+
+broker_url = _of_broker["broker_url"]
+broker_transport_options = _of_broker["broker_transport_options"]
+# Without a backend, callers who wait for a result get an error with the missing setting.
+result_backend = reveal(_broker.result_backend) or "aragog.workers.no_results:NoResultBackend"
+if kind_of(broker_url) == "pinlater":
+    # After `celery purge`, the URLs of deleted jobs can be enqueued again at once. The function is
+    # given by name, because workers report their transport options as JSON to `celery inspect` and
+    # Flower.
+    broker_transport_options |= {
+        "before_delete": "aragog.crawl.pipeline.deleted_jobs:clear_in_flight"
+    }
+# For RabbitMQ: quorum queues, and topic exchanges for its native delayed delivery.
+task_default_queue_type = _of_broker.get("task_default_queue_type", "classic")
+task_default_exchange_type = _of_broker.get("task_default_exchange_type", "direct")
+broker_native_delayed_delivery_queue_type = _of_broker.get(
+    "broker_native_delayed_delivery_queue_type", "quorum"
+)
+worker_detect_quorum_queues = _of_broker.get("worker_detect_quorum_queues", True)
+
+# During a rolling upgrade, an old worker leaves the jobs of new tasks to new workers.
+pinlater_unknown_task_delay_s = 20.0
+
+beat_scheduler = "aragog.workers.steady_scheduler:SteadyScheduler"
+
+imports = (
+    "aragog.tasks.fetch",
+    "aragog.tasks.robots",
+    "aragog.tasks.canonicalize",
+    "aragog.tasks.store",
+    "aragog.tasks.finished",
+    "aragog.tasks.refresh",
+    "aragog.tasks.watches",
+    "aragog.tasks.render",
+    "aragog.tasks.webhooks",
+    "aragog.tasks.reextract",
+    "aragog.tasks.maintenance",
+)
+task_routes = {name: {"queue": queue.value} for name, queue in QUEUE_OF.items()}
+
+# Flower lists all tasks of the crawl, but periodic tasks only if they fail.
+task_annotations = {
+    entry["task"]: {
+        "send_events": False,
+        "Request": "aragog.workers.upkeep_request:UpkeepJobRequest",
+    }
+    for entry in beat_schedule.values()
+}
+
+# JSON only: an untrusted message must not be able to run code.
+task_serializer = "json"
+accept_content = ["json"]
+result_serializer = "json"
+
+# At least once: a message is acknowledged after its task, and is redelivered if its worker is lost.
+task_acks_late = True
+task_reject_on_worker_lost = True
+task_acks_on_failure = False
+task_acks_on_timeout = False
+# Each stage sends its results to the next stage or the store; no caller waits for them.
+task_ignore_result = True
+# A batch takes seconds, so a worker prefetches one batch per process or thread.
+worker_prefetch_multiplier = 1
+# Let running tasks finish and acknowledge over the new connection.
+worker_cancel_long_running_tasks_on_connection_loss = False
+# How many seconds to wait for the result of a child process that a page has killed.
+worker_lost_wait = 2.0
+broker_connection_retry_on_startup = True
+
+# Flower enables events while it runs. Without a receiver, they would waste a tenth of the time of a
+# worker's main thread.
+worker_send_task_events = False
+task_send_sent_event = False
+worker_hijack_root_logger = True
+worker_redirect_stdouts = False
+timezone = "UTC"
+enable_utc = True
+
+
+def __getattr__(name: str) -> Any:
+    """Return the app as `celery`, for `celery -A celeryconfig`."""
+    if name == "celery":
+        from aragog.workers.app import app  # noqa: PLC0415 - the app reads these settings
+
+        return app
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -166,14 +166,14 @@ def main(options: argparse.Namespace) -> None:
             client.enqueue(addresses)
             spool_most = closings = 0
             closed = False
-            most_memory = 0
+            max_memory = 0
             while client.in_flight():
                 time.sleep(0.25)
                 used, flag = server.hmget("aragog:spool", "bytes", "closed")
                 closings += bool(flag) and not closed
                 closed = bool(flag)
                 spool_most = max(spool_most, int(used or 0))
-                most_memory = max(most_memory, server.info("memory")["used_memory"])
+                max_memory = max(max_memory, server.info("memory")["used_memory"])
                 if options.verbose:
                     now = {k: v - before.get(k, 0) for k, v in client.counters().items()}
                     print(f"{time.monotonic() - started_at_s:6.1f}s", now, int(used or 0), closed)
@@ -183,9 +183,7 @@ def main(options: argparse.Namespace) -> None:
             total, most = web.asked()
         stored = now.get("stored", 0) / seconds
         print(f"{options.urls} URLs on {options.domains} domains in {seconds:.0f} s: {now}")
-        print(
-            f"Redis at most {most_memory / 1e6:.0f} MB, of it the spool {spool_most / 1e6:.1f} MB"
-        )
+        print(f"Redis at most {max_memory / 1e6:.0f} MB, of it the spool {spool_most / 1e6:.1f} MB")
         print(f"the spool closed {closings} times")
         print(f"canonicalize alone {alone:.1f}/s, stored {stored:.1f}/s: {stored / alone:.2f}")
         cpu_ms = ", ".join(f"{k} {v / options.urls * 1000:.2f}" for k, v in cpu_s.most_common())

@@ -55,7 +55,7 @@ from bench.zen import engine
 
 CONNECTIONS = 64
 WRITTEN = 25
-MOST_CHANGED = 1000
+MAX_CHANGED = 1000
 WRITE, COMPACT = "write", "compact"
 HIT, MISS = "hit", "miss"
 _COUNTED_EVERY_S = 0.25
@@ -72,7 +72,7 @@ def role(name: str, sock: socket.socket | None, writes: int, pages: int) -> None
         uvloop.run(serve(parts, sock, settings.data_dir, embedded=embedded))
     store = url_store(settings)
     if name == WRITE:
-        changed = pages_of(min(pages, MOST_CHANGED), seed=2)
+        changed = pages_of(min(pages, MAX_CHANGED), seed=2)
         next_s, written = time.monotonic(), 0
         while True:
             now_ms = time.time_ns() // 1_000_000

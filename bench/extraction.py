@@ -57,7 +57,7 @@ Score = dict[tuple[str, str, str, str], Counter[str]]
 
 EMPTY: tuple[Any, ...] = (None, "", [], [None], [None, None])
 
-LEAST_ALIKE = 0.9
+MIN_ALIKE = 0.9
 """Lists of texts are right if at least this share of their words agrees (Dice coefficient)."""
 
 
@@ -169,7 +169,7 @@ def _names(value: Any) -> set[str]:
 
 def _alike(expected: Any, value: Any) -> bool:
     first, other = (_words(" ".join(map(str, texts))) for texts in (expected, value))
-    return 2 * (first & other).total() >= LEAST_ALIKE * (first.total() + other.total())
+    return 2 * (first & other).total() >= MIN_ALIKE * (first.total() + other.total())
 
 
 def _words(text: str) -> Counter[str]:

@@ -103,14 +103,14 @@ at once.
 """
 
 
-def queue_server(service_s: float = 0.2, most_waiting: int = 20) -> Server:
+def queue_server(service_s: float = 0.2, max_waiting: int = 20) -> Server:
     """Handles one request at a time."""
     ends: deque[float] = deque()
 
     def answer(now_s: float, _: int) -> tuple[float, str] | None:
         while ends and ends[0] <= now_s:
             ends.popleft()
-        if len(ends) > most_waiting:
+        if len(ends) > max_waiting:
             return None
         ends.append(max(now_s, ends[-1] if ends else 0.0) + service_s)
         return ends[-1], ADDRESSES[0]
@@ -118,7 +118,7 @@ def queue_server(service_s: float = 0.2, most_waiting: int = 20) -> Server:
     return answer
 
 
-def pool_server(at_once: int = 4, most_waiting: int = 20) -> Server:
+def pool_server(at_once: int = 4, max_waiting: int = 20) -> Server:
     """Handles a few requests at a time, each for a random time."""
     rng, ends = random.Random(1), [0.0] * at_once
     waiting: list[float] = []
@@ -126,7 +126,7 @@ def pool_server(at_once: int = 4, most_waiting: int = 20) -> Server:
     def answer(now_s: float, _: int) -> tuple[float, str] | None:
         while waiting and waiting[0] <= now_s:
             heapq.heappop(waiting)
-        if len(waiting) > most_waiting:
+        if len(waiting) > max_waiting:
             return None
         begin_s = max(now_s, heapq.heappop(ends))
         end_s = begin_s + rng.uniform(0.3, 0.9)

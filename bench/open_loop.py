@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 Whole = Callable[[bytes], bool]
 """Returns True if the bytes are a complete reply. Raises ValueError if it is an error."""
-_LONGEST_WAIT_S = 0.05
+_MAX_WAIT_S = 0.05
 
 
 @dataclass(slots=True)
@@ -163,8 +163,8 @@ class _Run:
         only to 1 ms.
         """
         now_s = time.perf_counter()
-        due_s = next_s - now_s if self._rate and now_s < end_s else _LONGEST_WAIT_S
-        select.select([poll], [], [], max(0.0, min(due_s, _LONGEST_WAIT_S)))
+        due_s = next_s - now_s if self._rate and now_s < end_s else _MAX_WAIT_S
+        select.select([poll], [], [], max(0.0, min(due_s, _MAX_WAIT_S)))
 
     def _send(self, number: int, intended_s: float, late_s: float) -> None:
         self._flying[number] = intended_s, late_s

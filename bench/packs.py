@@ -45,7 +45,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.bootstrap.stores import url_store
-from aragog.crawl.stages.write_groups import MOST_PAGES, WriteGroups
+from aragog.crawl.stages.write_groups import MAX_PAGES, WriteGroups
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.settings import ContentSettings, Settings, StoreSettings
 from aragog.urlstore.bodies import Packs
@@ -250,7 +250,7 @@ def write_packed(store: UrlStore, some: Sequence[PageWrite], batch: int = BATCH)
     packs: Packs | None = store.bodies.packs
     if packs is not None:
         packs.writer.close()
-    count = max(1, MOST_PAGES // batch)
+    count = max(1, MAX_PAGES // batch)
     for group in (packing[at : at + count] for at in range(0, len(packing), count)):
         store.write_pages([page for one in group for page in one.wait()])
         for one in group:

@@ -11,7 +11,7 @@ splits a text differently; lines that only name the following group are not comp
 that its source does not split is compared as a whole.
 
 `exact` is the share of the returned lists whose lines have the same letters and digits. `same
-lines` is the share in which each line shares at least LEAST_ALIKE of its words with its
+lines` is the share in which each line shares at least MIN_ALIKE of its words with its
 counterpart, because markup and page often spell it differently: `1/2 tsp salt` and `½ teaspoon
 salt, divided`. For the half called `score` only totals are printed.
 """
@@ -36,7 +36,7 @@ from bench.quick import add_quick
 
 LISTS = ("ingredients", "instructions")
 GROUP = "recipe, text"
-LEAST_ALIKE = 0.6
+MIN_ALIKE = 0.6
 """Two lines are the same if at least this share of their words agrees (Dice coefficient)."""
 Scores = dict[tuple[str, str], Counter[str]]
 """Counts of expected, returned, exact and same-line lists, by half and field."""
@@ -82,7 +82,7 @@ def has_same_lines(expected: list[list[str]], found: list[list[str]]) -> bool:
 
 def _are_alike(first: list[str], other: list[str]) -> bool:
     common = (Counter(first) & Counter(other)).total()
-    return 2 * common >= LEAST_ALIKE * (len(first) + len(other))
+    return 2 * common >= MIN_ALIKE * (len(first) + len(other))
 
 
 def references(page: AnnotatedPage, field: str, marked: dict[str, Any]) -> list[list[list[str]]]:

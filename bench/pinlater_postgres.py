@@ -38,7 +38,7 @@ from pinlater.postgres.link import SqlCall
 from pinlater.postgres.shard import PostgresShard
 
 BODY = b"x" * 900
-MOST_OF_PEERS = 20_000
+MAX_OF_PEERS = 20_000
 ENQUEUED = 2_000
 URLS_A_JOB = 25
 SPAN_MS = 10_000
@@ -208,7 +208,7 @@ def main() -> None:
         throughput(server, pool, options)
         waiting_urls(server, options)
         lateness(server.create_database("due"), pool, options)
-        jobs = min(options.jobs, MOST_OF_PEERS)
+        jobs = min(options.jobs, MAX_OF_PEERS)
         console.print(pinlater_peers.measure(server, jobs, options.workers, Path(options.peer)))
 
 

@@ -41,7 +41,7 @@ from bench import figures
 from bench.quick import add_quick
 from bench.reference import mean_ms
 
-MOST_OFF = 0.2
+MAX_OFF = 0.2
 LIMIT_S = 300
 REFERENCE = "reference"
 LAST_CHARS = 2000
@@ -144,15 +144,15 @@ def show(compared: Sequence[Compared]) -> None:
     """Print all figures, and which are off."""
     table = Table("cost", "costs.toml", "here", "measured", "off", "unit", box=None)
     for each in compared:
-        mark = f"{each.off:+.0%}" + (" !" if abs(each.off) > MOST_OFF else "")
+        mark = f"{each.off:+.0%}" + (" !" if abs(each.off) > MAX_OFF else "")
         table.add_row(
             each.name, f"{each.cost.value:.3g}", f"{each.expected:.3g}", f"{each.measured:.3g}",
             mark, each.cost.unit,
         )  # fmt: skip
     Console(width=140).print(table)
-    off = [each.name for each in compared if abs(each.off) > MOST_OFF]
+    off = [each.name for each in compared if abs(each.off) > MAX_OFF]
     print(
-        f"\n{len(compared)} costs measured, {len(off)} off by more than {MOST_OFF:.0%}: {', '.join(off) or 'none'}"
+        f"\n{len(compared)} costs measured, {len(off)} off by more than {MAX_OFF:.0%}: {', '.join(off) or 'none'}"
     )
 
 
@@ -188,7 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"\n== bench.{command}\n{text}")
     if failures:
         return 1
-    return 2 if options.strict and any(abs(each.off) > MOST_OFF for each in compared) else 0
+    return 2 if options.strict and any(abs(each.off) > MAX_OFF for each in compared) else 0
 
 
 if __name__ == "__main__":

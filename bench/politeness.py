@@ -220,9 +220,9 @@ class Probe(threading.Thread):
     def _held_after(self) -> str:
         since_s = self.raised_at_s or 0.0
         instants = [at_s for at_s in sorted(self._origins.asked[RAISED]) if at_s > since_s]
-        most_s = 1.5 / self._args.raise_to
+        max_s = 1.5 / self._args.raise_to
         for n in range(len(instants) - 10):
-            if all(b - a <= most_s for a, b in pairwise(instants[n : n + 11])):
+            if all(b - a <= max_s for a, b in pairwise(instants[n : n + 11])):
                 return f"{instants[n] - since_s:.1f} s ({len(instants)} requests since)"
         return f"never ({len(instants)} requests since)"
 

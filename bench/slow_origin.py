@@ -32,7 +32,7 @@ from bench.crawl.sides import aragog_system
 from bench.quick import add_quick
 
 HOST = "slow.test"
-MOST_WAITING = 20
+MAX_WAITING = 20
 PAGE = b"<!doctype html><title>Slow</title><p>Made one at a time." + b" " * 2000
 
 
@@ -70,7 +70,7 @@ class SlowOrigin:
 
     def _queue(self) -> bool:
         with self._count:
-            if self._waiting > MOST_WAITING:
+            if self._waiting > MAX_WAITING:
                 return False
             self._waiting += 1
             self.longest_queue = max(self.longest_queue, self._waiting)

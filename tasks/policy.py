@@ -25,7 +25,7 @@ from pinlater.worker import RunLater
 
 # While the infrastructure does not respond, a task is retried after 1, 2, 4 … 60 s, for hours. Its
 # message stays in the broker in the meantime, so nothing is lost.
-LONGEST_BACKOFF_S = 60
+MAX_BACKOFF_S = 60
 MAX_RETRIES = 200
 # How long a message that this version cannot read is delayed. Each attempt takes a worker 1 ms.
 RETURN_DELAY_S = 20.0
@@ -236,7 +236,7 @@ def retry_after_outage(task: Any, error: Exception) -> NoReturn:
     fault.
     """
     wait_s = get_exponential_backoff_interval(
-        factor=1, retries=task.request.retries, maximum=LONGEST_BACKOFF_S, full_jitter=True
+        factor=1, retries=task.request.retries, maximum=MAX_BACKOFF_S, full_jitter=True
     )
     try:
         raise task.retry(exc=error, countdown=wait_s)

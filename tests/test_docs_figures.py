@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from aragog.addons.plan.costs import read_costs
 from aragog.api.operations import fetching, job_queues
-from aragog.api.operations.change_feed import LONGEST_FEED_WAIT_MS
+from aragog.api.operations.change_feed import MAX_FEED_WAIT_MS
 from aragog.api.operations.crawling import FetchNowRequest
 from aragog.api.operations.values import MAX_ITEMS
 from aragog.api.server import hedging
@@ -82,7 +82,7 @@ FIGURES = {
         f"`pool_size` connections ({POOL_SIZE} by default)",
         f"({100 * memory_limit.REFUSED_FROM:.0f} % of its `maxmemory`)",
         f"its unconfirmed URLs after at most {in_flight.TAKEN_OVER_AFTER_S} s",
-        f"longer than {enqueue.LONGEST_LINE_BYTES // KIB} KiB",
+        f"longer than {enqueue.MAX_LINE_BYTES // KIB} KiB",
     ],
     "extending.md": [
         f"up to {extractors.MAX_VALUE_BYTES // KIB} KiB each and {extractors.MAX_FIELDS} per page",
@@ -95,8 +95,8 @@ FIGURES = {
     "http.md": [
         f"up to {MAX_ITEMS:,} records",
         f"Once a response contains {batch_get.MAX_BYTES // MIB} MiB",
-        f"how long to wait, at most {fetching.LONGEST_WAIT_MS:,}",
-        f"up to {url_batches.MOST_CALLS} times",
+        f"how long to wait, at most {fetching.MAX_WAIT_MS:,}",
+        f"up to {url_batches.MAX_CALLS} times",
         f"`127.0.0.1:{DEFAULTS.serving.http_port}`",
         f'"max_wait_ms": {FetchNowRequest("").max_wait_ms}, "max_age": 0, "field_max_age"',
         f"Text and JSON responses of {compression.MIN_BYTES // KIB} KiB or more",
@@ -105,13 +105,13 @@ FIGURES = {
     "operations.md": [
         f"one process sends at most {DEFAULTS.fetch.concurrency} requests at a time",
         f"Once {100 * memory_limit.REFUSED_FROM:.0f}% of the memory is in use",
-        f"up to {flower_pages.MOST_JOBS:,} jobs of one state",
+        f"up to {flower_pages.MAX_JOBS:,} jobs of one state",
     ],
     "performance.md": [
         f"serves on {page_sets.HOSTS} loopback hosts",
         f"for fetched bodies is only {(40 * MIB // spool.SHARE_OF_MAXMEMORY) // MIB} MiB",
         f"full batches of {DEFAULTS.pipeline.batch_size} URLs",
-        f"claims up to {refresh._MOST_CLAIMED:,} URLs in five seconds",
+        f"claims up to {refresh._MAX_CLAIMED:,} URLs in five seconds",
         f"refreshes up to {signature(RobotsStage.expiring).parameters['most'].default:,} files per minute",
         f"wrote {COSTS['hbase_rows_per_s'].value:,.0f} rows/s on two cores",
         f"writes {COSTS['hbase_rows'].value:g} rows of 1 KB",
@@ -137,9 +137,9 @@ FIGURES = {
         f"| work of one check | {match.MAX_WORK // 10**6} million character comparisons",
     ],
     "refresh.md": [
-        f"contains up to {webhooks.MOST_CHANGES} changes and these headers",
+        f"contains up to {webhooks.MAX_CHANGES} changes and these headers",
         f"longer than {feed.MAX_VALUE_BYTES // KIB} KB",
-        f"at most {LONGEST_FEED_WAIT_MS:,}",
+        f"at most {MAX_FEED_WAIT_MS:,}",
         (
             f"after {DEFAULTS.webhooks.first_retry_s:g} s, then after twice as long each time up to six"
             f" hours, {DEFAULTS.webhooks.max_attempts} times"
@@ -147,7 +147,7 @@ FIGURES = {
         f"priority {messages.PRIORITY_REFRESH} in the queue, after new URLs ({messages.PRIORITY_DEFAULT})",
         f"due again after {refresh.CLAIM_S / 60:g} minutes",
         f"a sample of {freshness.SAMPLE:,} rows",
-        f"at most {crawl_budget.LONGEST_WAIT_S / DAY_S:g} days",
+        f"at most {crawl_budget.MAX_WAIT_S / DAY_S:g} days",
     ],
     "security.md": [
         f"kept for {dns.TTL_S:g} s (a failure for {dns.FAILURE_TTL_S:g} s)",
@@ -210,7 +210,7 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
         (spool_reclaim.IDLE_S, 300, "architecture.md", "nobody has read for five minutes"),
         (head.MAX_CODINGS, 5, "fetching.md", "decoded, five at most"),
         (feed.SETTLE_MS, 2000, "refresh.md", "with a delay of two seconds"),
-        (fetching.LONGEST_WAIT_MS, 60_000, "thrift.md", "it waits up to a minute for a job"),
+        (fetching.MAX_WAIT_MS, 60_000, "thrift.md", "it waits up to a minute for a job"),
         (hedging.DOWN_AFTER_P99S, 10, "thrift.md", "ten times its 99th percentile (50 to 250 ms)"),
         (url_batches.KEPT_S, 3 * 86_400, "http.md", "is kept for three days"),
         (

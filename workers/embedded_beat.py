@@ -16,9 +16,9 @@ from celery import Celery
 from celery.beat import Service
 from celery.signals import worker_ready, worker_shutting_down
 
-LONGEST_SLEEP_S = 1
+MAX_SLEEP_S = 1
 """Maximum time until beat notices that it should stop."""
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
+FIRST_PAUSE_S, MAX_PAUSE_S = 1.0, 60.0
 """Seconds between two attempts while the disk is full; meanwhile, the worker keeps running."""
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class EmbeddedBeat:
             make = partial(
                 Service,
                 self._app,
-                max_interval=LONGEST_SLEEP_S,
+                max_interval=MAX_SLEEP_S,
                 schedule_filename=sender.controller.schedule_filename,
                 scheduler_cls=sender.controller.scheduler,
                 remote_control=False,  # the worker already responds for this process
@@ -72,7 +72,7 @@ class EmbeddedBeat:
                 except dbm.error as error:
                     log.warning("beat cannot use its schedule file and restarts: %s", error)
                     self._stopped.wait(pause_s)
-                    pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+                    pause_s = min(2 * pause_s, MAX_PAUSE_S)
 
     @contextmanager
     def _stopping_worker_on_error(self) -> Iterator[None]:

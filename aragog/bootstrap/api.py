@@ -66,7 +66,7 @@ def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
     settings = settings.resolved()
     completions = Completions(redis_client(settings), prefix=settings.redis.prefix)
     return Fetching(
-        store, enqueue, completions, most_waiting=settings.serving.max_waiting,
+        store, enqueue, completions, max_waiting=settings.serving.max_waiting,
         extractors=tuple(map(prefix_of, settings.pipeline.extractors)),
     )  # fmt: skip
 

@@ -27,7 +27,7 @@ from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.dashboard.crawl_report import as_html, as_markdown, plain_report, plain_status
 from aragog.observability.formatting import at
 from aragog.pages.preferences import PURPOSES
-from aragog.settings.token_quotas import LEAST_WEIGHT, MOST_WEIGHT
+from aragog.settings.token_quotas import MAX_WEIGHT, MIN_WEIGHT
 
 _REASONS = (EnqueueStatus.INVALID, EnqueueStatus.OUT_OF_SCOPE, EnqueueStatus.OVER_BUDGET)
 MAX_SHOWN = 10
@@ -69,7 +69,7 @@ def _control() -> CrawlControl:
 )
 @click.option(
     "--weight",
-    type=FiniteRange(min=LEAST_WEIGHT, max=MOST_WEIGHT),
+    type=FiniteRange(min=MIN_WEIGHT, max=MAX_WEIGHT),
     help="Share of a domain's slots relative to other crawls; default: 1.",
 )
 @click.option(

@@ -38,7 +38,7 @@ from aragog.standalone.demo import is_demo
 from urlspelling import normalize
 
 # Browsers limit URLs to 2 MB, and servers to 8 to 64 KB.
-LONGEST_LINE_BYTES = 65_536
+MAX_LINE_BYTES = 65_536
 SHOWN_CHARS = 200
 # Prepended to a text to make sure that it is an invalid URL.
 NO_URL = "\N{REPLACEMENT CHARACTER}"
@@ -235,11 +235,11 @@ def _unreadable(source: str) -> str | None:
 
 
 def _raw_lines(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines, each truncated to `LONGEST_LINE_BYTES`."""
-    while line := file.readline(LONGEST_LINE_BYTES):
+    """Yield the lines, each truncated to `MAX_LINE_BYTES`."""
+    while line := file.readline(MAX_LINE_BYTES):
         yield line
-        while len(line) == LONGEST_LINE_BYTES and not line.endswith(b"\n"):
-            line = file.readline(LONGEST_LINE_BYTES)
+        while len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
+            line = file.readline(MAX_LINE_BYTES)
 
 
 def _text(line: bytes) -> tuple[str, str | None]:
@@ -249,7 +249,7 @@ def _text(line: bytes) -> tuple[str, str | None]:
 
     Only UTF-8 is decoded: guessing another encoding could result in a different URL.
     """
-    if len(line) >= LONGEST_LINE_BYTES - 2:
+    if len(line) >= MAX_LINE_BYTES - 2:
         return NO_URL + line[:SHOWN_CHARS].decode("latin-1"), "longer than 64 KiB"
     if b"\0" in line:
         return NO_URL + line.decode("latin-1"), "contains a NUL byte"

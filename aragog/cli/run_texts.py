@@ -34,7 +34,7 @@ class RunTexts:
     Args:
         settings: how texts are found, and the limits per page.
         names: which of `page.text` and `page.markdown` to find; if empty, nothing is started.
-        most_bytes: maximum size of the texts that wait for the file to be written.
+        max_bytes: maximum size of the texts that wait for the file to be written.
     """
 
     def __init__(
@@ -42,10 +42,10 @@ class RunTexts:
         settings: PipelineSettings,
         names: tuple[str, ...],
         *,
-        most_bytes: int = MAX_BYTES,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self._names = names
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         # No other run uses these processes, so one site may occupy all of them.
         self._texts = PageTexts(settings, slow_site_s=float("inf"))
         self._threads = ThreadPoolExecutor(AHEAD, thread_name_prefix="texts")
@@ -64,7 +64,7 @@ class RunTexts:
 
     def start_queued(self, store: UrlStore) -> None:
         """Start queued texts as far as the limits allow; called often."""
-        while self._later and self._running < AHEAD and self._bytes < self._most_bytes:
+        while self._later and self._running < AHEAD and self._bytes < self._max_bytes:
             url = self._later.popleft()
             if url not in self._begun:
                 self._submit(store, url)

@@ -27,7 +27,7 @@ from aragog.errors import ConfigError
 from aragog.fetch_record.outcome import FetchRecord
 from aragog.pages.preferences import PURPOSES
 from aragog.urlstore.records import refused_use
-from aragog.urlstore.same_content import MOST_DISTANCE, SamePage
+from aragog.urlstore.same_content import MAX_DISTANCE, SamePage
 from aragog.urlstore.store import UrlStore
 
 
@@ -72,10 +72,10 @@ def _fetched_first(
 
 
 def _check_wait(wait_s: float) -> None:
-    from aragog.api.operations.fetching import LONGEST_WAIT_MS  # noqa: PLC0415 - only where used
+    from aragog.api.operations.fetching import MAX_WAIT_MS  # noqa: PLC0415 - only where used
 
-    if wait_s * 1000 > LONGEST_WAIT_MS:
-        raise click.BadParameter(f"at most {LONGEST_WAIT_MS // 1000} s", param_hint="'--wait'")
+    if wait_s * 1000 > MAX_WAIT_MS:
+        raise click.BadParameter(f"at most {MAX_WAIT_MS // 1000} s", param_hint="'--wait'")
 
 
 @click.command()
@@ -182,7 +182,7 @@ def _shown(name: str, value: Any) -> str:
 )
 @click.option(
     "--within",
-    type=click.IntRange(0, MOST_DISTANCE),
+    type=click.IntRange(0, MAX_DISTANCE),
     help="With --same-content: also list pages whose fingerprints differ by up to this many bits.",
 )
 @click.option(

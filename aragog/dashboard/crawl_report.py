@@ -13,7 +13,7 @@ from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.dashboard.hours_plot import HOUR_MS, OTHER_COLOR, STORED_COLOR, WIDTH, bar, hours_plot
 from aragog.observability.formatting import at, span
 
-MOST_ROWS = 100
+MAX_ROWS = 100
 _HIDDEN = (
     "past", "v", "number", "is_seeding", "round_urls", "round_bytes", "notify_secret", "notified",
     "told_ms",
@@ -56,7 +56,7 @@ def plain_report(report: CrawlReport) -> dict[str, Any]:
         "failures": [asdict(failure) for failure in report.failures],
         "refused": dict(report.refused),
         "traps": report.traps,
-        "closed_templates": [asdict(one) for one in report.closed[:MOST_ROWS]],
+        "closed_templates": [asdict(one) for one in report.closed[:MAX_ROWS]],
         "open": [asdict(domain) for domain in report.open],
         "open_domains": report.open_domains,
         "seconds_left": report.seconds_left,
@@ -79,20 +79,20 @@ def sections(report: CrawlReport) -> Iterator[ReportSection]:
         ReportSection("Time left", ("", ""), _time_left(report)),
         ReportSection("Failures", ("outcome", "domain", "URLs", "today", "yesterday"), [
             (f.outcome, f.domain, f"{f.urls:,}", f"{f.today:,}", f"{f.yesterday:,}")
-            for f in report.failures[:MOST_ROWS]
+            for f in report.failures[:MAX_ROWS]
         ]),
         ReportSection("Refused by robots.txt, a purpose or an operator", ("outcome", "URLs"),
                 _numbers(report.refused)),
         ReportSection("Hosts whose robots.txt is unreachable", ("domain", "waiting"), [
             (one.domain, f"{one.waiting:,}") for one in report.open if one.robots_unreachable
-        ][:MOST_ROWS]),
+        ][:MAX_ROWS]),
         ReportSection("Open domains", ("domain", "waiting", "rate", "time left", "held back by"), [
             (one.domain, f"{one.waiting:,}", f"{one.rate:.3g}/s", _left(one.seconds_left),
              one.held_by)
-            for one in report.open[:MOST_ROWS]
+            for one in report.open[:MAX_ROWS]
         ]),
         ReportSection("Traps", ("host", "links of", "why its links are not followed"), [
-            (one.host, one.template, one.reason) for one in report.closed[:MOST_ROWS]
+            (one.host, one.template, one.reason) for one in report.closed[:MAX_ROWS]
         ]),
         ReportSection("Domains", ("domain", "URLs", "stored"), [
             (domain, f"{counts.total():,}", f"{counts['stored']:,}")
@@ -124,7 +124,7 @@ def _left(seconds: float | None) -> str:
 
 
 def _largest(domains: Mapping[str, Counter[str]]) -> list[tuple[str, Counter[str]]]:
-    return sorted(domains.items(), key=lambda item: (-item[1].total(), item[0]))[:MOST_ROWS]
+    return sorted(domains.items(), key=lambda item: (-item[1].total(), item[0]))[:MAX_ROWS]
 
 
 def _facts(report: CrawlReport) -> list[tuple[str, str]]:

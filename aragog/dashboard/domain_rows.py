@@ -19,7 +19,7 @@ from aragog.observability.formatting import at, moment, span
 from urlspelling.domain import registered_domain
 
 # A shorter pause is not shown. It comes from a permit granted slightly ahead of time.
-LEAST_PAUSE_MS = 1000
+MIN_PAUSE_MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
         return f"robots.txt is unreachable{again}"
     if facts.outcomes and facts.outcomes.refuses_us:
         return _refusal_text(facts.outcomes)
-    if report.paused_ms > LEAST_PAUSE_MS:
+    if report.paused_ms > MIN_PAUSE_MS:
         return f"its server asked us to wait {span(report.paused_ms)} more (429 or 503)"
     if report.backoff_factor > 1:
         errors = f"{report.errors_in_a_row} errors in a row" if report.errors_in_a_row else "errors"

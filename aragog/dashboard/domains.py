@@ -27,10 +27,10 @@ from urlspelling.domain import registered_domain, reversed_host
 from urlspelling.hosts import and_parents
 
 PAGE = 50
-MOST_RANKED = 1000
+MAX_RANKED = 1000
 # A search offers to continue after it has read this many domains, or for this long.
-MOST_READ = 20_000
-MOST_READ_S = 1.0
+MAX_READ = 20_000
+MAX_READ_S = 1.0
 # A cursor is `ranked:` with an offset, or `name:` with the reversed labels to continue after.
 _RANKED, _NAME = "ranked:", "name:"
 # Both sort between the labels of a host and those of hosts below it or its siblings.
@@ -39,15 +39,15 @@ _PAST_HOST, _PAST_DOMAIN = "!", "/"
 
 def _by_backlog(components: Components) -> list[str]:
     """Return the domains with queued URLs, either in their lines or in the queues."""
-    in_line = {report.key: report.waiting for report in components.limiter().busiest(MOST_RANKED)}
+    in_line = {report.key: report.waiting for report in components.limiter().busiest(MAX_RANKED)}
     with contextlib.suppress(BrokerUnavailable):
         for key, count in queued_by_domain(components).items():
             in_line[key] = in_line.get(key, 0) + count
-    return sorted(in_line, key=lambda key: (-in_line[key], key))[:MOST_RANKED]
+    return sorted(in_line, key=lambda key: (-in_line[key], key))[:MAX_RANKED]
 
 
 def _by_errors(components: Components) -> list[str]:
-    return [report.key for report in components.limiter().failing(MOST_RANKED)]
+    return [report.key for report in components.limiter().failing(MAX_RANKED)]
 
 
 def _by_rate(components: Components) -> list[str]:
@@ -56,11 +56,11 @@ def _by_rate(components: Components) -> list[str]:
     keys = {*_overridden(components), *_by_errors(components)}
     reports = limiter.describe(sorted(keys))
     ranked = sorted(reports, key=lambda key: (not reports[key].stopped, reports[key].qps, key))
-    return ranked[:MOST_RANKED]
+    return ranked[:MAX_RANKED]
 
 
 def _by_refusal(components: Components) -> list[str]:
-    return components.outcomes.refusing(MOST_RANKED)
+    return components.outcomes.refusing(MAX_RANKED)
 
 
 SORTS: dict[str, Callable[[Components], Sequence[str]]] = {
@@ -210,7 +210,7 @@ class DomainList:
         divided: returns True if an override may give hosts below a key different keys.
         stopwatch_s: measures how long a search has been reading.
         page_size: number of domains per page.
-        most_read: maximum number of domains that one page of a search reads, within `MOST_READ_S`.
+        max_read: maximum number of domains that one page of a search reads, within `MAX_READ_S`.
     """
 
     def __init__(
@@ -222,14 +222,14 @@ class DomainList:
         stopwatch_s: Callable[[], float] = time.monotonic,
         *,
         page_size: int = PAGE,
-        most_read: int = MOST_READ,
+        max_read: int = MAX_READ,
     ) -> None:
         self._walk = walk
         self._key_of = key_of
         self._known = sorted(set(known), key=reversed_host)
         self._divided = divided
         self._stopwatch_s = stopwatch_s
-        self._size, self._most_read = page_size, most_read
+        self._size, self._max_read = page_size, max_read
 
     def page(self, ranked: Sequence[str], search: str, cursor: str | None) -> DomainPage:
         """
@@ -249,16 +249,12 @@ class DomainList:
             cursor = _NAME
         if not cursor.startswith(_NAME):
             raise BadInput(f"cursor: {cursor!r} does not continue this list")
-        seen, until_s = set(ranked), self._stopwatch_s() + MOST_READ_S
+        seen, until_s = set(ranked), self._stopwatch_s() + MAX_READ_S
         for read, (key, position) in enumerate(self._by_name(cursor.removeprefix(_NAME))):
             cursor = _NAME + position
             if search in key and key not in seen:
                 result.append(key)
-            if (
-                len(result) >= self._size
-                or read >= self._most_read
-                or self._stopwatch_s() > until_s
-            ):
+            if len(result) >= self._size or read >= self._max_read or self._stopwatch_s() > until_s:
                 return DomainPage(result, cursor)
         return DomainPage(result, None)
 

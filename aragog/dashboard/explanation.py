@@ -14,7 +14,7 @@ from aragog.api.operations.values import ExplanationLine as Line
 from aragog.crawl.pipeline.routing import Queue
 from aragog.crawl.politeness.slots import DomainReport
 from aragog.dashboard.components import Components
-from aragog.dashboard.domain_rows import LEAST_PAUSE_MS, domain_rows, latency_text
+from aragog.dashboard.domain_rows import MIN_PAUSE_MS, domain_rows, latency_text
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.errors import ALL
 from aragog.observability.formatting import moment, plain, span
@@ -26,8 +26,8 @@ from urlspelling import explain, normalize
 from urlspelling.canonical import PROVISIONAL
 from urlspelling.domain import host, origin
 
-MOST_ALIASES = 20
-MOST_OUTLINKS = 6000
+MAX_ALIASES = 20
+MAX_OUTLINKS = 6000
 # Facts shown first; the others follow by name.
 FIRST = ("outcome", "status", "reason", "fetched_at_ms", "redirects", "final_url", "attempts")
 # Facts that are times, shown relative to now.
@@ -148,7 +148,7 @@ def _slot(url: str, components: Components) -> Iterator[Line]:
         yield Line("stopped", "by an operator: its URLs wait until it is resumed")
     if report.quiet_ms:
         yield Line("quiet hours", f"for {span(report.quiet_ms)} more: its URLs wait until then")
-    if report.paused_ms > LEAST_PAUSE_MS:
+    if report.paused_ms > MIN_PAUSE_MS:
         yield Line("paused", f"for {span(report.paused_ms)} more: its server answered 429 or 503")
     if report.backoff_factor > 1:
         errors = f"{report.errors_in_a_row} errors in a row"
@@ -293,14 +293,14 @@ def _fields(url: str, components: Components) -> Iterator[Line]:
 
 def _links(url: str, components: Components) -> Iterator[Line]:
     store = components.store()
-    out = store.links.outlinks(url, limit=MOST_OUTLINKS)
+    out = store.links.outlinks(url, limit=MAX_OUTLINKS)
     yield Line("outlinks", f"{len(out.items):,}{' or more' if out.cursor else ''}")
     yield Line("inlinks", f"{store.links.count_inlinks(url):,}")
     aliases = store.aliases.of(url)
-    for alias in aliases[:MOST_ALIASES]:
+    for alias in aliases[:MAX_ALIASES]:
         yield Line("alias", alias)
-    if len(aliases) > MOST_ALIASES:
-        yield Line("aliases", f"{len(aliases) - MOST_ALIASES:,} more")
+    if len(aliases) > MAX_ALIASES:
+        yield Line("aliases", f"{len(aliases) - MAX_ALIASES:,} more")
 
 
 _SECTIONS: tuple[tuple[str, Callable[[str, Components], Iterator[Line]]], ...] = (

@@ -34,8 +34,8 @@ from aragog.errors import ALL, BAD_INPUT, BadInput
 from aragog.observability.formatting import at, moment, plain
 from pinlater.flower_pages import FlowerPage
 
-MOST_LINKS = 50
-MOST_CHANGES = 20
+MAX_LINKS = 50
+MAX_CHANGES = 20
 Refresh = Callable[[str], str]
 """Enqueues a URL to be fetched now. Returns why it was refused, or ""."""
 
@@ -105,7 +105,7 @@ class StoredPage(NamedTuple):
 
 def stored_page(url: str, components: Components) -> StoredPage | None:
     """
-    Return the card and up to `MOST_LINKS` links in each direction, or None if
+    Return the card and up to `MAX_LINKS` links in each direction, or None if
     nothing is stored.
     """
     store = components.store()
@@ -116,8 +116,8 @@ def stored_page(url: str, components: Components) -> StoredPage | None:
     [confirmed_at_ms] = store.pages.seen_at_ms([url])
     return StoredPage(
         pin_card(fields, record.info, confirmed_at_ms, components.clock.now_ms()),
-        [link.url for link in store.links.outlinks(url, limit=MOST_LINKS).items],
-        [link.url for link in store.links.inlinks(url, limit=MOST_LINKS).items],
+        [link.url for link in store.links.outlinks(url, limit=MAX_LINKS).items],
+        [link.url for link in store.links.inlinks(url, limit=MAX_LINKS).items],
     )
 
 
@@ -153,9 +153,9 @@ class DomainsPage(DashboardPage):
         live = live_overrides(components)
         if domain:
             key = limiter_key(domain, components)
-            return domain_rows([key], components), None, live.history(MOST_CHANGES, key)
+            return domain_rows([key], components), None, live.history(MAX_CHANGES, key)
         rows, following = find_domains(components, sort, search, cursor)
-        return rows, following, live.history(MOST_CHANGES)
+        return rows, following, live.history(MAX_CHANGES)
 
     @web.authenticated
     async def post(self) -> None:

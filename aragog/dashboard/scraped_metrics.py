@@ -149,11 +149,11 @@ def _figures_of(
     return list(read(components))
 
 
-MOST_DOMAINS = 20
+MAX_DOMAINS = 20
 # A sample is read again at most this often. A sample that is too slow is in the next scrape.
 FRESHNESS_S = 30.0
 # A broker shared by many applications may have any number of queues. This limits a scrape.
-MOST_QUEUES = 100
+MAX_QUEUES = 100
 
 
 def _from_zero(names: Iterable[str], counted: Mapping[str, int]) -> dict[str, int]:
@@ -266,7 +266,7 @@ def _queues(components: Components) -> Iterator[Metric]:
         "Time from when a job was due to its claim by a worker, by the broker's clock.",
         labels=["queue"],
     )
-    for queue in components.admin.queues()[:MOST_QUEUES]:
+    for queue in components.admin.queues()[:MAX_QUEUES]:
         status = components.admin.status(queue)
         for state in JobState:
             jobs.add_metric([queue, state.value.lower()], count_of(status.sizes, state))
@@ -297,13 +297,13 @@ def _shards(components: Components) -> Iterator[Metric]:
 def _domains(components: Components) -> Iterator[Metric]:
     backlog = GaugeMetricFamily(
         "aragog_domain_backlog_seconds",
-        f"How long the URLs in the lines of domains take, the {MOST_DOMAINS} longest.",
+        f"How long the URLs in the lines of domains take, the {MAX_DOMAINS} longest.",
         labels=["domain"],
     )
     slowed = GaugeMetricFamily(
         "aragog_domain_backoff_factor", "How many times slower than its rate.", labels=["domain"]
     )
-    for report in components.limiter().busiest(MOST_DOMAINS):
+    for report in components.limiter().busiest(MAX_DOMAINS):
         backlog.add_metric([report.key], report.backlog_ms / 1000)
         slowed.add_metric([report.key], report.backoff_factor)
     yield from (backlog, slowed)
@@ -317,10 +317,10 @@ def _refusing(components: Components) -> Iterator[Metric]:
     )
     since = GaugeMetricFamily(
         "aragog_domain_refusing_seconds",
-        f"How long a domain has refused us, for the {MOST_DOMAINS} with the latest refusals.",
+        f"How long a domain has refused us, for the {MAX_DOMAINS} with the latest refusals.",
         labels=["domain"],
     )
-    keys = components.outcomes.refusing(MOST_DOMAINS)
+    keys = components.outcomes.refusing(MAX_DOMAINS)
     for key, outcomes in components.outcomes.read(keys).items():
         since.add_metric([key], (outcomes.refused_at_ms - outcomes.refused_since_ms) / 1000)
     yield since

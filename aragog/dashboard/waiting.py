@@ -14,9 +14,9 @@ from aragog.crawl.politeness.lines import is_of_rules
 from aragog.dashboard.components import Components
 from urlspelling.domain import origin
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 """Maximum number of sites listed in a note."""
-MOST_LINES = 1000
+MAX_LINES = 1000
 """How many of the longest lines are checked for origins whose robots.txt is unreachable."""
 
 
@@ -55,7 +55,7 @@ def queued_by_domain(components: Components) -> dict[str, int]:
     for waiting in sample(components.admin):
         if waiting.url:
             counts[limiter.key_for(waiting.url)] += waiting.weight
-    for key, count in (limiter.lines.longest(MOST_LINES) if limiter.lines else {}).items():
+    for key, count in (limiter.lines.longest(MAX_LINES) if limiter.lines else {}).items():
         if is_of_rules(key):
             counts[limiter.key_for(f"{key}/")] += count
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -78,8 +78,8 @@ def queue_notes(components: Components) -> list[str]:
     counted = ", ".join(f"{count:,} for {cause}" for cause, count in waiting.items())
     notes = [f"About {sum(waiting.values()):,} URLs wait: {counted}."]
     if hosts := _waiting_for_rules(components):
-        named = ", ".join(f"{name} ({count:,})" for name, count in hosts[:MOST_NAMED])
-        more = f" and {len(hosts) - MOST_NAMED:,} more" if len(hosts) > MOST_NAMED else ""
+        named = ", ".join(f"{name} ({count:,})" for name, count in hosts[:MAX_NAMED])
+        more = f" and {len(hosts) - MAX_NAMED:,} more" if len(hosts) > MAX_NAMED else ""
         notes.append(
             f"URLs of these sites wait for robots.txt: {named}{more}. It is not known yet or not "
             "reachable, and is requested again later; `aragog explain URL` shows when. The workers "
@@ -97,7 +97,7 @@ def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
         if waiting.cause == ROBOTS and waiting.url:
             counts[origin(waiting.url)] += waiting.weight
     lines = components.limiter().lines
-    for key, count in (lines.longest(MOST_LINES) if lines else {}).items():
+    for key, count in (lines.longest(MAX_LINES) if lines else {}).items():
         if is_of_rules(key):
             counts[key] += count
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))

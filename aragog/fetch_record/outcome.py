@@ -33,7 +33,7 @@ from aragog.fetch_record.causes import DeferralCause, RefusalCause
 from aragog.fetch_record.known_fields import known, unknown
 
 Headers = tuple[tuple[str, str], ...]
-MOST_NAME_CHARS = 40
+MAX_NAME_CHARS = 40
 """Maximum length of an outcome's name."""
 
 
@@ -93,7 +93,7 @@ class OutcomeKind(StrEnum):
         """
         if name in cls.__members__.values():
             return cls(name)
-        if not str(name).isidentifier() or len(name) > MOST_NAME_CHARS:
+        if not str(name).isidentifier() or len(name) > MAX_NAME_CHARS:
             raise ValueError(f"not the name of an outcome: {str(name)[:100]!r}")
         kind = str.__new__(cls, name)
         kind._name_ = kind._value_ = name

@@ -22,8 +22,8 @@ MAX_ELEMENTS = 2_000_000
 MAX_DEPTH = 100
 # sitemaps.org limits URLs to 2,048 characters. Escaping makes them longer.
 LINE_BYTES = 8192
-_MOST_LOCATIONS = 50
-_MOST_KEPT = 1000
+_MAX_LOCATIONS = 50
+_MAX_KEPT = 1000
 MAX_ALTERNATES = 100_000
 """Maximum number of translations kept per file."""
 _LANGUAGE_CHARS = 35
@@ -200,7 +200,7 @@ class _EntryReader:
             base = _joined(base, attributes.get("xml:base")) or base
         prefix, _, local = name.decode("latin-1").rpartition(":")
         element = _OpenElement(name, local, scope.get(prefix, prefix), scope, base)
-        if inherits and self._kept < _MOST_KEPT:
+        if inherits and self._kept < _MAX_KEPT:
             self._kept += 1
             parent.children[name] = element
         return element
@@ -299,7 +299,7 @@ class _EntryReader:
         elif element.local == "guid":
             if self._is_permalink and text and text.lower().startswith(_ABSOLUTE):
                 entry.guid = entry.guid or _joined(element.base, text)
-        elif len(entry.locations) < _MOST_LOCATIONS and (text or element.local == "loc"):
+        elif len(entry.locations) < _MAX_LOCATIONS and (text or element.local == "loc"):
             entry.locations.append(_located(element.base, text or ""))
         if entry.has_no_element:
             self._pass_on()
@@ -313,7 +313,7 @@ class _EntryReader:
         if href == "" and element.base != self._outside.base:
             href = element.base  # RFC 3986 section 5.2.2: an empty reference means the entry's base
         url = _joined(element.base, href)
-        if url and len(entry.links) < _MOST_LOCATIONS:
+        if url and len(entry.links) < _MAX_LOCATIONS:
             media_type = attributes.get("type", "").partition(";")[0].strip().lower()
             entry.links.append((media_type in _PAGES, url))
 

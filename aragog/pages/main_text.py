@@ -32,7 +32,7 @@ GROUP = "aragog.text_finders"
 FIELDS = {form: f"page.{form}" for form in FORMS}
 """The field name of each form."""
 VERSION_FIELD = "page.text_version"
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 """Maximum size of a stored text in JSON. A longer text can be read but not stored."""
 
 
@@ -96,13 +96,13 @@ def to_fields(page: Document, finder: TextFinder, forms: Iterable[str]) -> dict[
     Return the fields with a page's texts and their version. A form without text has no field.
 
     Raises:
-        TextTooLong: a text is larger than `MOST_BYTES` in JSON.
+        TextTooLong: a text is larger than `MAX_BYTES` in JSON.
     """
     fields = {VERSION_FIELD: orjson.dumps(stored_version(finder, forms))}
     for form in forms:
         value = orjson.dumps(finder.find(page, form).encode("utf-8", "replace").decode())
-        if len(value) > MOST_BYTES:
-            raise TextTooLong(f"{FIELDS[form]}: has {len(value)} bytes, at most {MOST_BYTES}")
+        if len(value) > MAX_BYTES:
+            raise TextTooLong(f"{FIELDS[form]}: has {len(value)} bytes, at most {MAX_BYTES}")
         if value != b'""':
             fields[FIELDS[form]] = value
     return fields

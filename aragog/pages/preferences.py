@@ -26,8 +26,8 @@ MODELS = (AI_INPUT, AI_TRAIN)
 AIPREF, SIGNALS = "draft-ietf-aipref-attach", "content-signals"
 DRAFTS = (AIPREF, SIGNALS)
 """Syntaxes that are still drafts. Each is read only if `preferences.drafts` lists it."""
-MOST_STATEMENTS = 40
-_MOST_CHARS = 200
+MAX_STATEMENTS = 40
+_MAX_CHARS = 200
 _LABELS = {"train-ai": AI_TRAIN, "search": SEARCH}
 _ANSWERS = {"yes": "y", "no": "n"}
 _RSL = "application/rsl+xml"
@@ -186,7 +186,7 @@ def _licenses_of_links(values: Iterable[str]) -> list[UseStatement]:
         if "license" in named.get("rel", "").split() and named.get("type") == _RSL:
             where = f"header Link: rel=license type={_RSL}"
             statements.append(UseStatement("license", _short(target.strip()), where))
-        if len(statements) >= MOST_STATEMENTS:
+        if len(statements) >= MAX_STATEMENTS:
             break
     return [statement for statement in statements if statement.value]
 
@@ -203,11 +203,11 @@ def packed(statements: Iterable[UseStatement]) -> str:
     Return the statements as text, one per line.
 
     For each purpose and value, the first statement is kept. An n comes before a y. At most
-    `MOST_STATEMENTS` are kept, and those without an effect are dropped first.
+    `MAX_STATEMENTS` are kept, and those without an effect are dropped first.
     """
     kept = {(s.purpose, s.value): s for s in reversed(list(statements))}
     lines = sorted(kept.values(), key=_weight)
-    return "\n".join(str(s).replace("\n", " ") for s in lines[:MOST_STATEMENTS])
+    return "\n".join(str(s).replace("\n", " ") for s in lines[:MAX_STATEMENTS])
 
 
 def refused_in(texts: Iterable[object], purposes: Iterable[str]) -> str | None:
@@ -226,7 +226,7 @@ def stricter(before: str | None, later: str) -> str:
     lines = [*later.split("\n"), *(before or "").split("\n")]
     kept = {line.partition(" ")[0]: line for line in reversed(lines) if line}
     ordered = sorted(kept, key=_order)
-    return "\n".join(kept[said] for said in ordered[:MOST_STATEMENTS])
+    return "\n".join(kept[said] for said in ordered[:MAX_STATEMENTS])
 
 
 def _order(said: str) -> tuple[bool, bool, str]:
@@ -298,4 +298,4 @@ def _where(source: str, value: str) -> str:
 
 def _short(text: str) -> str:
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return text if len(text) <= _MOST_CHARS else text[: _MOST_CHARS - 1] + "…"
+    return text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"

@@ -16,7 +16,7 @@ from richpins.document import Document
 from richpins.items import FoundItems, ItemKind, find
 from richpins.selectors import SelectedPage, Selector
 
-MOST_COLORED = 2_000
+MAX_COLORED = 2_000
 """Maximum number of highlighted elements on a page."""
 _GOLDEN_ANGLE = 137.508
 _POLICY = "default-src 'none'; img-src * data:; style-src * 'unsafe-inline'; font-src *"
@@ -110,7 +110,7 @@ def colored_page(document: Document, hits: PageHits) -> str:
         "script, noscript, iframe, object, embed, base, meta[http-equiv], form > input"
     ):
         node.decompose()
-    left = MOST_COLORED
+    left = MAX_COLORED
     for number, hit in enumerate(hits.rules):
         for node in _elements(hit, tree):
             if left:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-MOST_CHARS = 65_536
+MAX_CHARS = 65_536
 _KEY = re.compile(r"[a-z*][a-z0-9_\-.*]*")
 _TOKEN = re.compile(r"[A-Za-z*][A-Za-z0-9!#$%&'*+\-.^_`|~:/]*")
 _STRING = re.compile(r'"(?:[ !#-\[\]-~]|\\["\\]|)*+"')
@@ -65,7 +65,7 @@ def dictionary_members(text: str) -> list[tuple[str, Member]]:
     Raises:
         ValueError: not a structured field. The message contains the position.
     """
-    reader = _DictionaryReader(text[:MOST_CHARS])
+    reader = _DictionaryReader(text[:MAX_CHARS])
     reader.skip(_SPACE)
     members: list[tuple[str, Member]] = []
     while not reader.ended():

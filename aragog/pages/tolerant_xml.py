@@ -23,7 +23,7 @@ from richpins import encodings
 TAG_BYTES = 262_144
 """No sitemap has a longer tag. If a file has one, the rest of it is not read."""
 _PIECE_BYTES = 32_768
-_MOST_DECLARATIONS = 4
+_MAX_DECLARATIONS = 4
 
 _TAG = re.compile(
     rb"""<(/?)([A-Za-z_:\x80-\xff][^\s<>/="']*+)((?:[^<>"']++|"[^"<]*+"|'[^'<]*+'|)*+)>"""
@@ -168,7 +168,7 @@ class TokenReader:
 
     def _declaration(self, *, final: bool) -> TokenKind | None:
         # Each match scans to the end of the buffer, and no valid file has more than one DOCTYPE.
-        known = self._declarations < _MOST_DECLARATIONS
+        known = self._declarations < _MAX_DECLARATIONS
         match = _DECLARATION.match(self._buffer, self._at) if known else None
         if match is None and known and not final and len(self._buffer) - self._at <= TAG_BYTES // 2:
             return None

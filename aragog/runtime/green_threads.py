@@ -32,7 +32,7 @@ T = TypeVar("T")
 _clock = SystemClock()
 _numbers = count()
 _this_thread = threading.local()
-MOST_PASSED = 1_000
+MAX_PASSED = 1_000
 """How many timers of finished waits may accumulate before they are removed."""
 
 
@@ -144,7 +144,7 @@ class _Hub:
 
     def _seconds_left(self) -> float | None:
         """Return the time until the next timer fires, or None if there is no timer."""
-        if len(self._timers) > MOST_PASSED + 2 * self._waiting:
+        if len(self._timers) > MAX_PASSED + 2 * self._waiting:
             self._timers = [timer for timer in self._timers if not timer[2].over]
             heapq.heapify(self._timers)
         while self._timers and self._timers[0][2].over:

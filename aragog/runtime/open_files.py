@@ -15,8 +15,8 @@ from pathlib import Path
 WANTED = 16_384
 """The limit to request. A higher one is not needed, and some libraries scan all descriptors."""
 UNLIMITED = 1 << 20
-LEAST_THREADS = 2
-LEAST_SOCKETS = 8
+MIN_THREADS = 2
+MIN_SOCKETS = 8
 # The divisors of the limit: threads and clients may each use half of it, a pool of sockets a tenth.
 THREADS_SHARE = CLIENTS_SHARE = 2
 SOCKETS_SHARE = 10
@@ -57,14 +57,14 @@ def raise_limit(wanted: int = WANTED) -> int:
 
 def threads_within_limit(wanted: int, files_each: int) -> int:
     """Return how many threads this process may start: at most `wanted`, at least two."""
-    return min(wanted, max(LEAST_THREADS, limit() // THREADS_SHARE // files_each))
+    return min(wanted, max(MIN_THREADS, limit() // THREADS_SHARE // files_each))
 
 
 def sockets_within_limit(wanted: int) -> int:
     """Return how many connections a pool may open: at most `wanted`, at least eight."""
-    return min(wanted, max(LEAST_SOCKETS, limit() // SOCKETS_SHARE))
+    return min(wanted, max(MIN_SOCKETS, limit() // SOCKETS_SHARE))
 
 
 def clients_within_limit(wanted: int) -> int:
     """Return how many clients a server may accept: at most `wanted`, at least eight."""
-    return min(wanted, max(LEAST_SOCKETS, limit() // CLIENTS_SHARE))
+    return min(wanted, max(MIN_SOCKETS, limit() // CLIENTS_SHARE))

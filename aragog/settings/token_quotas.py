@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Self
 
-LEAST_WEIGHT, MOST_WEIGHT = 0.01, 100.0
+MIN_WEIGHT, MAX_WEIGHT = 0.01, 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class TokenQuota:
         if unknown := given.keys() - set(names):
             raise ValueError(f"{min(unknown)!r} is none of {', '.join(names)}")
         weight = _number(given.pop("weight", "1"), float)
-        if not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
-            raise ValueError(f"weight must be from {LEAST_WEIGHT} to {MOST_WEIGHT:g}")
+        if not MIN_WEIGHT <= weight <= MAX_WEIGHT:
+            raise ValueError(f"weight must be from {MIN_WEIGHT} to {MAX_WEIGHT:g}")
         return cls(
             **{name: int(_number(value, int)) for name, value in given.items()}, weight=weight
         )

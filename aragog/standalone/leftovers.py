@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 # Killed processes exit within milliseconds, unless they are writing to a slow disk.
-LONGEST_WAIT_S = 10.0
+MAX_WAIT_S = 10.0
 
 
 def write_list(path: Path, pids: Iterable[int]) -> None:
@@ -40,7 +40,7 @@ def end(path: Path) -> list[int]:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
                 ended.append(pid)
-    until_s = time.monotonic() + LONGEST_WAIT_S
+    until_s = time.monotonic() + MAX_WAIT_S
     while any(_group_runs(pid) for pid in ended) and time.monotonic() < until_s:
         time.sleep(0.02)
     path.unlink(missing_ok=True)

@@ -46,7 +46,7 @@ from aragog.standalone.running_system import READY
 
 # If a child ran this long, its next restart is immediate again.
 HEALTHY_AFTER_S = 20.0
-LONGEST_BACKOFF_S = 30.0
+MAX_BACKOFF_S = 30.0
 CHILDREN = "children"
 # A process that checks for a running system holds the lock for a few microseconds.
 LOCK_ATTEMPTS = 5
@@ -255,7 +255,7 @@ class Supervisor:
 
 def _pause_s(child: Child) -> float:
     """Return the pause before the next restart: half a second, doubled each time."""
-    return float(min(LONGEST_BACKOFF_S, 0.5 * 2 ** min(child.restarts - 1, 10)))
+    return float(min(MAX_BACKOFF_S, 0.5 * 2 ** min(child.restarts - 1, 10)))
 
 
 def _wait(child: Child) -> None:

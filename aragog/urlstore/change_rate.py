@@ -35,8 +35,8 @@ _FORGET = 0.85
 # down.
 _FADE = 0.97
 # The shortest interval in the optimal allocation: r = 1.793, T = 3.350 marginal_freshness_s.
-_SHORTEST_GAIN = 0.5351
-_SHORTEST_INTERVAL = 3.350
+_MIN_GAIN = 0.5351
+_MIN_INTERVAL = 3.350
 _HOPELESS_GAIN = 0.99
 _HOPELESS_USUALS = 4
 
@@ -91,7 +91,7 @@ def interval_s(rate_per_s: float, kind: Kind) -> float:
     gain = rate_per_s * kind.marginal_freshness_s
     if gain <= 0:
         return math.inf
-    if gain >= _SHORTEST_GAIN:
+    if gain >= _MIN_GAIN:
         # Too fast to keep up with: the faster the page changes, the less freshness a fetch gains.
         best_s = math.inf if gain >= _HOPELESS_GAIN else ratio(gain) / rate_per_s
         return min(max(best_s, kind.floor_s), kind.hopeless_s)
@@ -102,7 +102,7 @@ def interval_s(rate_per_s: float, kind: Kind) -> float:
 def kind_of(usual_s: float, effort: float = 1.0) -> Kind:
     """Return the kind for pages with a usual interval; more effort shortens all intervals."""
     floor_s = usual_s * FLOOR_SHARE / effort
-    marginal_freshness_s = floor_s / _SHORTEST_INTERVAL
+    marginal_freshness_s = floor_s / _MIN_INTERVAL
     # For the usual interval, r solves 1 - (1+r)exp(-r) = r·m/usual, with m = marginal_freshness_s;
     # for a small r it is about 2·m/usual.
     k = marginal_freshness_s * effort / usual_s

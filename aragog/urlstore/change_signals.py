@@ -46,7 +46,7 @@ if TYPE_CHECKING:  # readers of the store do not need the sitemap parser
 
 FEED_LINK = "feed"
 """The fact with the URL of the feed that a page links to."""
-MOST_HOSTS = 100
+MAX_HOSTS = 100
 """Maximum number of hosts per file whose pages are checked; pages of further hosts are skipped."""
 SEARCH_AGAIN_MS = 7 * 86_400_000
 """Time between two searches for a watched host's sitemaps and feeds."""
@@ -301,7 +301,7 @@ class Reading:
         return self._probes[name] <= PROBES
 
     def _load_trust(self, hosts: set[str]) -> None:
-        new = sorted(hosts - self._trusts.keys())[: max(MOST_HOSTS - len(self._trusts), 0)]
+        new = sorted(hosts - self._trusts.keys())[: max(MAX_HOSTS - len(self._trusts), 0)]
         if new:
             self._trusts |= self._signals.trusts(new)
 

@@ -15,7 +15,7 @@ rate is always used: if too few pages gain as much as the price, the best of the
 too.
 
 Every page is fetched eventually. A page that gains less than the price is considered again when its
-gain has reached the price, when its age has doubled, or after `LONGEST_WAIT_S`. At `HOPELESS_AGES`
+gain has reached the price, when its age has doubled, or after `MAX_WAIT_S`. At `HOPELESS_AGES`
 times the domain's usual interval it is fetched whatever its gain.
 """
 
@@ -37,7 +37,7 @@ MIN_PRICE_S = 60.0
 MAX_PRICE_S = 30 * DAY_S
 HOPELESS_AGES = 6
 _HOPELESS_PRICES = 200
-LONGEST_WAIT_S = 30 * DAY_S
+MAX_WAIT_S = 30 * DAY_S
 
 # Postponed pages may wait for this fraction of the domain's usual interval before the price rises.
 _QUEUE_SHARE = 0.02
@@ -46,7 +46,7 @@ _QUEUE_SHARE = 0.02
 _BOOKED_SHARE = 0.1
 # The price changes by at most a factor e in this fraction of the domain's usual interval.
 _PACE_SHARE = 0.25
-_LARGEST_STEP = 0.5
+_MAX_STEP = 0.5
 # The weight of each fetched page in the moving average of the usual interval.
 _AGE_WEIGHT = 0.01
 # A page that changed at each of this many checks is assumed to change before every check.
@@ -201,7 +201,7 @@ def _postpone_s(state: RefreshState | None, budget: Budget, now_ms: int) -> floa
     else:
         gain = rate * budget.price_s
         gains_at_s = ratio(gain) / rate if gain < 0.99 else math.inf
-    at_s = min(gains_at_s, budget.hopeless_s, 2 * age_s, age_s + LONGEST_WAIT_S)
+    at_s = min(gains_at_s, budget.hopeless_s, 2 * age_s, age_s + MAX_WAIT_S)
     return at_s - age_s
 
 
@@ -233,6 +233,6 @@ def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> flo
     passed_s = tick_s
     if excess < 0 and before.at_ms:
         passed_s = max((after.at_ms - before.at_ms) / 1000, tick_s)
-    step = excess * min(passed_s / (_PACE_SHARE * after.age_s), _LARGEST_STEP)
+    step = excess * min(passed_s / (_PACE_SHARE * after.age_s), _MAX_STEP)
     price_s = max(before.price_s, MIN_PRICE_S if excess > 0 else 0.0) * math.exp(step)
     return min(price_s, MAX_PRICE_S) if price_s >= MIN_PRICE_S else 0.0

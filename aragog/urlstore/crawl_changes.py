@@ -25,7 +25,7 @@ from zengraph import MultiGraph
 from zengraph.records import Row
 
 READ_AT_ONCE = 500
-MOST_DOMAINS = 1_000
+MAX_DOMAINS = 1_000
 
 
 class PageNews(StrEnum):
@@ -82,7 +82,7 @@ class CrawlPages:
         zen: the store's graph.
         name: the crawl's name.
         domains: registered domains of the crawl's URLs; if None, all nodes of the store are read.
-        most_domains: if there are more domains than this, all nodes are read instead of listing
+        max_domains: if there are more domains than this, all nodes are read instead of listing
             the URLs of each domain.
         at_once: number of nodes in one multi-get.
     """
@@ -93,14 +93,14 @@ class CrawlPages:
         name: str,
         domains: Iterable[str] | None,
         *,
-        most_domains: int = MOST_DOMAINS,
+        max_domains: int = MAX_DOMAINS,
         at_once: int = READ_AT_ONCE,
     ) -> None:
         self._zen = zen
         self._nodes = Nodes(zen)
         self._member = crawl_column(name)
         some = None if domains is None else frozenset(domains)
-        self._domains = some if some is not None and len(some) <= most_domains else None
+        self._domains = some if some is not None and len(some) <= max_domains else None
         self._at_once = at_once
         self._columns = (
             nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.SENTINEL, nodes.FACTS, nodes.OWN,

@@ -21,7 +21,7 @@ FILE = "file"
 """The fact that a URL was fetched as an item's file."""
 SHA256 = "sha256"
 """The fact with the SHA-256 of such a file's bytes, in hex."""
-MOST_AT_ONCE = 500
+MAX_AT_ONCE = 500
 
 StoredFile = dict[str, Any]
 """A file as JSON: the canonical `url`, and `sha256`, `type` and `bytes` of the stored body."""
@@ -56,8 +56,8 @@ def stored_files(
             spelled[url] = normalize(url)
     wanted = list(dict.fromkeys(spelled.values()))
     found: dict[str, StoredFile] = {}
-    for at in range(0, len(wanted), MOST_AT_ONCE):
-        some = wanted[at : at + MOST_AT_ONCE]
+    for at in range(0, len(wanted), MAX_AT_ONCE):
+        some = wanted[at : at + MAX_AT_ONCE]
         for url, record in zip(some, pages.get_many(some, ()), strict=True):
             if record is not None and record.content_key and is_allowed(record.facts, purpose):
                 found[url] = _file(record)

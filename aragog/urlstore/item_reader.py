@@ -13,7 +13,7 @@ from aragog.pages.items import PageItems, field_of
 from aragog.urlstore.items import LAST_PAGE, ItemEntry, ItemIndex, is_of_kind, key_prefix
 from aragog.urlstore.reader import Pages
 from aragog.urlstore.records import ListPage, is_allowed
-from aragog.urlstore.stored_items import AT_ONCE, MOST_PAGES_OF_AN_ITEM, ItemReading, StoredItem
+from aragog.urlstore.stored_items import AT_ONCE, MAX_PAGES_PER_ITEM, ItemReading, StoredItem
 from urlspelling.hosts import and_parents
 from zengraph import MultiGraph
 
@@ -185,14 +185,14 @@ class Items:
 
     def _of_key(self, site: str, kind: str, key: str) -> list[ItemEntry]:
         with closing(self._index.of_item(key_prefix(site, kind, key))) as entries:
-            return list(islice(entries, MOST_PAGES_OF_AN_ITEM))
+            return list(islice(entries, MAX_PAGES_PER_ITEM))
 
 
 def _batches(entries: Iterable[ItemEntry], size: int) -> Iterator[list[ItemEntry]]:
     """Group entries into batches of about `size`, without splitting items."""
     batch: list[ItemEntry] = []
     for number, (_, of_item) in enumerate(groupby(entries, key=lambda entry: entry.item), 1):
-        batch += islice(of_item, MOST_PAGES_OF_AN_ITEM)
+        batch += islice(of_item, MAX_PAGES_PER_ITEM)
         if number % size == 0:
             yield batch
             batch = []

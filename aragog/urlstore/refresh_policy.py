@@ -35,9 +35,9 @@ shorter, count as one.
 FAILED_WAIT_S = DAY_S
 """
 The wait after a failed fetch; doubles with each further failure up to
-`LONGEST_FAILED_WAIT_S`.
+`MAX_FAILED_WAIT_S`.
 """
-LONGEST_FAILED_WAIT_S = 30 * DAY_S
+MAX_FAILED_WAIT_S = 30 * DAY_S
 
 WITHHELD_WAITS = {"401": "30d", "402": "30d", "403": "7d", "451": "30d"}
 """
@@ -176,7 +176,7 @@ def decide(
         row = max(0, before.failures)
         after = before._replace(failures=row + 1)
         doubled = FAILED_WAIT_S * 2.0 ** min(row, 10)
-        wait_s = min(max(doubled, after.interval_s), LONGEST_FAILED_WAIT_S)
+        wait_s = min(max(doubled, after.interval_s), MAX_FAILED_WAIT_S)
     given_up = after.gone >= settings.gone_confirmations or (
         after.page_type in SOURCES and not settings.signals
     )

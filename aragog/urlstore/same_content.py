@@ -33,8 +33,8 @@ from urlspelling import normalize, url_key
 from zengraph import MultiGraph
 from zengraph.records import Mutation, Row, put_record
 
-MOST_DISTANCE = 3
-MOST_READ = 20_000
+MAX_DISTANCE = 3
+MAX_READ = 20_000
 """Maximum number of entries read per call (about 0.1 s); the cursor continues after them."""
 _KIND = b"same\0"
 _PAGE = b"i:p"
@@ -161,8 +161,8 @@ class SameContent:
         Raises:
             BadInput: `within` is out of range, or the cursor is invalid.
         """
-        if within is not None and not 0 <= within <= MOST_DISTANCE:
-            raise BadInput(f"distance {within}: must be 0 to {MOST_DISTANCE}")
+        if within is not None and not 0 <= within <= MAX_DISTANCE:
+            raise BadInput(f"distance {within}: must be 0 to {MAX_DISTANCE}")
         canonical, row = self._nodes.resolve(normalize(url), _COLUMNS)
         mine, beyond = likeness_of(row), _read_cursor(cursor)
         if not self._is_shown(row, canonical) or mine is None:
@@ -170,10 +170,10 @@ class SameContent:
         found: list[SamePage] = []
         last, count = b"", 0
         with closing(self._entries(canonical, mine, beyond, same_body=within is None)) as entries:
-            while some := list(islice(entries, min(MOST_READ - count, limit - len(found)))):
+            while some := list(islice(entries, min(MAX_READ - count, limit - len(found)))):
                 last, count = some[-1][0], count + len(some)
                 found += self._checked(canonical, mine, some, within)
-                if len(found) >= limit or count >= MOST_READ:
+                if len(found) >= limit or count >= MAX_READ:
                     return ListPage(found, last.hex())
         return ListPage(found)
 

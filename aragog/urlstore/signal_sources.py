@@ -27,7 +27,7 @@ SOURCES = frozenset({SITEMAP, FEED})
 _FADE = 0.95
 
 
-def least_gain_s(settings: RefreshSettings) -> float:
+def min_gain_s(settings: RefreshSettings) -> float:
     """Return the seconds of freshness that a request must gain, as for a page without a type."""
     return kind_of(usual_s("page", settings), settings.effort).marginal_freshness_s
 
@@ -39,7 +39,7 @@ def first_belief(kind: str, settings: RefreshSettings) -> tuple[float, float]:
     Its best interval is the usual interval of the kind.
     """
     every_s = usual_s(kind, settings)
-    rate = 2 * least_gain_s(settings) / every_s**2
+    rate = 2 * min_gain_s(settings) / every_s**2
     return PRIOR_SHAPE, PRIOR_SHAPE / rate
 
 
@@ -53,7 +53,7 @@ def reading_interval_s(rate_per_s: float, settings: RefreshSettings) -> float:
     """Return the best interval for a file, given its signals per second."""
     if rate_per_s <= 0:
         return settings.max_interval_s
-    return math.sqrt(2 * least_gain_s(settings) / rate_per_s)
+    return math.sqrt(2 * min_gain_s(settings) / rate_per_s)
 
 
 def reading_gain_s(rate_per_s: float, age_s: float) -> float:

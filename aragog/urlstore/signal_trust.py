@@ -33,7 +33,7 @@ import orjson
 
 VERSION = 1
 HALF_LIFE_MS = 30 * 86_400_000
-MOST_CHECKED = 200.0
+MAX_CHECKED = 200.0
 MIN_BELIEF = 0.1
 """Hosts whose signals are true less often than this are not trusted."""
 PROVEN_ROOM = 3.0
@@ -152,8 +152,8 @@ def decayed(trust: HostTrust, now_ms: int) -> HostTrust:
     passed_ms = max(now_ms - trust.at_ms, 0)
     factor = 0.5 ** (passed_ms / HALF_LIFE_MS)
     seen = max(trust.checked, trust.silent)
-    if seen * factor > MOST_CHECKED:
-        factor = MOST_CHECKED / seen
+    if seen * factor > MAX_CHECKED:
+        factor = MAX_CHECKED / seen
     return trust._replace(
         at_ms=max(now_ms, trust.at_ms),
         checked=trust.checked * factor,

@@ -17,7 +17,7 @@ from aragog.urlstore.records import WITHHELD, Record, absent_as, is_allowed
 from urlspelling import url_key
 from urlspelling.domain import host
 
-MOST_PAGES_OF_AN_ITEM = 50
+MAX_PAGES_PER_ITEM = 50
 """Maximum number of an item's pages that are compared to find the most recently fetched one."""
 AT_ONCE = 20
 """Number of pages read at once; each may have up to half a megabyte of items."""
@@ -78,7 +78,7 @@ class ItemReading:
         must have all entries of each item.
         """
         groups = [
-            list(islice(of_item, MOST_PAGES_OF_AN_ITEM))
+            list(islice(of_item, MAX_PAGES_PER_ITEM))
             for _, of_item in groupby(entries, key=lambda entry: entry.item)
         ]
         self._read([entry.url for group in groups for entry in group], self._kind)
@@ -166,7 +166,7 @@ class ItemReading:
         found: list[tuple[int, Mapping[str, Any], list[str]]] = []
         for url in urls:
             with closing(self._index.of_item(link_prefix(kind, url))) as entries:
-                pages = [entry.url for entry in islice(entries, MOST_PAGES_OF_AN_ITEM)]
+                pages = [entry.url for entry in islice(entries, MAX_PAGES_PER_ITEM)]
             self._read(pages, kind)
             for page in pages:
                 record = self._record(page, kind)

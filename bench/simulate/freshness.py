@@ -27,7 +27,7 @@ from aragog.urlstore.usual_intervals import DAY_S
 from bench.refresh import Domain, optimum, replay
 from bench.simulate.web import Web
 
-LARGEST = 40
+MAX_HOSTS = 40
 """The number of domains that are also evaluated separately."""
 
 
@@ -90,7 +90,7 @@ def simulate(
     rate_s = qps * refresh.domain_share
     parts = []
     sizes = web.sizes()
-    for _, urls in sizes[:LARGEST]:
+    for _, urls in sizes[:MAX_HOSTS]:
         if plenty.each_s * urls <= rate_s:
             break
         parts.append((urls, _scarce(sample, _key(refresh), urls / rate_s / DAY_S)))

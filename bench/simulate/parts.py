@@ -49,13 +49,13 @@ class SimulatedSpool:
 
     bounds: SpoolBounds
     used_bytes: float = 0.0
-    most_bytes: float = 0.0
+    max_bytes: float = 0.0
     closed: bool = False
 
     def add(self, size: float) -> None:
         """Add a body, or remove one if the size is negative."""
         self.used_bytes += size
-        self.most_bytes = max(self.most_bytes, self.used_bytes)
+        self.max_bytes = max(self.max_bytes, self.used_bytes)
         if self.used_bytes >= self.bounds.high_bytes:
             self.closed = True
         elif self.used_bytes <= self.bounds.low_bytes:

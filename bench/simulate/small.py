@@ -26,7 +26,7 @@ from aragog.crawl.stages.release import (
     ARRIVES_AHEAD_MS,
     CHECK_AGAIN_MS,
     CHECK_EVERY_S,
-    MOST_LINES,
+    MAX_LINES,
     SPAN_MS,
 )
 from aragog.crawl.stages.returning_jobs import next_attempt
@@ -288,7 +288,7 @@ class SmallCrawl:
         """Look at the lines that are due, like the thread in every worker."""
         while self.looks and self.looks[0][0] <= self.clock.now_s and not self.spool.closed:
             due = []
-            while self.looks and self.looks[0][0] <= self.clock.now_s and len(due) < MOST_LINES:
+            while self.looks and self.looks[0][0] <= self.clock.now_s and len(due) < MAX_LINES:
                 due.append(heapq.heappop(self.looks)[1])
             self._release(due)
         self.ticking = bool(self.looks)
@@ -333,7 +333,7 @@ class SmallCrawl:
         result = self.result
         result.done_s.sort()
         result.domains = self.domains
-        result.spool_bytes = self.spool.most_bytes
+        result.spool_bytes = self.spool.max_bytes
         shares, used, allowed = [], 0.0, 0.0
         for domain in self.domains:
             if domain.fetched > 1:

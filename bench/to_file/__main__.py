@@ -105,7 +105,7 @@ def do(job: Job, side: str, folder: Path) -> Done:
     if ran.returncode or not output.exists():
         sys.exit(f"{command} failed:\n{(folder / 'printed').read_text()[-3000:]}")
     file_s = output.stat().st_mtime - started_s
-    return Done(file_s, end_s, cpu_s, lines, *job.right_rows(folder), _most_in_a_second(log))
+    return Done(file_s, end_s, cpu_s, lines, *job.right_rows(folder), _max_in_a_second(log))
 
 
 def _cpu_s() -> float:
@@ -113,7 +113,7 @@ def _cpu_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def _most_in_a_second(log: Path) -> int:
+def _max_in_a_second(log: Path) -> int:
     lines = re.findall(r"^(\d+)\.\d+ \S+ ([^/\s]+)", log.read_text(), re.MULTILINE)
     return max(Counter(lines).values(), default=0)
 

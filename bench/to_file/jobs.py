@@ -26,10 +26,10 @@ PRODUCT = """
 <div class="product"><h1 class="product-title">{name}</h1><img class="product" src="/i/{number}.jpg">
 <span class="price">${price}</span> <span class="stock">{stock}</span> <span class="sku">{sku}</span></div>
 """
-LEAST_SHARE_OF_WORDS = 0.5
+MIN_SHARE_OF_WORDS = 0.5
 SITE_BEHIND = " — "
 """What Python's documentation puts between a page's title and its own name."""
-LEAST_WORDS = 100
+MIN_WORDS = 100
 """Minimum words in the paragraphs of a page that counts as documentation."""
 TARGET = re.compile(r"\]\([^()\s]*\)")
 """The target of a Markdown link, in the middle of a sentence that the page shows without it."""
@@ -140,7 +140,7 @@ def documentation(folder: Path, pages: int) -> Job:
     for document in sorted(_documents(), key=lambda path: path.stat().st_size, reverse=True):
         main = _main(document)
         path = folder / document.relative_to(root)
-        if len(expected) == pages or path == contents or len(main["words"].split()) < LEAST_WORDS:
+        if len(expected) == pages or path == contents or len(main["words"].split()) < MIN_WORDS:
             continue  # an index has no text, and the contents page replaces the front page
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(document, path)
@@ -165,7 +165,7 @@ def _has_main_text(row: Mapping[str, str], expected: Mapping[str, str]) -> bool:
     text = _words(TARGET.sub("]", row.get("markdown") or ""))
     words, found = expected["words"].split(), set(text.split())
     share = sum(word in found for word in words) / max(1, len(words))
-    return expected["heading"] in text and share >= LEAST_SHARE_OF_WORDS
+    return expected["heading"] in text and share >= MIN_SHARE_OF_WORDS
 
 
 def _documents() -> list[Path]:

@@ -34,7 +34,7 @@ from bench.traps.site import Site
 from bench.traps.trapped_kinds import trapped_kinds
 from bench.traps.trapped_sites import trapped_sites
 
-LEAST_FETCHED, MOST_IN_TRAPS = 0.99, 0.05
+MIN_FETCHED, MAX_IN_TRAPS = 0.99, 0.05
 QUICK_HOSTS = ("www.ardmore-town.test",)
 PARTS = {
     "known": (lambda: trapped_sites() + more_trapped_sites(), harmless_sites),
@@ -79,7 +79,7 @@ def main() -> None:
     parser.add_argument("--qps", type=float, default=20)
     parser.add_argument("--for-s", type=float, default=600)
     parser.add_argument("--most-of-host", type=int, default=2_000)
-    add_quick(parser, host=list(QUICK_HOSTS), for_s=250, most_of_host=500)
+    add_quick(parser, host=list(QUICK_HOSTS), for_s=250, max_of_host=500)
     options = parser.parse_args()
     parts = [PARTS[name] for name in ([options.sites] if options.sites else WITHOUT_SITES)]
     trapped = [site for trapped, _ in parts for site in trapped()]
@@ -87,16 +87,16 @@ def main() -> None:
     if options.host:
         trapped = [site for site in trapped if site.host in options.host]
         harmless = [site for site in harmless if site.host in options.host]
-    sites, most = [*trapped, *harmless], options.most_of_host
+    sites, most = [*trapped, *harmless], options.max_of_host
     if options.system:
         web = crawl(sites, qps=options.qps, for_s=options.for_s)
     else:
-        web = crawl_by_rules(sites, most_of_host=most)
+        web = crawl_by_rules(sites, max_of_host=most)
     pages, fetched, requests, in_trap = _report(web, trapped, "hosts with a trap")
     harmless_pages, harmless_fetched, _, _ = _report(web, harmless, "harmless hosts")
-    is_lost = harmless_fetched < harmless_pages or fetched < LEAST_FETCHED * pages
+    is_lost = harmless_fetched < harmless_pages or fetched < MIN_FETCHED * pages
     # On one small host, the cost of learning a trap is a larger share than on all.
-    is_trapped = in_trap > MOST_IN_TRAPS * requests and not options.quick
+    is_trapped = in_trap > MAX_IN_TRAPS * requests and not options.quick
     if is_lost or is_trapped:
         sys.exit(1)
 

@@ -74,9 +74,9 @@ class _Crawl:
                 self.held.pop(url, None)
 
 
-def crawl_by_rules(sites: list[Site], *, most_of_host: int) -> Origin:
+def crawl_by_rules(sites: list[Site], *, max_of_host: int) -> Origin:
     """Crawl all sites from their home pages, each separately."""
     web = Origin.of(sites)
     for site in sites:
-        _Crawl(web, site, most_of_host).run()
+        _Crawl(web, site, max_of_host).run()
     return web

@@ -23,7 +23,7 @@ from tests.chaos.world import QPS, World, processes_of
 
 NOISE_MS = 2.0
 """What two clocks and a scheduler may blur, as in the promise of docs/politeness.md."""
-MOST_MEMORY_BYTES = 700 * 2**20
+MAX_MEMORY_BYTES = 700 * 2**20
 SWEEP_WITHIN_S = 180.0
 IDLE_S = 1.0
 CONTENTS = 2_000
@@ -110,7 +110,7 @@ def judge(world: World, *, may_refuse: bool) -> Verdict:
     violations += [
         f"{name} used {used >> 20} MiB"
         for name, used in world.memory_bytes.items()
-        if used > MOST_MEMORY_BYTES
+        if used > MAX_MEMORY_BYTES
     ]
     extra = sum(answers.values()) - len(answers)
     total = len(set(world.accepted))

@@ -16,7 +16,7 @@ from bench.latency import (
     steady_server,
 )
 
-MOST = PolitenessSettings().max_latency_slowdown
+MAX_SLOWDOWN = PolitenessSettings().max_latency_slowdown
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def run(redis_url):
     """Runs a model: `run(server, seconds, qps=…, max_slowdown=…)`."""
     node = VirtualNode(redis_url)
 
-    def go(server, seconds, *, qps=10.0, max_slowdown=MOST):
+    def go(server, seconds, *, qps=10.0, max_slowdown=MAX_SLOWDOWN):
         return simulate(node, server, seconds=seconds, qps=qps, max_slowdown=max_slowdown)
 
     yield go
@@ -56,7 +56,7 @@ def test_a_domain_that_takes_four_times_as_long_is_asked_a_quarter_as_often_or_l
     slower = run(changing_server(15, moves=False), 45)
 
     assert slower.rate(0, 15) == pytest.approx(10, abs=0.2)
-    assert 10 / MOST - 0.1 <= slower.rate(25, 45) <= 2.5
+    assert 10 / MAX_SLOWDOWN - 0.1 <= slower.rate(25, 45) <= 2.5
 
 
 def test_a_latency_that_asking_less_often_does_not_change_becomes_usual(run):
@@ -110,10 +110,10 @@ def test_reports_name_the_latency_the_usual_one_and_the_factor(limiter):
     slowed = limiter.describe(["a.example"])["a.example"]
 
     assert (known.latency_factor, round(known.latency_ms), known.backoff_factor) == (1, 100, 1)
-    assert slowed.latency_factor == pytest.approx(MOST, rel=0.01)
+    assert slowed.latency_factor == pytest.approx(MAX_SLOWDOWN, rel=0.01)
     assert 100 <= slowed.usual_latency_ms < 120
     assert slowed.latency_ms > 300
-    assert slowed.qps == pytest.approx(10 / MOST, rel=0.01)
+    assert slowed.qps == pytest.approx(10 / MAX_SLOWDOWN, rel=0.01)
 
 
 def test_an_override_turns_the_rule_off_for_one_domain(limiter):

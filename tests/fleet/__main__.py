@@ -23,7 +23,7 @@ from tests.fleet.layout import APIS, HERE, NETWORK, Layout, settings
 from tests.fleet.run import Run
 
 ENGINES = ("postgres", "hbase")
-MOST_APART_S = 5.0
+MAX_APART_S = 5.0
 """What starting a program on a host may add to what its clock shows."""
 
 
@@ -120,7 +120,7 @@ def _start(fleet: Fleet) -> None:
     print(f"{time.monotonic() - began_s:6.1f} s  {len(hosts) + len(APIS)} hosts work; clocks: "
           f"{', '.join(f'{host} {s:+.0f} s' for host, s in ahead_s.items())}", flush=True)  # fmt: skip
     for host, shift in fleet.layout.shifts_s.items():
-        if abs(ahead_s[host] - shift) > MOST_APART_S:
+        if abs(ahead_s[host] - shift) > MAX_APART_S:
             raise SystemExit(f"the clock of {host} is {ahead_s[host]:+.1f} s off, not {shift:+} s")
 
 

@@ -62,14 +62,14 @@ PIECES = (
 ).split()
 
 
-def grown(seed: int, count: int, most_bytes: int = 200_000) -> list[bytes]:
+def grown(seed: int, count: int, max_bytes: int = 200_000) -> list[bytes]:
     """`count` pages that repeat a few pieces of markup very often, each differently numbered."""
     rng = random.Random(seed)
     growing = []
     for _ in range(count):
         unit = b"".join(rng.choices(PIECES, k=rng.randint(1, 5))).replace(b"_", b" ")
         front = b"".join(rng.choices(PIECES, k=rng.randint(0, 3))).replace(b"_", b" ")
-        times = most_bytes // (len(unit) + 2)
+        times = max_bytes // (len(unit) + 2)
         numbers = unit.count(b"%d")
         body = b"".join(unit % ((n,) * numbers) if numbers else unit for n in range(times))
         growing.append(b"\1" + front.replace(b"%d", b"0") + body)

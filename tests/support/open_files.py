@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-MOST_LEFT = 250
+MAX_LEFT = 250
 """Files that a module may leave open: pools of Celery apps keep some, and servers last a session."""
 COLLECTED_FROM = 50
 
@@ -24,7 +24,7 @@ def closed_files() -> Iterator[None]:
     if _count_left(before) > COLLECTED_FROM:
         gc.collect()  # stores that commands opened in this process
     left = _open_files() - before
-    assert left.total() <= MOST_LEFT, f"files left open, by name: {left.most_common(5)}"
+    assert left.total() <= MAX_LEFT, f"files left open, by name: {left.most_common(5)}"
 
 
 def _count_left(before: Counter[str]) -> int:

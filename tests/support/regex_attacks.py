@@ -27,8 +27,8 @@ _HARMLESS_QUARTER_S = HARMLESS_S / _QUICK_SHARE**2
 """A quarter of an attack that takes less cannot take HARMLESS_S as a whole if it is quadratic."""
 _GIVE_UP_S = 0.6
 """Four times what the slowest linear pattern takes for the longest attack on a busy machine."""
-_MOST_ROUNDS = 10
-_MOST_STOPS = 2
+_MAX_ROUNDS = 10
+_MAX_STOPS = 2
 """A match that was stopped this many times is too slow; a linear one is never stopped."""
 _ENDS = ("", "\x00", "!", "<", "\n")
 _ALPHABET = "a0 <>-.,:;/\"'&=%\n\t()[]{}*"
@@ -75,12 +75,12 @@ def grows_too_fast(act: Callable[[Any], object], text: Any) -> bool:
         return False
     quarter = whole = math.inf
     # On a busy machine single measurements are ten times too long: the shortest ones count.
-    for number in range(_MOST_ROUNDS):
+    for number in range(_MAX_ROUNDS):
         whole = min(whole, _seconds(act, text, time.thread_time))
         if whole < HARMLESS_S:
             return False
         if whole == math.inf:
-            if number + 1 == _MOST_STOPS:
+            if number + 1 == _MAX_STOPS:
                 return True
             continue
         quarter = min(quarter, _seconds(act, part, time.thread_time))

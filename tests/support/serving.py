@@ -29,4 +29,4 @@ def served_page(
 
     stand.store.write_pages([page(url, fields={"page.title": b'"A"'}, content=body("0123456789"))])
     completions = Completions(client, prefix="t:")
-    return stand.store, enqueue, Fetching(stand.store, enqueue, completions, most_waiting=0)
+    return stand.store, enqueue, Fetching(stand.store, enqueue, completions, max_waiting=0)

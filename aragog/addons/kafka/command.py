@@ -38,7 +38,7 @@ def kafka() -> None:
 )
 @enqueue_options()
 def enqueue(
-    topic: str, group: str, most_in_flight: int, *, until_end: bool, **arguments: Any
+    topic: str, group: str, max_in_flight: int, *, until_end: bool, **arguments: Any
 ) -> None:
     """
     Enqueue URLs from TOPIC, kafka://HOST:PORT/NAME, until SIGTERM or Ctrl-C.
@@ -62,7 +62,7 @@ def enqueue(
                 client,
                 EnqueueArguments(**arguments),
                 lambda text: echo(one_line(text), err=True),
-                most_in_flight=most_in_flight,
+                max_in_flight=max_in_flight,
             )
         ) as source,
     ):

@@ -13,7 +13,7 @@ from aragog.api.operations.enqueue_options import EnqueueArguments
 from aragog.api.operations.options import option_fields
 from aragog.errors import BadInput
 
-LONGEST_BYTES = 65_536
+MAX_BYTES = 65_536
 _OPTIONS = {field.http for field in option_fields(EnqueueArguments) if field.http}
 
 
@@ -38,7 +38,7 @@ def read_record(value: bytes | None, defaults: EnqueueArguments) -> TopicUrl:
     """
     if not value:
         raise BadInput("is empty")
-    if len(value) > LONGEST_BYTES:
+    if len(value) > MAX_BYTES:
         raise BadInput("is longer than 64 KiB")
     text = value.strip()
     if not text.startswith(b"{"):

@@ -5,7 +5,7 @@ A record's offset is committed after the broker has accepted its URL. If a proce
 records are read again but none are skipped. A URL that is still queued is not enqueued twice; if it
 has been stored since, its status is known, unless `refresh` was requested.
 
-While URLs are not accepted (memory is nearly full, a server is unreachable, `most_in_flight` is
+While URLs are not accepted (memory is nearly full, a server is unreachable, `max_in_flight` is
 reached), the partitions are paused and the batch is kept; the consumer stays in its group however
 long that takes. If a partition is assigned to another member in the meantime, this process drops
 its records and the other member reads them.
@@ -54,7 +54,7 @@ class UrlTopic:
         client: enqueues the URLs.
         defaults: the options of records that set none.
         report: called with one line for a record that is not a URL, and for each new problem.
-        most_in_flight: pause while more than this many URLs are in flight; 0 for no limit.
+        max_in_flight: pause while more than this many URLs are in flight; 0 for no limit.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class UrlTopic:
         defaults: EnqueueArguments,
         report: Callable[[str], None],
         *,
-        most_in_flight: int = 0,
+        max_in_flight: int = 0,
     ) -> None:
         from confluent_kafka import Consumer, KafkaException  # noqa: PLC0415 - an extra
 
         defaults.options()
         self._address, self._client, self._defaults = address, client, defaults
-        self._report, self._most_in_flight = report, most_in_flight
+        self._report, self._max_in_flight = report, max_in_flight
         self._problem = ""
         self._held: list[Message] = []
         """Records kept until URLs are accepted again; meanwhile the partitions are paused."""
@@ -161,14 +161,14 @@ class UrlTopic:
         return True
 
     def _is_full(self) -> bool:
-        if not self._most_in_flight:
+        if not self._max_in_flight:
             return False
         try:
             count = self._client.in_flight()
         except TRANSIENT as error:
             self._wait(error)
             return True
-        if count <= self._most_in_flight:
+        if count <= self._max_in_flight:
             return False
         self._report_once("in flight", f"waiting: {count:,} URLs are in flight")
         self._retry_s = time.monotonic() + _RETRY_S

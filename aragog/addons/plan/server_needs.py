@@ -7,7 +7,7 @@ import math
 from aragog.addons.plan.crawl_load import MEASURED_LINKS, CrawlLoad
 from aragog.addons.plan.demand import DAY_S, Limit, Need
 from aragog.crawl.pipeline.memory_limit import REFUSED_FROM
-from aragog.crawl.pipeline.spool import LARGEST_DEFAULT_BYTES, OVERHEAD_BYTES, SpoolBounds
+from aragog.crawl.pipeline.spool import MAX_DEFAULT_BYTES, OVERHEAD_BYTES, SpoolBounds
 
 
 class RedisNeeds:
@@ -109,11 +109,11 @@ class RedisNeeds:
         demand, cost = self._demand, self._load.cost
         held_s = demand.latency_ms / 1000 * cost("batch_latency")
         body = demand.page_bytes * cost("compressed") + OVERHEAD_BYTES
-        bounds = SpoolBounds(LARGEST_DEFAULT_BYTES)
+        bounds = SpoolBounds(MAX_DEFAULT_BYTES)
         load = self._load.fetches_s * held_s * body / bounds.high_bytes
-        needed = math.ceil(load * LARGEST_DEFAULT_BYTES / 2**20)
+        needed = math.ceil(load * MAX_DEFAULT_BYTES / 2**20)
         remedy = f"needs {math.ceil(load)} redis.nodes, or {needed} MiB of pipeline.spool_max_bytes"
-        name = f"a spool of {LARGEST_DEFAULT_BYTES // 2**20} MiB on one Redis"
+        name = f"a spool of {MAX_DEFAULT_BYTES // 2**20} MiB on one Redis"
         return Limit(name, load, remedy if load > 1 else self._enough(load, 1.0))
 
     def _enough(self, load: float, most: float | None = None, unit: str = "fetches/s") -> str:

@@ -24,7 +24,7 @@ from aragog.runtime.clock import Clock, SystemClock
 log = logging.getLogger(__name__)
 REPORT_EVERY_S = LEASE_MS / 4000
 """How often the process renews its membership."""
-LONGEST_WAIT_S = 1.0
+MAX_WAIT_S = 1.0
 AFTER_ERROR_S = 1.0
 MAX_LOGGED = 100
 
@@ -115,7 +115,7 @@ class Feeder(threading.Thread):
         self._wait()
 
     def _wait(self) -> None:
-        wait_s = LONGEST_WAIT_S
+        wait_s = MAX_WAIT_S
         if self._free() > len(self.ready):
             wait_s = min(wait_s, self._lines.next_retry_s - self._clock.monotonic_s())
         if not self._stopping.is_set():

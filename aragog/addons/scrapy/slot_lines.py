@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 MIN_PER_DOMAIN, MAX_PER_DOMAIN = 16, 48
 """How many requests of one domain a process holds: enough for `HELD_S`, within these bounds."""
 HELD_S = 2.0
-LONGEST_WAIT_S = 10.0
+MAX_WAIT_S = 10.0
 """No request is held longer than this for a domain without a slot (a pause, a stop)."""
-LONGEST_DELAY_S = 300.0
+MAX_DELAY_S = 300.0
 """A request returns after this time even if its turn comes later, as the rate may have changed."""
 LOGGED_WAIT_S = 5.0
 """
@@ -198,7 +198,7 @@ def _log_wait(line: _Line, held: HeldRequest, search: SlotSearch) -> None:
 def _surplus(line: _Line, now_s: float, processes: int) -> Iterator[tuple[HeldRequest, int]]:
     wait_s, interval_s = line.retry_at_s - now_s, line.interval_s * processes
     most = min(MAX_PER_DOMAIN, max(MIN_PER_DOMAIN, int(HELD_S / interval_s)))
-    if wait_s > LONGEST_WAIT_S:
+    if wait_s > MAX_WAIT_S:
         most = 0
     if len(line.waiting) <= most:
         return
@@ -210,5 +210,5 @@ def _surplus(line: _Line, now_s: float, processes: int) -> Iterator[tuple[HeldRe
             kept.append(held)
             continue
         line.turn_s += interval_s
-        yield held, int(min(line.turn_s - now_s, max(LONGEST_DELAY_S, wait_s)) * 1000)
+        yield held, int(min(line.turn_s - now_s, max(MAX_DELAY_S, wait_s)) * 1000)
     line.waiting = kept

@@ -66,7 +66,7 @@ class ItemTableRows:
 
     key = "item_id"
     noun = "items"
-    most_pages = 1000
+    max_pages = 1000
     """With a hundred items of 1 KB per page, this takes 100 MB of memory."""
 
     def __init__(

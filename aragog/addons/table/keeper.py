@@ -164,7 +164,7 @@ class TableKeeper:
         # Both are read before the pages, so the next round sees changes made in the meantime.
         end, takedowns = self._store.feed.end(), self._store.takedowns.count()
         rows = self._rows(state)
-        urls, cursor, is_last = self._changed(state.cursor, rows.most_pages)
+        urls, cursor, is_last = self._changed(state.cursor, rows.max_pages)
         if is_last:
             cursor = max(cursor, end)
         after = replace(state, cursor=cursor, takedowns=takedowns, number=state.number + 1)

@@ -57,7 +57,7 @@ class PageTableRows:
 
     key = "url"
     noun = "pages"
-    most_pages = 10_000
+    max_pages = 10_000
     """With 5 KB of fields each, this takes 50 MB of memory."""
 
     def __init__(

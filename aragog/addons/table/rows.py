@@ -31,7 +31,7 @@ class TableRows(Protocol):
     """The column that identifies a row."""
     noun: str
     """The name of a row in messages."""
-    most_pages: int
+    max_pages: int
     """Number of changed pages merged in one commit."""
     schema: Any
     """The Arrow schema."""

@@ -20,7 +20,7 @@ from aragog.urlstore.store import UrlStore
 from aragog.urlstore.tombstones import site_name
 from aragog.urlstore.uses import usable_changes
 
-LONGEST_FEED_WAIT_MS = 30_000
+MAX_FEED_WAIT_MS = 30_000
 POLL_S = 0.5
 """How often the feed is polled for a waiting reader."""
 NOW = "now"
@@ -43,7 +43,7 @@ class ChangesRequest:
     wait_ms: Annotated[
         int,
         Option(
-            "How long to wait for a change; at most 30,000.", least=0, most=LONGEST_FEED_WAIT_MS,
+            "How long to wait for a change; at most 30,000.", least=0, most=MAX_FEED_WAIT_MS,
             capped=True,
         ),
     ] = 0  # fmt: skip
@@ -58,7 +58,7 @@ class ChangesRequest:
     ] = None
     key: Annotated[
         str | None,
-        Option("Only changes of the item with this key; needs `items`.", most_bytes=2000),
+        Option("Only changes of the item with this key; needs `items`.", max_bytes=2000),
     ] = None
 
 

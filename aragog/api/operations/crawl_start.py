@@ -10,9 +10,9 @@ from aragog.api.operations.crawls import CrawlView, Name, control_for_change, vi
 from aragog.api.operations.operation import Caller, HttpRoute, Pool, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import WRITE
-from aragog.crawl.pipeline.crawl_records import MOST_NOTIFY_CHARS
+from aragog.crawl.pipeline.crawl_records import MAX_NOTIFY_CHARS
 from aragog.pages.preferences import PURPOSES
-from aragog.settings.token_quotas import LEAST_WEIGHT, MOST_WEIGHT
+from aragog.settings.token_quotas import MAX_WEIGHT, MIN_WEIGHT
 
 MAX_COUNT = 2**53
 MAX_EVERY_S = 366 * 86_400
@@ -30,14 +30,14 @@ class StartCrawlRequest:
             "Rules that URLs must match: `host:`, `domain:`, `prefix:` or `pattern:` and a value; "
             "a leading `-` excludes matches. Without rules, links stay within the registered "
             "domain of their page.",
-            most_items=200,
+            max_items=200,
         ),
     ] = None
     depth: Annotated[int | None, Option("How many link hops to follow.", least=0, most=100)] = None
     nofollow: Annotated[bool | None, Option("Follow links that are marked `nofollow`.")] = None
     priority: Annotated[int | None, Option("0 (most urgent) to 9.", least=0, most=9)] = None
     purposes: Annotated[
-        Sequence[str] | None, Option("What the pages are used for.", most_items=5, choices=PURPOSES)
+        Sequence[str] | None, Option("What the pages are used for.", max_items=5, choices=PURPOSES)
     ] = None
     max_urls: Annotated[int | None, Option("Maximum number of URLs.", least=1, most=MAX_COUNT)] = (
         None
@@ -64,8 +64,8 @@ class StartCrawlRequest:
         float | None,
         Option(
             "Share of a domain's slots relative to other crawls of the same token; default 1.",
-            least=LEAST_WEIGHT,
-            most=MOST_WEIGHT,
+            least=MIN_WEIGHT,
+            most=MAX_WEIGHT,
         ),
     ] = None
     max_open_hosts: Annotated[
@@ -88,11 +88,11 @@ class StartCrawlRequest:
         str | None,
         Option(
             "URL to notify when the crawl is done or ends, signed like webhooks; empty: none.",
-            most_bytes=MOST_NOTIFY_CHARS,
+            max_bytes=MAX_NOTIFY_CHARS,
         ),
     ] = None
     notify_secret: Annotated[
-        str | None, Option("The secret for these signatures; it is never returned.", most_bytes=200)
+        str | None, Option("The secret for these signatures; it is never returned.", max_bytes=200)
     ] = None
     notify_error_rate: Annotated[
         float | None,

@@ -15,7 +15,7 @@ from aragog.api.operations.batch_progress import BatchProgress
 from aragog.api.operations.batch_urls import present
 from aragog.api.operations.crawls import check_own, crawl_of_token
 from aragog.api.operations.enqueue_options import REQUEST_ID, TRACEPARENT, EnqueueArguments
-from aragog.api.operations.fetching import LONGEST_WAIT_MS, FetchRequest, FetchState
+from aragog.api.operations.fetching import MAX_WAIT_MS, FetchRequest, FetchState
 from aragog.api.operations.operation import Caller, Form, HttpRoute, Pool, need, operation
 from aragog.api.operations.options import Option, given
 from aragog.api.operations.reading import MAX_CONTENT_BYTES, Include, extras
@@ -50,7 +50,7 @@ class EnqueueRequest(EnqueueArguments):
     urls: Annotated[
         Sequence[str],
         Option("The URLs, in any spelling; an invalid one does not affect the others.",
-               most_items=MAX_ITEMS),
+               max_items=MAX_ITEMS),
     ]  # fmt: skip
     _: KW_ONLY
     batch: Annotated[str | None, _BATCH] = None
@@ -114,10 +114,10 @@ def batch_progress(caller: Caller, request: BatchRequest) -> BatchProgress | Non
 
 FieldMaxAges = Annotated[
     Mapping[str, float] | None,
-    Option("Maximum ages of single fields.", least=0, most=MAX_AGE_S, most_items=MAX_ITEMS,
+    Option("Maximum ages of single fields.", least=0, most=MAX_AGE_S, max_items=MAX_ITEMS,
            http="field_max_age", shares="max_age", thrift="field_max_age_ms"),
 ]  # fmt: skip
-FetchWait = Annotated[int, Option("How long to wait for the fetch.", least=0, most=LONGEST_WAIT_MS)]
+FetchWait = Annotated[int, Option("How long to wait for the fetch.", least=0, most=MAX_WAIT_MS)]
 
 
 @dataclass(frozen=True, slots=True)

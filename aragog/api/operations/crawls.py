@@ -233,7 +233,7 @@ def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | Non
     if not _exists(control, request.name):
         return None
     report = control.report(request.name)
-    largest = sorted(report.domains.items(), key=_most_urls)[:MAX_DOMAINS]
+    largest = sorted(report.domains.items(), key=_max_urls)[:MAX_DOMAINS]
     return CrawlReportView(
         view_of(report.status),
         tuple(CrawlDomain(domain, dict(counts)) for domain, counts in largest),
@@ -246,7 +246,7 @@ def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | Non
     )
 
 
-def _most_urls(item: tuple[str, Counter[str]]) -> tuple[int, str]:
+def _max_urls(item: tuple[str, Counter[str]]) -> tuple[int, str]:
     return -item[1].total(), item[0]
 
 

@@ -96,7 +96,7 @@ class EnqueueArguments:
         Option(
             "Follow only links and sitemap entries whose whole normalized URL matches one of these "
             "patterns; `*` matches any characters. Empty: follow all.",
-            most_items=50,
+            max_items=50,
             thrift="include_patterns",
             cli="Follow only links that match; `*` matches any characters; repeatable.",
         ),
@@ -105,7 +105,7 @@ class EnqueueArguments:
         Sequence[str],
         Option(
             "Do not follow links that match one of these patterns.",
-            most_items=50,
+            max_items=50,
             thrift="exclude_patterns",
             cli="Do not follow links that match; repeatable.",
         ),

@@ -27,7 +27,7 @@ from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
 
 PRIORITY = 0
-LONGEST_WAIT_MS = 60_000
+MAX_WAIT_MS = 60_000
 """The upper bound of a caller's `max_wait_ms`."""
 TAKEN_DOWN = "it was taken down"
 _CONFIRMING = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
@@ -66,7 +66,7 @@ class FetchRequest:
     """The URL, in any spelling."""
     max_wait_ms: int = 0
     """
-    0 to `LONGEST_WAIT_MS`. With 0, the call returns at once and the fetch serves later
+    0 to `MAX_WAIT_MS`. With 0, the call returns at once and the fetch serves later
     callers.
     """
     max_age_s: float | None = None
@@ -117,7 +117,7 @@ class Fetching:
         store: the store that pages are read from.
         enqueue: `Aragog.enqueue`.
         completions: reports URLs that are done.
-        most_waiting: how many callers may wait at the same time; others get an immediate response.
+        max_waiting: how many callers may wait at the same time; others get an immediate response.
         extractors: prefixes of extracted fields, in addition to those of the Rich Pin.
         clock: used for ages and deadlines.
     """
@@ -126,7 +126,7 @@ class Fetching:
     enqueue: Enqueue
     completions: Completions
     _: KW_ONLY
-    most_waiting: int = 1000
+    max_waiting: int = 1000
     extractors: Collection[str] = ()
     clock: Clock = field(default_factory=SystemClock)
     _draining: bool = field(init=False, default=False)
@@ -174,13 +174,13 @@ class Fetching:
         """
         url = normalize(request.url)
         checked_request_id(request.request_id)
-        until_s = self.clock.monotonic_s() + min(request.max_wait_ms, LONGEST_WAIT_MS) / 1000
+        until_s = self.clock.monotonic_s() + min(request.max_wait_ms, MAX_WAIT_MS) / 1000
         response = before = self._stored(url, request)
         if not self._must_fetch(response, request):
             return response
         if self.store.takedowns.refused([url]):  # producers only check hosts and domains
             return replace(response, reason=TAKEN_DOWN)
-        full = self._draining or self.completions.count >= self.most_waiting
+        full = self._draining or self.completions.count >= self.max_waiting
         if request.max_wait_ms <= 0 or full:
             return self._enqueued(response, request)[0]
         try:

@@ -38,17 +38,17 @@ Node = Annotated[
     Option(
         "The node: 32 hexadecimal digits, or a URL for its page's node; with `graph`, also a "
         "name of up to 200 bytes.",
-        most_bytes=8192,
+        max_bytes=8192,
     ),
 ]
 Other = Annotated[
-    str, Option("The node at the other end, identified in the same way.", most_bytes=8192)
+    str, Option("The node at the other end, identified in the same way.", max_bytes=8192)
 ]
 Score = Annotated[
     int, Option("The edges of a node are sorted by score.", least=-(2**63), most=2**63 - 1)
 ]
 Properties = Annotated[
-    Mapping[str, bytes], Option("Property names and values.", most_items=MAX_ITEMS, by_format=True)
+    Mapping[str, bytes], Option("Property names and values.", max_items=MAX_ITEMS, by_format=True)
 ]
 OwnEdgeType = Annotated[int, Option("The type of the edge.", least=MIN_TYPE, most=MAX_TYPE)]
 Direction = Annotated[
@@ -56,13 +56,13 @@ Direction = Annotated[
 ]
 Graph = Annotated[
     str | None,
-    Option("A graph in `store.graphs`; default: the graph of the store.", most_bytes=20),
+    Option("A graph in `store.graphs`; default: the graph of the store.", max_bytes=20),
 ]
 Order = Annotated[
     bytes | None,
     Option(
         "Sorts edges with the same score; only for types in `store.graph_ordered`.",
-        most_bytes=MAX_ORDER_BYTES,
+        max_bytes=MAX_ORDER_BYTES,
     ),
 ]
 NodePurpose = Annotated[
@@ -70,7 +70,7 @@ NodePurpose = Annotated[
     Option("Return page nodes only if their sites allow this purpose (`search`, "
            "`ai-input` or `ai-train`); ignored with `graph`.", choices=PURPOSES, http="for"),
 ]  # fmt: skip
-NamedGraph = Annotated[str, Option("A graph in `store.graphs`.", most_bytes=20)]
+NamedGraph = Annotated[str, Option("A graph in `store.graphs`.", max_bytes=20)]
 
 
 @dataclass(frozen=True, slots=True)

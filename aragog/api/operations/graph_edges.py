@@ -71,7 +71,7 @@ ScoreBound = Annotated[
 ]
 EdgeProperties = Annotated[
     Mapping[str, bytes] | None,
-    Option("Property names and values.", most_items=MAX_ITEMS, by_format=True),
+    Option("Property names and values.", max_items=MAX_ITEMS, by_format=True),
 ]
 
 
@@ -304,7 +304,7 @@ class GraphMutation:
     node: Node
     type: Annotated[int | None, Option("The edge type.", least=MIN_TYPE, most=MAX_TYPE)] = None
     other: Annotated[
-        str | None, Option("The node at the other end of the edge.", most_bytes=8192)
+        str | None, Option("The node at the other end of the edge.", max_bytes=8192)
     ] = None
     score: Score = 0
     properties: EdgeProperties = None
@@ -318,7 +318,7 @@ class MutateRequest:
     graph: NamedGraph
     mutations: Annotated[
         Sequence[GraphMutation],
-        Option("Changes, applied in order; up to 1,000.", most_items=MAX_ITEMS),
+        Option("Changes, applied in order; up to 1,000.", max_items=MAX_ITEMS),
     ]
 
 

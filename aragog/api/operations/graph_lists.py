@@ -50,7 +50,7 @@ class TakeEdgesRequest:
         str | None,
         Option(
             "Identifies this request; repeating it within a day returns the same edges.",
-            most_bytes=MAX_NAME_BYTES,
+            max_bytes=MAX_NAME_BYTES,
         ),
     ] = None
 
@@ -112,7 +112,7 @@ class EdgesByPrefixRequest:
     node: Node
     type: OwnEdgeType
     prefix: Annotated[
-        bytes, Option("The prefix of the edges' order values.", most_bytes=MAX_ORDER_BYTES)
+        bytes, Option("The prefix of the edges' order values.", max_bytes=MAX_ORDER_BYTES)
     ]
     direction: Direction = "out"
     limit: Limit = 100
@@ -161,11 +161,11 @@ class NodePropertiesRequest:
     graph: NamedGraph
     node: Node
     prefix: Annotated[
-        str, Option("The prefix of the property names.", most_bytes=MAX_NAME_BYTES)
+        str, Option("The prefix of the property names.", max_bytes=MAX_NAME_BYTES)
     ] = ""
     limit: Limit = 100
     cursor: Annotated[
-        str | None, Option("The cursor of the previous page.", most_bytes=MAX_NAME_BYTES)
+        str | None, Option("The cursor of the previous page.", max_bytes=MAX_NAME_BYTES)
     ] = None
 
 
@@ -189,8 +189,8 @@ class LookupPrefixRequest:
     """A prefix of a property's values."""
 
     graph: NamedGraph
-    name: Annotated[str, Option("A property in `store.graph_sorted`.", most_bytes=MAX_NAME_BYTES)]
-    prefix: Annotated[bytes, Option("The prefix of the values.", most_bytes=MAX_ORDER_BYTES)]
+    name: Annotated[str, Option("A property in `store.graph_sorted`.", max_bytes=MAX_NAME_BYTES)]
+    prefix: Annotated[bytes, Option("The prefix of the values.", max_bytes=MAX_ORDER_BYTES)]
     limit: Limit = 100
     cursor: Cursor = None
 

@@ -33,7 +33,7 @@ from aragog.urlstore.uses import usable_nodes
 from zengraph import Graph as ApplicationGraph
 from zengraph import MultiGraph
 
-LookupValue = Annotated[bytes, Option("The value.", most_bytes=MAX_VALUE_BYTES)]
+LookupValue = Annotated[bytes, Option("The value.", max_bytes=MAX_VALUE_BYTES)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class GetNodesRequest:
     graph: NamedGraph
     nodes: Annotated[
         Sequence[str],
-        Option("Node ids or names; up to 1,000.", most_items=MAX_ITEMS, most_bytes=8192),
+        Option("Node ids or names; up to 1,000.", max_items=MAX_ITEMS, max_bytes=8192),
     ]
     properties: Fields = None
 
@@ -201,7 +201,7 @@ class LookupRequest:
         Option(
             "A property in `store.indexed` or `store.unique`; for a graph, in "
             "`store.graph_indexed` or `store.graph_unique`.",
-            most_bytes=MAX_NAME_BYTES,
+            max_bytes=MAX_NAME_BYTES,
         ),
     ]
     value: LookupValue
@@ -249,7 +249,7 @@ class LookupUniqueRequest:
         str,
         Option(
             "A property in `store.unique`; for a graph, in `store.graph_unique`.",
-            most_bytes=MAX_NAME_BYTES,
+            max_bytes=MAX_NAME_BYTES,
         ),
     ]
     value: LookupValue

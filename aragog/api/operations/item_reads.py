@@ -74,7 +74,7 @@ class ItemsRequest:
     limit: Limit = 100
     cursor: Cursor = None
     _: KW_ONLY
-    key: Annotated[str | None, Option("Only the item with this key.", most_bytes=2000)] = None
+    key: Annotated[str | None, Option("Only the item with this key.", max_bytes=2000)] = None
     purpose: Purpose = None
 
 
@@ -153,7 +153,7 @@ class ItemHistoryRequest:
 
     kind: Kind
     host: SiteHost
-    key: Annotated[str, Option("The key of the item.", most_bytes=2000)]
+    key: Annotated[str, Option("The key of the item.", max_bytes=2000)]
     _: KW_ONLY
     purpose: Purpose = None
 

@@ -20,7 +20,7 @@ from pinlater.retry_policy import RetryPolicy
 _STATES = tuple(state.value for state in JobState)
 Ids = Annotated[
     Sequence[str],
-    Option("Job ids; default: all jobs in the state.", most_items=MAX_ITEMS),
+    Option("Job ids; default: all jobs in the state.", max_items=MAX_ITEMS),
 ]
 
 

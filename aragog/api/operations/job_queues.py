@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
-from aragog.api.operations.fetching import LONGEST_WAIT_MS
+from aragog.api.operations.fetching import MAX_WAIT_MS
 from aragog.api.operations.jobs import (
     MAX_CLAIM_MS,
     MAX_CLAIMS,
@@ -28,7 +28,7 @@ from aragog.api.operations.values import MAX_ITEMS
 CLAIM_MS = 60_000
 Queue = Annotated[str, QUEUE]
 Claims = Annotated[
-    Sequence[JobClaim], Option("Claims returned by `dequeue_jobs`.", most_items=MAX_ITEMS)
+    Sequence[JobClaim], Option("Claims returned by `dequeue_jobs`.", max_items=MAX_ITEMS)
 ]
 
 
@@ -42,7 +42,7 @@ class EnqueueJobsRequest:
     """Jobs to add to a queue."""
 
     queue: Queue
-    jobs: Annotated[Sequence[QueueJob], Option("The jobs.", most_items=MAX_ITEMS)]
+    jobs: Annotated[Sequence[QueueJob], Option("The jobs.", max_items=MAX_ITEMS)]
 
 
 def _never(_request: EnqueueJobsRequest | DequeueJobsRequest) -> bool:
@@ -77,7 +77,7 @@ class DequeueJobsRequest:
     ] = CLAIM_MS  # fmt: skip
     worker: Annotated[str, Option("Name of the worker; only shown to operators.")] = ""
     wait_ms: Annotated[
-        int, Option("How long to wait for a job if none is due.", least=0, most=LONGEST_WAIT_MS)
+        int, Option("How long to wait for a job if none is due.", least=0, most=MAX_WAIT_MS)
     ] = 0
 
 

@@ -192,14 +192,14 @@ class JobWaits:
             self._thread = None
             return True
 
-    def _wait_for_tokens(self, listeners: list[_Listener], most_s: float) -> None:
+    def _wait_for_tokens(self, listeners: list[_Listener], max_s: float) -> None:
         """Wait for tokens, or for a new caller."""
         poll = select.poll()
         poll.register(self._nudges, select.POLLIN)
         by_fd = {fd: listener for listener in listeners if (fd := listener.fileno) is not None}
         for fd in by_fd:
             poll.register(fd, select.POLLIN)
-        for fd, _ in poll.poll(most_s * 1000 + 1):
+        for fd, _ in poll.poll(max_s * 1000 + 1):
             if fd == self._nudges.fileno():
                 self._nudges.recv(4096)
                 continue

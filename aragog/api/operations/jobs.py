@@ -49,7 +49,7 @@ class QueueJob:
     """A job to enqueue."""
 
     body: Annotated[
-        bytes, Option("Opaque bytes; workers receive them unchanged.", most_bytes=MAX_BODY_BYTES)
+        bytes, Option("Opaque bytes; workers receive them unchanged.", max_bytes=MAX_BODY_BYTES)
     ] = b""
     priority: Annotated[int, Option("0 (most urgent) to 9.", least=0, most=9)] = PRIORITY_DEFAULT
     delay_ms: Annotated[
@@ -64,12 +64,12 @@ class QueueJob:
     unique_key: Annotated[
         str,
         Option("While a job with this key is queued or running, another one is rejected.",
-               most_bytes=MAX_TEXT_BYTES),
+               max_bytes=MAX_TEXT_BYTES),
     ] = ""  # fmt: skip
     name: Annotated[
         str,
         Option("The job type, which tells workers how to handle the body; empty if the queue "
-               "has only one.", most_bytes=MAX_TEXT_BYTES),
+               "has only one.", max_bytes=MAX_TEXT_BYTES),
     ] = ""  # fmt: skip
     content_type: Annotated[
         str,
@@ -137,17 +137,17 @@ class Jobs:
 
     Args:
         cluster: the shards of the broker.
-        most_waiting: how many callers may wait for jobs; others get an immediate response.
+        max_waiting: how many callers may wait for jobs; others get an immediate response.
         reserved: queues that no door may use.
     """
 
     def __init__(
-        self, cluster: Cluster, most_waiting: int = 1000, reserved: Iterable[str] = ()
+        self, cluster: Cluster, max_waiting: int = 1000, reserved: Iterable[str] = ()
     ) -> None:
         self.cluster = cluster
         self.doors = QueueDoors(cluster, reserved)
         self._claims = ClaimRegistry(cluster)
-        self._waits = JobWaits(cluster, most_waiting)
+        self._waits = JobWaits(cluster, max_waiting)
         self._rng = random.Random()
 
     def enqueue(self, queue: str, jobs: Sequence[QueueJob], *, door: str) -> list[EnqueuedJob]:

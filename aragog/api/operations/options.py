@@ -41,8 +41,8 @@ class Option:
         text: what the option does, in a sentence or two; for documents and docstrings.
         least, most: the bounds of a number.
         capped: a number above `most` is replaced by `most`.
-        most_items: the maximum length of a list or mapping.
-        most_bytes: the maximum size of a string, or of each string in a list, in UTF-8.
+        max_items: the maximum length of a list or mapping.
+        max_bytes: the maximum size of a string, or of each string in a list, in UTF-8.
         pattern: a regular expression that must match the whole string.
         rule: the bounds or the pattern in words, for the error message.
         choices: the allowed values of a string, or of each string in a list.
@@ -66,8 +66,8 @@ class Option:
     least: float | None = None
     most: float | None = None
     capped: bool = False
-    most_items: int | None = None
-    most_bytes: int | None = None
+    max_items: int | None = None
+    max_bytes: int | None = None
     pattern: str | None = None
     rule: str = ""
     choices: tuple[str, ...] = ()
@@ -185,7 +185,7 @@ def _checked(field: OptionField, value: Any) -> Any:
         _values(field, value)
     elif origin is tuple or (isinstance(origin, type) and issubclass(origin, Sequence)):
         if isinstance(value, str | bytes) or not isinstance(value, Sequence):
-            raise BadInput(f"{field.name}: must be a list of at most {option.most_items} items")
+            raise BadInput(f"{field.name}: must be a list of at most {option.max_items} items")
         _size(field, value)
         return _items(field, value)
     return value
@@ -218,7 +218,7 @@ def _values(field: OptionField, value: Mapping[str, Any]) -> None:
 
 
 def _bytes(field: OptionField, value: Any) -> None:
-    most = field.option.most_bytes
+    most = field.option.max_bytes
     if not isinstance(value, bytes):
         raise BadInput(f"{field.name}: must be bytes, got {_short_repr(value)}")
     if most is not None and len(value) > most:
@@ -252,14 +252,14 @@ def _text(field: OptionField, value: Any) -> None:
         raise BadInput(f"{field.name}: must be one of {', '.join(option.choices)}")
     if option.pattern and not re.fullmatch(option.pattern, value, re.ASCII):
         raise BadInput(f"{field.name}: {option.rule}")
-    if option.most_bytes is not None and len(value) * 4 > option.most_bytes:
+    if option.max_bytes is not None and len(value) * 4 > option.max_bytes:
         size = len(value.encode("utf-8", "replace"))
-        if size > option.most_bytes:
-            raise BadInput(f"{field.name}: must have at most {option.most_bytes} bytes, got {size}")
+        if size > option.max_bytes:
+            raise BadInput(f"{field.name}: must have at most {option.max_bytes} bytes, got {size}")
 
 
 def _size(field: OptionField, value: Any) -> None:
-    most = field.option.most_items
+    most = field.option.max_items
     if most is not None and len(value) > most:
         raise BadInput(f"{field.name}: must have at most {most} items, got {len(value)}")
 

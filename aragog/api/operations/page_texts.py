@@ -40,7 +40,7 @@ class PageTexts:
     Args:
         settings: the text finder and the limits of a page.
         deadline_s: maximum time for a text, from the request on; extraction stops after that.
-        most_waiting: how many pages may wait for a process.
+        max_waiting: how many pages may wait for a process.
         slow_site_s: a site whose texts took longer than this within a minute may not use the last
             process.
     """
@@ -50,12 +50,12 @@ class PageTexts:
         settings: PipelineSettings | None = None,
         *,
         deadline_s: float = DEADLINE_S,
-        most_waiting: int = MAX_WAITING,
+        max_waiting: int = MAX_WAITING,
         slow_site_s: float = FREE_S,
     ) -> None:
         self._settings = settings or PipelineSettings()
         self._deadline_s = deadline_s
-        self._processes = TextProcesses(self._settings, deadline_s, most_waiting, slow_site_s)
+        self._processes = TextProcesses(self._settings, deadline_s, max_waiting, slow_site_s)
 
     def content(self, store: UrlStore, url: str, form: str) -> Content | None:
         """Like `steps`, but runs on this thread."""

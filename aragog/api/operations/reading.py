@@ -45,7 +45,7 @@ Include = Annotated[
         "Extras to return: `aliases`, `inlinks` (how many) and `fetch` (the last one); each costs "
         "about one more read.",
         choices=EXTRAS,
-        most_items=len(EXTRAS),
+        max_items=len(EXTRAS),
         http_default=EXTRAS,
         thrift="extras",
     ),
@@ -115,7 +115,7 @@ class GetManyRequest:
     """Several records."""
 
     urls: Annotated[
-        Sequence[str], Option("The URLs, in any spelling.", most_items=MAX_ITEMS, is_url=True)
+        Sequence[str], Option("The URLs, in any spelling.", max_items=MAX_ITEMS, is_url=True)
     ]
     fields: Fields = None
     _: KW_ONLY
@@ -257,7 +257,7 @@ class HistoryRequest:
     """The field whose history is read."""
 
     url: Url
-    field: Annotated[str, Option("The name of the field.", most_bytes=MAX_NAME_BYTES)]
+    field: Annotated[str, Option("The name of the field.", max_bytes=MAX_NAME_BYTES)]
     _: KW_ONLY
     purpose: Purpose = None
 

@@ -9,7 +9,7 @@ from aragog.api.operations.operation import Caller, HttpRoute, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.values import Cursor, Limit, LinkPurpose, Url
 from aragog.urlstore.records import ListPage
-from aragog.urlstore.same_content import MOST_DISTANCE, SamePage
+from aragog.urlstore.same_content import MAX_DISTANCE, SamePage
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.uses import is_usable, usable_urls
 
@@ -36,7 +36,7 @@ class SameContentRequest:
             "Also return near copies, whose fingerprints (`page.fingerprint`) differ in at most "
             "this many of 64 bits. Default: only pages with the same body.",
             least=0,
-            most=MOST_DISTANCE,
+            most=MAX_DISTANCE,
         ),
     ] = None
     purpose: LinkPurpose = None

@@ -15,7 +15,7 @@ class Wait(NamedTuple):
     """The condition that a call waits for before its next step."""
 
     until: Future[bool]
-    most_s: float
+    max_s: float
     """Maximum wait; the next step then runs in any case, and at once if the server stops."""
 
 
@@ -33,8 +33,8 @@ def finished(steps: Steps[T]) -> T:
     """Run a waiting call on this thread, and return its result."""
     try:
         while True:
-            future, most_s = next(steps)
-            wait([future], most_s)
+            future, max_s = next(steps)
+            wait([future], max_s)
     except StopIteration as end:
         value: T = end.value
         return value
@@ -57,8 +57,8 @@ async def finished_async(steps: Steps[T], run: Run) -> T:
             if isinstance(step, _Ended):
                 value: T = step.value
                 return value
-            future, most_s = step
-            await asyncio.wait([asyncio.wrap_future(future)], timeout=most_s)
+            future, max_s = step
+            await asyncio.wait([asyncio.wrap_future(future)], timeout=max_s)
     finally:
         with suppress(ValueError):  # the call was cancelled while a thread runs a step
             steps.close()

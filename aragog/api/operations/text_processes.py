@@ -103,7 +103,7 @@ class TextProcesses:
     Args:
         settings: the text finder and the limits of a page.
         deadline_s: time limit for a text, from the request on.
-        most_waiting: how many pages may wait for a process.
+        max_waiting: how many pages may wait for a process.
         slow_site_s: a site whose texts took longer than this within a minute may not use the last
             process.
     """
@@ -112,10 +112,10 @@ class TextProcesses:
         self,
         settings: PipelineSettings,
         deadline_s: float = DEADLINE_S,
-        most_waiting: int = MAX_WAITING,
+        max_waiting: int = MAX_WAITING,
         slow_site_s: float = FREE_S,
     ) -> None:
-        self._shared = _Shared(settings, most_waiting, slow_site_s)
+        self._shared = _Shared(settings, max_waiting, slow_site_s)
         self._deadline_s = deadline_s
         self._finalizer = weakref.finalize(self, self._shared.close)
 
@@ -144,10 +144,10 @@ class _Shared:
     reference to either.
     """
 
-    def __init__(self, settings: PipelineSettings, most_waiting: int, slow_site_s: float) -> None:
+    def __init__(self, settings: PipelineSettings, max_waiting: int, slow_site_s: float) -> None:
         self._settings = settings
         self._slow_site_s = slow_site_s
-        self._most_waiting = most_waiting
+        self._max_waiting = max_waiting
         self._changed = threading.Condition()
         self._waiting: deque[TextRun] = deque()
         self._runs: dict[bytes, TextRun] = {}
@@ -177,12 +177,12 @@ class _Shared:
         if until_s > time.monotonic():
             raise PageTextUnavailable(reason)
         if key not in self._runs and (
-            len(self._waiting) >= self._most_waiting
+            len(self._waiting) >= self._max_waiting
             or sum(len(run.body) for run in self._waiting) >= MAX_WAITING_BYTES
         ):
             raise TextsBusy("main text", f"{len(self._waiting)} others are waiting; retry later")
         of_site = sum(run.site == site for run in self._waiting)
-        if key not in self._runs and 2 * of_site >= self._most_waiting > 1:
+        if key not in self._runs and 2 * of_site >= self._max_waiting > 1:
             raise TextsBusy("main text", f"{of_site} others from {site} are waiting; retry later")
 
     def _wake(self) -> None:

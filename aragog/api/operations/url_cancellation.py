@@ -17,19 +17,17 @@ from aragog.api.operations.values import MAX_ITEMS
 class CancelRequest:
     """The queued URLs that should not be fetched."""
 
-    urls: Annotated[
-        Sequence[str], Option("URLs to cancel.", most_items=MAX_ITEMS, is_url=True)
-    ] = ()
-    hosts: Annotated[Sequence[str], Option("Cancel all URLs of these hosts.", most_items=100)] = ()
+    urls: Annotated[Sequence[str], Option("URLs to cancel.", max_items=MAX_ITEMS, is_url=True)] = ()
+    hosts: Annotated[Sequence[str], Option("Cancel all URLs of these hosts.", max_items=100)] = ()
     domains: Annotated[
         Sequence[str],
-        Option("Cancel all URLs of these domains and their subdomains.", most_items=100),
+        Option("Cancel all URLs of these domains and their subdomains.", max_items=100),
     ] = ()
     patterns: Annotated[
         Sequence[str],
         Option(
             "Cancel URLs whose whole normalized form matches; `*` matches any characters.",
-            most_items=50,
+            max_items=50,
         ),
     ] = ()
     dry_run: Annotated[bool, Option("Only count the matching queued URLs.")] = False

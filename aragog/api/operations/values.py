@@ -24,8 +24,8 @@ EXTRAS = ("aliases", "inlinks", "fetch")
 Url = Annotated[str, Option("The URL, in any spelling; aliases are followed.", is_url=True)]
 Fields = Annotated[
     Sequence[str] | None,
-    Option("Names of the fields to return; default: all.", most_items=MAX_ITEMS,
-           most_bytes=MAX_NAME_BYTES),
+    Option("Names of the fields to return; default: all.", max_items=MAX_ITEMS,
+           max_bytes=MAX_NAME_BYTES),
 ]  # fmt: skip
 
 Purpose = Annotated[

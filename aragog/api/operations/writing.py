@@ -37,7 +37,7 @@ class PutRequest:
         Mapping[str, bytes],
         Option(
             "Field names and values; over HTTP, null deletes the field.",
-            most_items=MAX_ITEMS, by_format=True, nulls="deleted",
+            max_items=MAX_ITEMS, by_format=True, nulls="deleted",
         ),
     ]  # fmt: skip
     _: KW_ONLY
@@ -51,15 +51,15 @@ class PutRequest:
     ] = None
     provenance: Annotated[
         Mapping[str, str] | None,
-        Option("Field names and where each value was found.", most_items=MAX_ITEMS),
+        Option("Field names and where each value was found.", max_items=MAX_ITEMS),
     ] = None
     if_version: IfVersion = None
     deleted: Annotated[
         Sequence[str],
         Option(
             "Fields to delete in the same call.",
-            most_items=MAX_ITEMS,
-            most_bytes=MAX_NAME_BYTES,
+            max_items=MAX_ITEMS,
+            max_bytes=MAX_NAME_BYTES,
             http="",
         ),
     ] = ()
@@ -149,8 +149,8 @@ class DeleteFieldsRequest:
         Sequence[str],
         Option(
             "Field names; names that the record does not have are ignored.",
-            most_items=MAX_ITEMS,
-            most_bytes=MAX_NAME_BYTES,
+            max_items=MAX_ITEMS,
+            max_bytes=MAX_NAME_BYTES,
             http="fields",
         ),
     ]
@@ -208,7 +208,7 @@ class AddLinksRequest:
     """Links to add."""
 
     url: Url
-    links: Annotated[Sequence[PageLink], Option("The links.", most_items=MAX_ITEMS)]
+    links: Annotated[Sequence[PageLink], Option("The links.", max_items=MAX_ITEMS)]
 
 
 @operation(
@@ -231,7 +231,7 @@ class RemoveLinksRequest:
     targets: Annotated[
         Sequence[str],
         Option("The links' targets; targets that the page does not have are ignored.",
-               most_items=MAX_ITEMS, is_url=True),
+               max_items=MAX_ITEMS, is_url=True),
     ]  # fmt: skip
 
 

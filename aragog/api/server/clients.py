@@ -47,7 +47,7 @@ class Clients:
 
     def __init__(self, settings: ServingSettings) -> None:
         self._most = clients_within_limit(settings.max_connections)
-        self._most_per_address = settings.max_connections_per_address or self._most
+        self._max_per_address = settings.max_connections_per_address or self._most
         self._check_s = min(_CHECK_S, settings.head_timeout_s, settings.send_timeout_s)
         self._checks: asyncio.Task[None] | None = None
         self._networks: dict[ConnectedClient, str] = {}
@@ -67,7 +67,7 @@ class Clients:
         """
         network = _network(address)
         neighbors = self._by_network.get(network, {})
-        if len(neighbors) >= self._most_per_address and not self._close_idle(neighbors):
+        if len(neighbors) >= self._max_per_address and not self._close_idle(neighbors):
             return False
         if len(self) >= self._most and not self._make_room():
             return False

@@ -32,23 +32,23 @@ class MemoryLimit:
     Counts bytes held for one purpose, up to a limit; thread-safe.
 
     Args:
-        most_bytes: the limit.
+        max_bytes: the limit.
         purpose: for the error message, such as "requests".
 
     Attributes:
         held_bytes: number of bytes currently held.
     """
 
-    def __init__(self, most_bytes: int, purpose: str) -> None:
+    def __init__(self, max_bytes: int, purpose: str) -> None:
         self.held_bytes = 0
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._purpose = purpose
         self._lock = Lock()
 
     def take(self, size: int) -> bool:
         """Count more bytes; False, without counting them, if that would exceed the limit."""
         with self._lock:
-            if self.held_bytes + size > self._most_bytes:
+            if self.held_bytes + size > self._max_bytes:
                 return False
             self.held_bytes += size
             return True

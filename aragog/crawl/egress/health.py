@@ -22,7 +22,7 @@ from aragog.observability.instruments import EGRESS_FAILURES
 from aragog.runtime.clock import Clock
 
 FIRST_RETRY_S = 5.0
-LONGEST_RETRY_S = 300.0
+MAX_RETRY_S = 300.0
 TRIAL_S = 15.0
 """If a trial takes longer than this, another request may try the route."""
 SUSPICIOUS_DOMAINS = 5
@@ -85,7 +85,7 @@ class EgressHealth:
             if before and not before.on_trial:
                 return  # sent before the route failed, so it is not a trial
             failures = before.failures + 1 if before else 1
-            wait_s = min(FIRST_RETRY_S * 2 ** min(failures - 1, 10), LONGEST_RETRY_S)
+            wait_s = min(FIRST_RETRY_S * 2 ** min(failures - 1, 10), MAX_RETRY_S)
             since_s = before.since_s if before else now_s
             state = RouteFailure(failures, reason, since_s, now_s + wait_s)
             self._failing[name] = state

@@ -17,7 +17,7 @@ from aragog.settings.egress import PROXY_SCHEMES, WaySettings
 from urlspelling.domain import host, registered_domain
 
 _WORD = re.compile(r"\{(session|host|domain|crawl)\}")
-_MOST_LOGIN_BYTES = 255
+_MAX_LOGIN_BYTES = 255
 """Maximum length of user name and password in SOCKS5 (RFC 1929)."""
 _DEFAULT_PORTS = {"http": 3128, "socks5": 1080, "socks5h": 1080}
 
@@ -98,7 +98,7 @@ class EgressRoute:
         """
         parts, _ = _split(url)
         login = unquote(parts.username or ""), unquote(parts.password or "")
-        if max(len(text.encode()) for text in login) > _MOST_LOGIN_BYTES:
+        if max(len(text.encode()) for text in login) > _MAX_LOGIN_BYTES:
             raise ConfigError("fetch.proxy: user and password may have at most 255 bytes each")
         own = reveal(url)
         return cls("proxy", proxy=Secret(own), resolves=own.startswith("socks5h:"), own=True)
@@ -180,7 +180,7 @@ def _read_login(setting: str, reference: str) -> Secret:
             raise ConfigError(f"{setting}: {place} cannot be read: {reason}") from None
     user, colon, password = text.partition(":")
     longest = max(len(user.encode()), len(password.encode()))
-    if not (user and colon) or not text.isprintable() or longest > _MOST_LOGIN_BYTES:
+    if not (user and colon) or not text.isprintable() or longest > _MAX_LOGIN_BYTES:
         raise ConfigError(
             f"{setting}: {place} must contain user:password, at most 255 bytes each (the value "
             "is not shown)"

@@ -46,7 +46,7 @@ from urlspelling.domain import origin
 
 # Temporary client errors: timeout, misdirected request, too early (RFC 9110, 8470).
 TEMPORARY = frozenset({408, 421, 425})
-MOST_ACCEPT_SIGNATURE_CHARS = 4096
+MAX_ACCEPT_SIGNATURE_CHARS = 4096
 
 
 class FetchAttempt:
@@ -165,7 +165,7 @@ class FetchAttempt:
         if self._options.method == "POST":  # a POST must not be sent twice
             return False
         text = ", ".join(head.values("accept-signature"))
-        if not text or len(text) > MOST_ACCEPT_SIGNATURE_CHARS:
+        if not text or len(text) > MAX_ACCEPT_SIGNATURE_CHARS:
             return False
         self._requested_signature = self._defaults.adapter.requested_signature(self._request, text)
         if self._requested_signature is None:

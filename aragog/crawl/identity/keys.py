@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 SETTING = "identity.key"
 EXTRA = "identity"
-MOST_FILE_BYTES = 65_536
+MAX_FILE_BYTES = 65_536
 CHECK_EVERY_S = 30.0
 RFC_TEST_KEY = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
 """Thumbprint of the example key in RFC 9421, B.1.4, whose private key is public."""
@@ -151,7 +151,7 @@ def read_keys(path: Path) -> list[SigningKey]:
     try:
         with path.open("rb") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            data = file.read(MOST_FILE_BYTES)
+            data = file.read(MAX_FILE_BYTES)
     except OSError as error:
         raise ConfigError(f"{SETTING}: {path} cannot be read: {error.strerror}") from error
     if mode & 0o077:

@@ -33,7 +33,7 @@ LABEL = "sig1"
 DIRECTORY_PATH = "/.well-known/http-message-signatures-directory"
 DRAFT_01 = "draft-ietf-webbotauth-httpsig-protocol-01"
 NONCE_BYTES = 64
-MOST_HOSTS = 1000
+MAX_HOSTS = 1000
 SIGNATURE_FIELDS = frozenset({"signature", "signature-input", "signature-agent"})
 
 
@@ -138,7 +138,7 @@ class RequestSigner:
 
     def _remember(self, authority: str, wanted: SignatureRequest) -> None:
         self._requested[authority] = wanted
-        while len(self._requested) > MOST_HOSTS:
+        while len(self._requested) > MAX_HOSTS:
             self._requested.pop(next(iter(self._requested)), None)
 
     def _signed(self, message: SignedMessage, wanted: SignatureRequest | None) -> dict[str, str]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from aragog.crawl.identity.signature_base import Component
 from aragog.pages.structured_fields import FieldToken, Member, parse_dictionary
 
-MOST_COMPONENTS = 20
-MOST_LABEL_CHARS = 64
-MOST_NONCE_CHARS = 512
+MAX_COMPONENTS = 20
+MAX_LABEL_CHARS = 64
+MAX_NONCE_CHARS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +45,23 @@ def signature_requests(text: str, keyid: str, tag: str) -> Iterator[SignatureReq
         expected = {"keyid": keyid, "alg": "ed25519", "tag": tag}
         other = any(member.parameters.get(name, value) != value for name, value in expected.items())
         nonce = member.parameters.get("nonce")
-        if components is None or other or len(label) > MOST_LABEL_CHARS:
+        if components is None or other or len(label) > MAX_LABEL_CHARS:
             continue
-        if nonce is not None and not _is_text(nonce, MOST_NONCE_CHARS):
+        if nonce is not None and not _is_text(nonce, MAX_NONCE_CHARS):
             continue
         yield SignatureRequest(label, components, None if nonce is None else str(nonce))
 
 
 def _components(label: str, member: Member) -> tuple[Component, ...] | None:
     """Return the components in a member, or None if it is not a list of valid components."""
-    if not isinstance(member.value, tuple) or len(member.value) > MOST_COMPONENTS:
+    if not isinstance(member.value, tuple) or len(member.value) > MAX_COMPONENTS:
         return None
     components = []
     for item in member.value:
-        if not _is_text(item.value, MOST_NONCE_CHARS) or item.value != str(item.value).lower():
+        if not _is_text(item.value, MAX_NONCE_CHARS) or item.value != str(item.value).lower():
             return None
         parameters = tuple(item.parameters.items())
-        if not all(value is True or _is_text(value, MOST_NONCE_CHARS) for _, value in parameters):
+        if not all(value is True or _is_text(value, MAX_NONCE_CHARS) for _, value in parameters):
             return None
         component = Component(str(item.value), tuple((n, _plain(v)) for n, v in parameters))
         if component.name == "signature-agent" and dict(parameters).get("key") != label:
@@ -70,8 +70,8 @@ def _components(label: str, member: Member) -> tuple[Component, ...] | None:
     return tuple(components) if len(set(components)) == len(components) else None
 
 
-def _is_text(value: object, most_chars: int) -> bool:
-    return isinstance(value, str) and not isinstance(value, FieldToken) and len(value) <= most_chars
+def _is_text(value: object, max_chars: int) -> bool:
+    return isinstance(value, str) and not isinstance(value, FieldToken) and len(value) <= max_chars
 
 
 def _plain(value: object) -> str | bool:

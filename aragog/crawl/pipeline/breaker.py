@@ -26,13 +26,13 @@ class Breaker:
     Args:
         errors: how many consecutive errors take it out.
         first_wait_s: the wait before the first probe. It doubles with each further error.
-        most_wait_s: the longest such wait.
+        max_wait_s: the longest such wait.
         slow_s: a slower response takes the server out. `math.inf` turns this off.
     """
 
     errors: int = ERRORS_IN_A_ROW
     first_wait_s: float = PROBE_EVERY_S
-    most_wait_s: float = PROBE_EVERY_S
+    max_wait_s: float = PROBE_EVERY_S
     slow_s: float = SLOW_S
     in_a_row: int = 0
     out_since_s: float | None = None
@@ -62,7 +62,7 @@ class Breaker:
         doublings = self.in_a_row - self.errors
         if doublings >= 0:
             self.probe_at_s = now_s + min(
-                math.ldexp(self.first_wait_s, min(doublings, 32)), self.most_wait_s
+                math.ldexp(self.first_wait_s, min(doublings, 32)), self.max_wait_s
             )
             if self.out_since_s is None:
                 self.out_since_s = now_s

@@ -19,7 +19,7 @@ import orjson
 from aragog.crawl.pipeline.crawl_scope import Scope
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
 from aragog.errors import BadInput, InvalidMessage, InvalidUrl
-from aragog.settings.token_quotas import LEAST_WEIGHT, MOST_WEIGHT
+from aragog.settings.token_quotas import MAX_WEIGHT, MIN_WEIGHT
 from urlspelling import normalize
 
 VERSION = 1
@@ -157,7 +157,7 @@ _OWN = tuple(f.name for f in fields(CrawlRecord) if f.name not in {*_TERMS, "unk
 _NAMES = (*_OWN, *_TERMS)
 OPTIONS = ("scope", *_TERMS, "notify_secret")
 """The fields that the creator of a crawl may choose."""
-MOST_NOTIFY_CHARS = 2_000
+MAX_NOTIFY_CHARS = 2_000
 
 
 def checked(record: CrawlRecord) -> CrawlRecord:
@@ -170,15 +170,15 @@ def checked(record: CrawlRecord) -> CrawlRecord:
     check_name(record.name)
     least = {
         "depth": 0, "priority": 0, "max_urls": 1, "max_urls_per_host": 1, "max_bytes": 1,
-        "until_ms": 1, "rate": 0.0001, "weight": LEAST_WEIGHT,
+        "until_ms": 1, "rate": 0.0001, "weight": MIN_WEIGHT,
         "max_open_hosts": 0, "every_s": 0, "notify_error_rate": 0,
     }  # fmt: skip
     for name, bound in least.items():
         value = getattr(record, name)
         if value is not None and value < bound:
             raise BadInput(f"{name}: must be at least {bound}, got {value}")
-    if record.weight > MOST_WEIGHT:
-        raise BadInput(f"weight: must be at most {MOST_WEIGHT}, got {record.weight}")
+    if record.weight > MAX_WEIGHT:
+        raise BadInput(f"weight: must be at most {MAX_WEIGHT}, got {record.weight}")
     if record.priority > 9:
         raise BadInput(f"priority: must be at most 9, got {record.priority}")
     if record.notify:
@@ -193,8 +193,8 @@ def _check_address(url: str) -> None:
         normalize(url)
     except InvalidUrl as error:
         raise BadInput(f"notify: {url[:80]!r} is not a URL: {error.reason}") from error
-    if len(url) > MOST_NOTIFY_CHARS:
-        raise BadInput(f"notify: at most {MOST_NOTIFY_CHARS} characters, got {len(url)}")
+    if len(url) > MAX_NOTIFY_CHARS:
+        raise BadInput(f"notify: at most {MAX_NOTIFY_CHARS} characters, got {len(url)}")
 
 
 def check_name(name: str) -> None:

@@ -53,8 +53,8 @@ from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
 
 FRESH_S = 1.0
-MOST_CRAWLS = 10_000
-MOST_CANCELLATIONS = 1_000
+MAX_CRAWLS = 10_000
+MAX_CANCELLATIONS = 1_000
 KEPT_S = NAMED_COUNTS_FOR_S + 5 * 86_400
 """Slightly longer than an entry may stay in the in-flight set."""
 
@@ -217,7 +217,7 @@ class CrawlRegistry:
 
         Raises:
             BadInput: the name or an option is invalid, the deadline has passed, or there are
-                already `MOST_CRAWLS` crawls.
+                already `MAX_CRAWLS` crawls.
         """
         if unknown := options.keys() - set(OPTIONS):
             raise BadInput(f"crawl: {min(unknown)} is not an option of a crawl")
@@ -233,8 +233,8 @@ class CrawlRegistry:
                     "crawl would end before it fetches anything"
                 )
             if record is None:
-                if pipe.hlen(self._records) >= MOST_CRAWLS:
-                    raise BadInput(f"crawl: there are {MOST_CRAWLS} crawls; delete one first")
+                if pipe.hlen(self._records) >= MAX_CRAWLS:
+                    raise BadInput(f"crawl: there are {MAX_CRAWLS} crawls; delete one first")
                 number = self._next_number()
                 created = CrawlRecord(name=name, number=number, token=token, created_at_ms=now_ms)
                 return checked(scheduled(changed(created, now_ms, **values), now_ms))
@@ -314,9 +314,9 @@ class CrawlRegistry:
         with _our_errors():
             at_s = int(self._redis.time()[0])
             created = [Cancellation(kind, value, at_s) for value in values]
-            if len(created) + int(self._redis.llen(self._cancelled)) > MOST_CANCELLATIONS:
+            if len(created) + int(self._redis.llen(self._cancelled)) > MAX_CANCELLATIONS:
                 raise BadInput(
-                    f"cancel: there are {MOST_CANCELLATIONS} cancellations; use a host, domain or "
+                    f"cancel: there are {MAX_CANCELLATIONS} cancellations; use a host, domain or "
                     "pattern for many URLs"
                 )
             with self._redis.pipeline() as pipe:

@@ -34,8 +34,8 @@ from urlspelling import normalize
 from urlspelling.domain import host, registered_domain
 from urlspelling.hosts import and_parents
 
-MOST_RULES = 200
-LONGEST_RULE = 500
+MAX_RULES = 200
+MAX_RULE = 500
 SAME_DOMAIN = "the registered domain of its page"
 NO_RULE = "no rule"
 NO_PLACE = "no rule for domains, hosts or prefixes matches"
@@ -95,14 +95,14 @@ class Scope:
     A crawl's rules, in their order.
 
     Raises:
-        BadInput: a text is not a rule, or there are more than `MOST_RULES`.
+        BadInput: a text is not a rule, or there are more than `MAX_RULES`.
     """
 
     rules: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.rules) > MOST_RULES:
-            raise BadInput(f"scope: at most {MOST_RULES} rules, got {len(self.rules)}")
+        if len(self.rules) > MAX_RULES:
+            raise BadInput(f"scope: at most {MAX_RULES} rules, got {len(self.rules)}")
         _read(self.rules)
 
     @classmethod
@@ -203,9 +203,9 @@ def _rule(text: str) -> _Rule:
             f"scope: {text[:100]!r} is not a rule; write host:, domain:, prefix:, pattern:, type: "
             "or language: and a value, with - in front to exclude such URLs or pages"
         )
-    if len(text) > LONGEST_RULE or not text.isprintable():
+    if len(text) > MAX_RULE or not text.isprintable():
         raise BadInput(
-            f"scope: a rule has at most {LONGEST_RULE} printable characters, got {text[:50]!r}"
+            f"scope: a rule has at most {MAX_RULE} printable characters, got {text[:50]!r}"
         )
     if kind == "type" and not _CONTENT_TYPE.fullmatch(value.lower()):
         raise BadInput(f"scope: {text[:100]!r}: write a content type as text/html or image/*")

@@ -19,7 +19,7 @@ import redis
 from aragog.errors import BadInput
 from pinlater.redis.errors import redis_errors
 
-MOST_SEEDS = 100_000
+MAX_SEEDS = 100_000
 _PAGE = 1_000
 
 
@@ -35,18 +35,18 @@ class CrawlSeeds:
         Add normalized URLs that each round enqueues with these options.
 
         Raises:
-            BadInput: the crawl would have more than `MOST_SEEDS`. None was added.
+            BadInput: the crawl would have more than `MAX_SEEDS`. None was added.
         """
         if not urls:
             return
         key, wire = self._prefix + name, orjson.dumps(dict(options))
         with _our_errors():
-            if int(self._redis.hlen(key)) + len(urls) > MOST_SEEDS:
+            if int(self._redis.hlen(key)) + len(urls) > MAX_SEEDS:
                 known: Any = self._redis.hmget(key, list(urls))
-                if int(self._redis.hlen(key)) + known.count(None) > MOST_SEEDS:
+                if int(self._redis.hlen(key)) + known.count(None) > MAX_SEEDS:
                     raise BadInput(
                         f"crawl: {name} runs on a schedule, so it can have at most "
-                        f"{MOST_SEEDS:,} seeds; use hub pages or sitemaps as seeds"
+                        f"{MAX_SEEDS:,} seeds; use hub pages or sitemaps as seeds"
                     )
             self._redis.hset(key, mapping=dict.fromkeys(urls, wire))
 

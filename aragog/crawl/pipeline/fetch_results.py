@@ -85,15 +85,15 @@ NEEDED = frozenset({
 })  # fmt: skip
 """The headers that later stages read."""
 COOKIES = frozenset({"set-cookie", "set-cookie2"})
-MOST_BYTES = 16_384
+MAX_BYTES = 16_384
 """The limit for names and values of the final response, in characters (Latin-1)."""
-MOST_HOP_BYTES = 4_096
+MAX_HOP_BYTES = 4_096
 """The limit for each redirect. There may be ten of them."""
 
 
-def kept_headers(headers: Headers, most_bytes: int = MOST_BYTES) -> Headers:
+def kept_headers(headers: Headers, max_bytes: int = MAX_BYTES) -> Headers:
     """Return the headers to keep. Headers that exceed the limit are dropped one by one."""
-    left = most_bytes - sum(
+    left = max_bytes - sum(
         len(name) + len(value) for name, value in headers if name.lower() in NEEDED
     )
     kept: list[tuple[str, str]] = []
@@ -115,7 +115,7 @@ def kept_hops(hops: Sequence[Hop]) -> tuple[Hop, ...]:
     return tuple(
         replace(
             hop,
-            headers=kept_headers(hop.headers, MOST_HOP_BYTES),
+            headers=kept_headers(hop.headers, MAX_HOP_BYTES),
             latency_ms=None if hop.latency_ms is None else round(hop.latency_ms, 1),
         )
         for hop in hops

@@ -23,7 +23,7 @@ from urlspelling import url_key
 
 KEPT_S = 172_800
 """As long as an entry of the in-flight set, because a URL of the call may wait that long."""
-MOST_PAGES = 5_000_000
+MAX_PAGES = 5_000_000
 """How many pages of one call a server records (330 MB)."""
 FULL = -1
 WHERE = "redis, followed pages"
@@ -36,11 +36,11 @@ class FollowedPages:
     """
 
     def __init__(
-        self, nodes: redis.Redis | RedisNodes, *, prefix: str, most_pages: int = MOST_PAGES
+        self, nodes: redis.Redis | RedisNodes, *, prefix: str, max_pages: int = MAX_PAGES
     ) -> None:
         self._nodes = RedisNodes.of(nodes)
         self._prefix = f"{prefix}followed_pages:"
-        self._most_pages = most_pages
+        self._max_pages = max_pages
 
     def depths(self, request_id: str, urls: Sequence[str]) -> list[int | None]:
         """
@@ -53,7 +53,7 @@ class FollowedPages:
         with redis_errors(WHERE):
             for client, places in self._nodes.group((url, at) for at, url in enumerate(urls)):
                 values, pages = self._read(client, request_id, [urls[at] for at in places])
-                absent = None if pages < self._most_pages else FULL
+                absent = None if pages < self._max_pages else FULL
                 for at, value in zip(places, values, strict=True):
                     found[at] = absent if value is None else int(value)
         return found

@@ -29,7 +29,7 @@ _FIRST = b"-"
 """The first element. It is never taken, because Redis deletes empty lists."""
 
 
-MOST_REMEMBERED = 65_536
+MAX_REMEMBERED = 65_536
 
 
 class FollowedUrl(NamedTuple):
@@ -83,7 +83,7 @@ class FollowedUrls:
         if key in self._noted:
             return False
         self._noted[key] = None
-        if len(self._noted) > MOST_REMEMBERED:
+        if len(self._noted) > MAX_REMEMBERED:
             self._noted.popitem(last=False)
         return True
 

@@ -54,7 +54,7 @@ from urlspelling.domain import host, registered_domain
 UNCONFIRMED_S = 60
 # Sending a chunk takes about 50 ms. After this time, another producer takes the entry over.
 TAKEN_OVER_AFTER_S = 3
-LONGEST_PAUSE_S = 0.5
+MAX_PAUSE_S = 0.5
 # Slots are reserved at most `politeness.horizon_s` (a day by default) ahead, so URLs rarely wait
 # longer than this.
 COUNTS_FOR_S = 172_800
@@ -63,9 +63,9 @@ NAMED_COUNTS_FOR_S = 30 * 86_400
 # `insist` sends a URL again after this time, in case its message was lost. A second fetch is
 # harmless.
 INSIST_AFTER_S = 3600
-MOST_AT_ONCE = 500
+MAX_AT_ONCE = 500
 """Maximum number of URLs per script call, which blocks Redis for about 10 ms."""
-MOST_DOMAINS = 50_000
+MAX_DOMAINS = 50_000
 """Maximum number of (domain, outcome) pairs that a server counts for a crawl. All others are
 summed."""
 DELETED = "deleted"
@@ -120,7 +120,7 @@ class InFlightSet:
         pause_s = 0.02
         while unclear := [place for place, mark in enumerate(marks) if mark is Mark.UNCLEAR]:
             time.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            pause_s = min(2 * pause_s, MAX_PAUSE_S)
             again = self._acquire([urls[place] for place in unclear], for_crawl, insist)
             for place, mark in zip(unclear, again, strict=True):
                 marks[place] = mark
@@ -141,7 +141,7 @@ class InFlightSet:
         counts, by_host = f"{self._counts}{for_crawl.crawl}", for_crawl.max_per_host is not None
         places = ((registered_domain(url), host(url) if by_host else "") for url in urls)
         server = self._nodes.clients.index(client)
-        most_today, most_waiting = for_crawl.quota.bounds(server) if for_crawl.quota else (-1, -1)
+        max_today, max_waiting = for_crawl.quota.bounds(server) if for_crawl.quota else (-1, -1)
         found: bytes = _script("in_flight_mark").run(
             client,
             in_flight=self._key,
@@ -158,9 +158,9 @@ class InFlightSet:
             insist_after_s=INSIST_AFTER_S if insist else -1,
             max_urls=self._remaining_urls(client, for_crawl),
             max_per_host=-1 if for_crawl.max_per_host is None else for_crawl.max_per_host,
-            most_domains=MOST_DOMAINS,
-            most_today=most_today,
-            most_waiting=most_waiting,
+            max_domains=MAX_DOMAINS,
+            max_today=max_today,
+            max_waiting=max_waiting,
             names=b"".join(map(field, urls)),
             places=[value for place in places for value in place],
         )
@@ -290,10 +290,10 @@ class InFlightSet:
         return found
 
     def _batches_by_server(self, urls: Iterable[str]) -> Iterator[tuple[redis.Redis, list[int]]]:
-        """Yield each server with the positions of its URLs, at most `MOST_AT_ONCE` at a time."""
+        """Yield each server with the positions of its URLs, at most `MAX_AT_ONCE` at a time."""
         for client, places in self._nodes.group((url, at) for at, url in enumerate(urls)):
-            for start in range(0, len(places), MOST_AT_ONCE):
-                yield client, places[start : start + MOST_AT_ONCE]
+            for start in range(0, len(places), MAX_AT_ONCE):
+                yield client, places[start : start + MAX_AT_ONCE]
 
     def _by_server(self, urls: Sequence[str]) -> list[tuple[redis.Redis, list[str]]]:
         return self._nodes.group((url, url) for url in urls)

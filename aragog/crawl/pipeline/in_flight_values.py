@@ -16,9 +16,9 @@ class Mark(IntEnum):
     NEW = 1
     JOINED = 2
     """The URL was waiting for another crawl, and now also waits for this one."""
-    MOST_URLS = 3
+    MAX_URLS = 3
     """The crawl has reached its maximum number of URLs, so the URL was not marked."""
-    MOST_OF_HOST = 4
+    MAX_PER_HOST = 4
     UNCLEAR = 5
     OVER_QUOTA = 6
     """The quota of the crawl's token is used up, so the URL was not marked."""

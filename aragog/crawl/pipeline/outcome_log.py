@@ -25,7 +25,7 @@ KEPT_S = 86_400
 REFUSALS = 10
 """How many consecutive refusals make a domain count as refusing us."""
 REFUSING_KEPT_S = 30 * 86_400
-MOST_REFUSING = 10_000
+MAX_REFUSING = 10_000
 # One byte per outcome. They are stored, so never change them.
 _CODES = {
     OutcomeKind.FETCHED: b"F",
@@ -112,7 +112,7 @@ class OutcomeLog:
                 kept_s=KEPT_S,
                 refusals=REFUSALS,
                 refusing_kept_s=REFUSING_KEPT_S,
-                most_refusing=MOST_REFUSING,
+                max_refusing=MAX_REFUSING,
                 prefix_bytes=len(self._prefix.encode()),
                 refusal_codes=_REFUSING,
                 unanswered_codes=_NO_ANSWER,
@@ -145,7 +145,7 @@ class OutcomeLog:
 
     def count_refusing(self) -> int:
         """
-        Return how many domains refuse us, at most `MOST_REFUSING`.
+        Return how many domains refuse us, at most `MAX_REFUSING`.
 
         Raises:
             BrokerUnavailable: Redis did not respond.

@@ -80,10 +80,10 @@ class OwnTask:
 
 
 # How many jobs one script call of pinlater enqueues.
-MOST_AT_ONCE = 200
+MAX_AT_ONCE = 200
 # Maximum length of a message's description in Flower and the logs.
-MOST_SHOWN_URLS = 3
-MOST_SHOWN_CHARS = 500
+MAX_SHOWN_URLS = 3
+MAX_SHOWN_CHARS = 500
 BROKER_ERRORS = (
     kombu.exceptions.OperationalError,
     kombu.exceptions.BatchPublishError,
@@ -153,7 +153,7 @@ class CelerySender:
             with (
                 broker_errors(),
                 self._app.producer_or_acquire() as producer,
-                producer.batch(MOST_AT_ONCE),
+                producer.batch(MAX_AT_ONCE),
             ):
                 for what in whats:
                     self._publish(what, producer)
@@ -212,10 +212,10 @@ def shown(wire: Mapping[str, Any]) -> str:
     for name in ("urls", "results", "pages", "origins"):
         items = wire.get(name)
         if items:
-            first = [_url(item) for item in items[:MOST_SHOWN_URLS]]
+            first = [_url(item) for item in items[:MAX_SHOWN_URLS]]
             more = ["…"] if len(items) > len(first) else []
-            return f"{len(items)} {name}: {', '.join(first + more)}"[:MOST_SHOWN_CHARS]
-    return str(wire)[:MOST_SHOWN_CHARS]
+            return f"{len(items)} {name}: {', '.join(first + more)}"[:MAX_SHOWN_CHARS]
+    return str(wire)[:MAX_SHOWN_CHARS]
 
 
 def _url(item: Any) -> str:

@@ -34,7 +34,7 @@ SHARE_OF_MAXMEMORY = 4
 SHARE_OF_MACHINE = 64
 # About 10,000 pages of 50 KB, which keep one core busy for a minute. More would only add waiting
 # time.
-LARGEST_DEFAULT_BYTES = 128 * 2**20
+MAX_DEFAULT_BYTES = 128 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def bounds_of(max_bytes: int | None, memory: Mapping[str, Any]) -> SpoolBounds:
         maxmemory = int(memory.get("maxmemory", 0))
         machine = int(memory.get("total_system_memory", 0))
         share = maxmemory // SHARE_OF_MAXMEMORY or machine // SHARE_OF_MACHINE
-        max_bytes = min(share or LARGEST_DEFAULT_BYTES, LARGEST_DEFAULT_BYTES)
+        max_bytes = min(share or MAX_DEFAULT_BYTES, MAX_DEFAULT_BYTES)
     return SpoolBounds(max_bytes)
 
 

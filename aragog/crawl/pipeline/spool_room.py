@@ -33,10 +33,10 @@ CHECK_EVERY_S = 0.5
 # How long a worker uses the state that it read last.
 FRESH_S = 0.1
 # From this share of the high level on, a worker claims ever fewer batches at once:
-# `MOST_BATCHES` at first, and finally one. Otherwise it would fill the spool in a burst and then be
+# `MAX_BATCHES` at first, and finally one. Otherwise it would fill the spool in a burst and then be
 # idle while the bodies are stored.
 NEARLY_CLOSED = 2 / 3
-MOST_BATCHES = 8
+MAX_BATCHES = 8
 
 
 def claim_limit(
@@ -79,7 +79,7 @@ def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> Allowanc
     if state.closed:
         return Allowance(URGENT)
     left = (1 - state.share) / (1 - NEARLY_CLOSED)
-    return Allowance(EVERY, None if left >= 1 else max(1, math.ceil(left * MOST_BATCHES)))
+    return Allowance(EVERY, None if left >= 1 else max(1, math.ceil(left * MAX_BATCHES)))
 
 
 class Reservation(NamedTuple):

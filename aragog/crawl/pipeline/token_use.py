@@ -21,13 +21,13 @@ OWN_PREFIX = "token."
 """Prefix of the names of crawls for URLs that tokens enqueue without a crawl's name."""
 DAY_MS = 86_400_000
 WAITING_AGAIN_S = 60.0
-_MOST_NAME = 64
+_MAX_NAME = 64
 
 
 def own_name(token: str) -> str:
     """Return the name of the crawl for URLs that a token enqueues without a crawl's name. Pure."""
     name = f"{OWN_PREFIX}{token}"
-    if name.isascii() and len(name) <= _MOST_NAME:
+    if name.isascii() and len(name) <= _MAX_NAME:
         return name
     return f"{OWN_PREFIX}{hashlib.sha256(token.encode()).hexdigest()[:32]}"
 

@@ -24,7 +24,7 @@ from aragog.errors import BadInput
 from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 
-MOST_CALLS = 100
+MAX_CALLS = 100
 """Maximum number of calls that add to a batch. Each has up to 1,000 URLs (32 KB in Redis)."""
 KEPT_S = COUNTS_FOR_S + 86_400
 """How long a batch is kept after the last call that added to it. By then its URLs are no longer in
@@ -65,7 +65,7 @@ class UrlBatches:
             not_before_ms: the URLs are not fetched before this time; 0 if they may be fetched now.
 
         Raises:
-            BadInput: the ID is malformed, or `MOST_CALLS` calls have added to the batch.
+            BadInput: the ID is malformed, or `MAX_CALLS` calls have added to the batch.
         """
         batch = secrets.token_urlsafe(12) if batch is None else checked_id(batch)
         call: dict[str, str | int] = {
@@ -76,8 +76,8 @@ class UrlBatches:
             call[_NOT_BEFORE] = not_before_ms
         key = f"{self._prefix}batch:{batch}"
         with redis_errors(WHERE):
-            if int(self._redis.llen(key)) >= MOST_CALLS:
-                raise BadInput(f"batch: {MOST_CALLS} calls have added to it; start another one")
+            if int(self._redis.llen(key)) >= MAX_CALLS:
+                raise BadInput(f"batch: {MAX_CALLS} calls have added to it; start another one")
             with self._redis.pipeline() as pipe:
                 pipe.rpush(key, orjson.dumps(call))
                 pipe.expire(key, KEPT_S)

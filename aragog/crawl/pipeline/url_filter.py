@@ -13,8 +13,8 @@ from typing import Self
 
 from aragog.errors import BadInput
 
-MOST_PATTERNS = 50
-LONGEST_PATTERN = 500
+MAX_PATTERNS = 50
+MAX_PATTERN = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class UrlFilter:
 
     def __post_init__(self) -> None:
         patterns = self.include + self.exclude
-        if len(patterns) > MOST_PATTERNS:
-            raise BadInput(f"at most {MOST_PATTERNS} URL patterns, got {len(patterns)}")
+        if len(patterns) > MAX_PATTERNS:
+            raise BadInput(f"at most {MAX_PATTERNS} URL patterns, got {len(patterns)}")
         for pattern in patterns:
-            if not 0 < len(pattern) <= LONGEST_PATTERN or not pattern.isprintable():
+            if not 0 < len(pattern) <= MAX_PATTERN or not pattern.isprintable():
                 raise BadInput(
-                    f"include, exclude: a URL pattern has 1 to {LONGEST_PATTERN} printable "
+                    f"include, exclude: a URL pattern has 1 to {MAX_PATTERN} printable "
                     f"characters, got {pattern[:50]!r}"
                 )
 

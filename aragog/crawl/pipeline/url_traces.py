@@ -29,9 +29,9 @@ from aragog.fetch_record.outcome import Outcome
 from aragog.observability.tracing.context import is_sampled, log_ids, read
 from aragog.observability.tracing.tracer import Attributes, Span, SpanPart, Tracer, Value
 
-MOST_IN_CALLERS_TRACE = 25
+MAX_IN_CALLERS_TRACE = 25
 """Maximum number of URLs of one call that join its trace. A larger trace would be unreadable."""
-SHORTEST_WAIT_NS = 5_000_000
+MIN_WAIT_NS = 5_000_000
 """Shorter waits for a slot get no span."""
 
 delivery: ContextVar[int] = ContextVar("delivery", default=1)
@@ -62,7 +62,7 @@ class CallSpans:
         self._rng = rng
         self._link = found_on
         self._caller = caller or (tracer.active() if tracer and not found_on else "")
-        self._left = MOST_IN_CALLERS_TRACE
+        self._left = MAX_IN_CALLERS_TRACE
         self._spans: dict[str, Span] = {}
 
     @contextmanager
@@ -219,7 +219,7 @@ class StageSpans:
     def record_requests(self, job: UrlJob, requests: TimedGate, outcome: Outcome) -> None:
         """After a fetch, add a span for the wait for the slot and one for each request."""
         spans, ended_ns = requests.ended(), time.time_ns()
-        if spans[0].begun_ns - self._started_ns > SHORTEST_WAIT_NS:
+        if spans[0].begun_ns - self._started_ns > MIN_WAIT_NS:
             self._record(job, "wait for slot", self._started_ns, spans[0].begun_ns)
         statuses: list[int | None] = []
         statuses += [hop.status for hop in outcome.hops[len(job.hops) :]][: len(spans) - 1]

@@ -15,8 +15,8 @@ from enum import StrEnum
 import orjson
 
 WITHIN_S = 300.0
-MOST_IDS = 100_000
-MOST_HEADER_CHARS = 1000
+MAX_IDS = 100_000
+MAX_HEADER_CHARS = 1000
 
 
 class Verdict(StrEnum):
@@ -85,7 +85,7 @@ class Verifier:
 
     def _is_signed(self, header: str | None, body: bytes, now_s: float) -> bool:
         """Return True if the signature was made with the secret and is not too old."""
-        if not header or len(header) > MOST_HEADER_CHARS:
+        if not header or len(header) > MAX_HEADER_CHARS:
             return False
         parts = dict(part.strip().partition("=")[::2] for part in header.split(","))
         at, received = parts.get("t", ""), parts.get("v1", "").encode("utf-8", "replace")
@@ -99,6 +99,6 @@ class Verifier:
     def _forget_old(self, now_s: float) -> None:
         while self._seen:
             oldest = next(iter(self._seen))
-            if len(self._seen) < MOST_IDS and now_s - self._seen[oldest] <= 2 * self._within_s:
+            if len(self._seen) < MAX_IDS and now_s - self._seen[oldest] <= 2 * self._within_s:
                 break
             del self._seen[oldest]

@@ -12,11 +12,11 @@ import threading
 import zlib
 from typing import NamedTuple
 
-from aragog.crawl.politeness.slots import SHORTEST_MS
+from aragog.crawl.politeness.slots import MIN_MS
 
 # How many domains may have unreported latencies. Beyond that, the oldest domain is dropped.
 MAX_DOMAINS = 10_000
-_LONGEST = 7.99
+_MAX_LOG_MS = 7.99
 # Number of bits that distinguish servers. If two servers share a bit, the second is not recognized
 # as new, which does no harm.
 SERVER_BITS = 12
@@ -26,7 +26,7 @@ class Latency(NamedTuple):
     """The latency of a domain's responses, in the form that `release_permit.lua` expects."""
 
     log_ms: float
-    """The mean of ln(latency in ms / `SHORTEST_MS`), from 0 to 8."""
+    """The mean of ln(latency in ms / `MIN_MS`), from 0 to 8."""
     servers: int
     """One bit per address that responded; 0 if there were no responses."""
 
@@ -52,7 +52,7 @@ class PendingLatencies:
             address: the server's address, because the servers of a domain differ in speed.
         """
         bit = 1 << zlib.crc32((address or "").encode()) % SERVER_BITS
-        log_ms = min(_LONGEST, math.log(max(ms / SHORTEST_MS, 1.0)))
+        log_ms = min(_MAX_LOG_MS, math.log(max(ms / MIN_MS, 1.0)))
         with self._lock:
             total, count, servers = self._sums.get(key, (0.0, 0, 0))
             self._sums[key] = total + log_ms, count + 1, servers | bit

@@ -47,9 +47,9 @@ from aragog.settings import PolitenessSettings
 # Consecutive errors before the backoff starts, and the maximum backoff factor in percent.
 ERRORS_BEFORE_BACKOFF = 3
 MAX_BACKOFF_PERCENT = 3_200
-MOST_DOMAINS = 100_000
+MAX_DOMAINS = 100_000
 # No process reserves slots this far ahead, so such a slot must come from a wrong clock.
-MOST_AHEAD_S = 10.0
+MAX_AHEAD_S = 10.0
 # Approximately how long a URL of a stopped domain waits before it is tried again.
 STOPPED_AGAIN_S = 300.0
 _RESERVED = SLOTS.of("reserved")
@@ -236,7 +236,7 @@ class Limiter:
         """
         Return True if the window of a slot is still open. If not, reserve again.
 
-        Slots of a closed domain are not usable; see `closed`. A slot more than `MOST_AHEAD_S` ahead
+        Slots of a closed domain are not usable; see `closed`. A slot more than `MAX_AHEAD_S` ahead
         is not usable either, because its domain has moved to a node with another clock.
 
         Uses the clock of the node of `key`, or of the first node if `key` is None. Only the first
@@ -246,7 +246,7 @@ class Limiter:
             return False
         node = self._nodes.of(key) if key else self._nodes.first()
         late_us = node.now_us() - slot_at_ms * 1000
-        return -MOST_AHEAD_S * 1e6 <= late_us <= self._settings.slot_window_ms * 1000
+        return -MAX_AHEAD_S * 1e6 <= late_us <= self._settings.slot_window_ms * 1000
 
     def utc_s(self, url: str) -> float:
         """
@@ -377,7 +377,7 @@ class Backoff:
 
     def remember(self, key: str) -> None:
         """Remember that a domain had recent errors, so that its successes are reported too."""
-        if len(self._failing) > MOST_DOMAINS:
+        if len(self._failing) > MAX_DOMAINS:
             self._failing.clear()  # the next slot of each domain adds it again
         self._failing.add(key)
 

@@ -18,7 +18,7 @@ from itertools import chain, islice
 from typing import Literal
 
 from aragog.crawl.politeness.limiter import pre_granted_hold_us
-from aragog.crawl.politeness.nodes.handover import MOST_AT_ONCE
+from aragog.crawl.politeness.nodes.handover import MAX_AT_ONCE
 from aragog.crawl.politeness.nodes.node import LimiterNode, OtherRing
 from aragog.crawl.politeness.nodes.record import LEASE_S, RingRecord
 from aragog.crawl.politeness.nodes.ring import LeasedRing, NodeRing
@@ -256,7 +256,7 @@ class LimiterRing:
         record, moved = leased.record, 0
         for name in record.exporters:
             domains = _domains(leased.nodes[name])
-            while keys := list(islice(domains, MOST_AT_ONCE)):
+            while keys := list(islice(domains, MAX_AT_ONCE)):
                 moving = [k for k in keys if name in record.owners_before(k) and record.moves(k)]
                 for node, group in leased.group((key, key) for key in moving):
                     leased.ensure_arrived(node, group)

@@ -37,7 +37,7 @@ CHECK_LEASE_MS = 10_000
 # Taken entries return to their lines after this time. Settling them takes milliseconds.
 TAKEN_LEASE_MS = 60_000
 # One call adds at most this many entries to lines, because it blocks Redis for all other clients.
-MOST_AT_ONCE = 1_000
+MAX_AT_ONCE = 1_000
 
 
 LISTS = "line2:"
@@ -128,8 +128,8 @@ class Lines:
         Takes one round trip per server and 1,000 requests.
         """
         for client, group in self._nodes.group((entry.key, entry) for entry in entries):
-            for start in range(0, len(group), MOST_AT_ONCE):
-                _park(client, self._prefix, group[start : start + MOST_AT_ONCE])
+            for start in range(0, len(group), MAX_AT_ONCE):
+                _park(client, self._prefix, group[start : start + MAX_AT_ONCE])
 
     def waiting(self, keys: Sequence[str]) -> dict[str, int]:
         """Return how many requests wait in the line for each of `keys`."""
@@ -212,7 +212,7 @@ class LineServer:
                 old_leases=f"{self._prefix}lines:leases",
                 prefix=self._lists,
                 old_prefix=f"{self._prefix}line:",
-                most=MOST_AT_ONCE,
+                most=MAX_AT_ONCE,
             )
         return int(left)
 
@@ -348,11 +348,11 @@ class LineServer:
             while True:
                 with _errors():
                     entries = cast(
-                        "list[bytes]", self._redis.lrange(name, start, start + MOST_AT_ONCE - 1)
+                        "list[bytes]", self._redis.lrange(name, start, start + MAX_AT_ONCE - 1)
                     )
                 yield from (entry.partition(b"|")[2] for entry in entries)
                 start += len(entries)
-                if len(entries) < MOST_AT_ONCE:
+                if len(entries) < MAX_AT_ONCE:
                     break
 
     def _lists_of(self, key: str) -> list[str]:

@@ -23,11 +23,11 @@ from typing import NamedTuple
 from aragog.crawl.politeness.robots_rules import RobotsRules
 from aragog.runtime.extras import has
 
-MOST_BYTES = 65_536
-MOST_LINE_BYTES = 2_048
-MOST_PATHS = 50
+MAX_BYTES = 65_536
+MAX_LINE_BYTES = 2_048
+MAX_PATHS = 50
 _UNUSUAL = re.compile(rb"[^\t\n\r -~]")
-MOST_FILES = 200
+MAX_FILES = 200
 """How many differences are saved. Further ones are only counted."""
 
 
@@ -71,7 +71,7 @@ class SecondOpinion:
         stem = self.folder / hashlib.sha256(body).hexdigest()[:16]
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            if sum(1 for _ in self.folder.glob("*.json")) >= MOST_FILES:
+            if sum(1 for _ in self.folder.glob("*.json")) >= MAX_FILES:
                 return
             stem.with_suffix(".txt").write_bytes(body)
             report = {"origin": origin, "differences": [one._asdict() for one in found]}
@@ -82,9 +82,9 @@ class SecondOpinion:
 
 def is_safe(body: bytes) -> bool:
     """Return True if reppy can read a file in bounded time: at most one wildcard per line. Pure."""
-    if len(body) > MOST_BYTES or _UNUSUAL.search(body):
+    if len(body) > MAX_BYTES or _UNUSUAL.search(body):
         return False
-    return all(line.count(b"*") <= 1 and len(line) <= MOST_LINE_BYTES for line in body.splitlines())
+    return all(line.count(b"*") <= 1 and len(line) <= MAX_LINE_BYTES for line in body.splitlines())
 
 
 def differences(origin: str, body: bytes, user_agent: str) -> list[Difference]:
@@ -104,6 +104,6 @@ def differences(origin: str, body: bytes, user_agent: str) -> list[Difference]:
 
 def _paths(rules: RobotsRules, user_agent: str) -> list[str]:
     """Return `/`, and one matching path per rule."""
-    patterns = (rule.pattern for rule in rules.rules_for(user_agent)[:MOST_PATHS])
+    patterns = (rule.pattern for rule in rules.rules_for(user_agent)[:MAX_PATHS])
     literal = (pattern.removesuffix("$").replace("*", "x") for pattern in patterns)
     return list(dict.fromkeys(["/", *(p for p in literal if p.startswith("/"))]))

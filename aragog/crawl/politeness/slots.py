@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 STATE = struct.Struct("<ddiIIHBIIIB")
 # The next four values must equal those in lua/prelude.lua. Latency alone never makes an interval
 # longer than this.
-LONGEST_FOR_LATENCY_US = 10_000_000.0
+MAX_FOR_LATENCY_US = 10_000_000.0
 # A domain's usual latency is known after this many responses.
 _LEARNED = 8
 # A step of the latency factor.
@@ -24,7 +24,7 @@ _LATENCY_STEP = math.log(100) / 255
 _FINE, _MIDDLE = 8192, 512
 # Shorter latencies are rounded up to this. A server that takes 20 ms instead of 10 is not
 # overloaded, and the measurement includes delays in our own process.
-SHORTEST_MS = 50.0
+MIN_MS = 50.0
 # A permit is requested this early, so that the response arrives in time.
 ASK_AHEAD_US = 3_000
 Verdict = Literal["go", "wait", "late"]
@@ -176,7 +176,7 @@ class DomainState(NamedTuple):
         if self.means % 16 < _LEARNED:
             return None, None
         recent, usual = (self.means >> 4) % 4096 / _MIDDLE, (self.means >> 16) / _FINE
-        return SHORTEST_MS * math.exp(recent), SHORTEST_MS * math.exp(usual)
+        return MIN_MS * math.exp(recent), MIN_MS * math.exp(usual)
 
 
 def unpack_state(packed: bytes | None) -> DomainState:
@@ -192,7 +192,7 @@ def latency_steps_of(factor: float) -> int:
 
 def slowed_us(interval_us: float, backoff_factor: float, latency_factor: float) -> float:
     """Return the interval lengthened by errors and latency, as in lua/prelude.lua."""
-    by_latency_us = min(interval_us * latency_factor, max(interval_us, LONGEST_FOR_LATENCY_US))
+    by_latency_us = min(interval_us * latency_factor, max(interval_us, MAX_FOR_LATENCY_US))
     return max(interval_us * backoff_factor, by_latency_us)
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urljoin
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 """Only the first part of a page, up to this size, is searched for a form."""
 _BUTTONS = frozenset({"submit", "image", "button", "reset", "file"})
 
@@ -38,7 +38,7 @@ def find_form(body: bytes, url: str, names: frozenset[str]) -> SignInForm | None
         url: the URL of the page, used to resolve a relative action.
         names: the names of the fields to fill in.
     """
-    tree = LexborHTMLParser(body[:MOST_BYTES].decode("utf-8", "replace"))
+    tree = LexborHTMLParser(body[:MAX_BYTES].decode("utf-8", "replace"))
     for form in tree.css("form"):
         values = tuple(_values(form))
         if names and names <= {name for name, _ in values}:

@@ -171,8 +171,8 @@ class Access:
     def _has_slot(self, job: UrlJob, key: str) -> bool:
         if job.slot_at_ms is None or not self.limiter.is_usable(job.slot_at_ms, key):
             return False
-        most_ms = self.rules.settings.politeness.wait_inline_ms + RELEASE_AHEAD_MS + HEAD_START_MS
-        return self.limiter.wait_ms(key, job.slot_at_ms) <= most_ms
+        max_ms = self.rules.settings.politeness.wait_inline_ms + RELEASE_AHEAD_MS + HEAD_START_MS
+        return self.limiter.wait_ms(key, job.slot_at_ms) <= max_ms
 
     def _in_line(self, job: UrlJob, crawl_delay_s: float | None, next_: RateExceeded) -> InLine:
         wait_ms = self.limiter.wait_ms(next_.key, next_.free_at_ms)

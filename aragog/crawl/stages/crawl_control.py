@@ -30,8 +30,8 @@ from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.politeness.lines import Lines
 from aragog.crawl.stages.cancel_dry_run import CancelDryRun
 from aragog.crawl.stages.crawl_reports import (
-    MOST_FAILURES,
-    MOST_OPEN,
+    MAX_FAILURES,
+    MAX_OPEN,
     OTHERS,
     CrawlReport,
     Pace,
@@ -148,13 +148,13 @@ class CrawlControl:
         waiting = Counter[str]()
         if record.number not in crawls.ended:
             waiting = self.counts.open_domains(record.number)
-        longest = dict(waiting.most_common(MOST_OPEN))
+        longest = dict(waiting.most_common(MAX_OPEN))
         day = crawls.now_ms // 86_400_000
         return CrawlReport(
             status,
             domains,
             self.counts.hours(numbers),
-            tuple(failures(domains, self.counts.days(numbers), day)[:MOST_FAILURES]),
+            tuple(failures(domains, self.counts.days(numbers), day)[:MAX_FAILURES]),
             tuple(open_domains(record, longest, self._paces(longest))),
             len(waiting),
             self._closed_templates(domains),

@@ -23,7 +23,7 @@ from aragog.crawl.stages.webhooks import Delivery, crawl_receiver
 from aragog.errors import BadInput
 
 END, ERRORS = "end", "errors"
-LEAST_URLS = 20
+MIN_URLS = 20
 """With fewer URLs than this, the failure rate is not meaningful."""
 HOURS = 24
 """The failure rate covers this many hours."""
@@ -39,7 +39,7 @@ class ErrorRate:
     @property
     def share(self) -> float:
         """The failure rate, from 0 to 1; 0 if there are too few URLs."""
-        return self.failed / self.urls if self.urls >= LEAST_URLS else 0.0
+        return self.failed / self.urls if self.urls >= MIN_URLS else 0.0
 
 
 def error_rate(hours: Mapping[int, Counter[str]], hour: int) -> ErrorRate:

@@ -18,8 +18,8 @@ from aragog.crawl.pipeline.crawl_records import CrawlRecord
 from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.crawl.traps.trap_store import ClosedTemplate
 
-MOST_OPEN = 1_000
-MOST_FAILURES = 1_000
+MAX_OPEN = 1_000
+MAX_FAILURES = 1_000
 OTHERS = "*"
 """Stands for all domains after the first 50,000 of a server."""
 _NONE_REFUSED = ("refused", "reserved")
@@ -82,9 +82,9 @@ class CrawlReport:
     hours: Mapping[int, Counter[str]]
     """Outcomes of the last 90 days, by hour since the epoch."""
     failures: tuple[FailedUrls, ...] = ()
-    """The most frequent failures first, at most `MOST_FAILURES`."""
+    """The most frequent failures first, at most `MAX_FAILURES`."""
     open: tuple[OpenDomain, ...] = ()
-    """The slowest domains first, at most `MOST_OPEN`."""
+    """The slowest domains first, at most `MAX_OPEN`."""
     open_domains: int = 0
     """The number of open domains."""
     closed: Sequence[ClosedTemplate] = ()

@@ -371,8 +371,8 @@ class _Refusal(NamedTuple):
 
 _TAKEN_DOWN = _Refusal(EnqueueStatus.TAKEN_DOWN, "it was taken down")
 _REFUSAL_BY_MARK = {
-    Mark.MOST_URLS: _Refusal(EnqueueStatus.OVER_BUDGET, "the crawl has reached max_urls"),
-    Mark.MOST_OF_HOST: _Refusal(
+    Mark.MAX_URLS: _Refusal(EnqueueStatus.OVER_BUDGET, "the crawl has reached max_urls"),
+    Mark.MAX_PER_HOST: _Refusal(
         EnqueueStatus.OVER_BUDGET, "the crawl has reached max_urls_per_host"
     ),
 }

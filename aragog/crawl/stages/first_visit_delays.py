@@ -25,7 +25,7 @@ AHEAD_S = 10.0
 # may be raised 20-fold later, because stored URLs need no slot, and because a producer may assume a
 # lower rate than the workers.
 DELAYED_BY = 0.04
-LONGEST_DELAY_S = 3600.0
+MAX_DELAY_S = 3600.0
 LEAST_URGENT = 9
 
 
@@ -80,7 +80,7 @@ class FirstVisitDelays:
                 self._until_s[domain, priority, crawl] = at_s + self._interval_s
                 wait_s = at_s - now_s
                 if wait_s > AHEAD_S:
-                    delay_s = min(wait_s * DELAYED_BY, LONGEST_DELAY_S)
+                    delay_s = min(wait_s * DELAYED_BY, MAX_DELAY_S)
                     delayed.append(DelayedUrl(url, int(delay_s * 1000)))
                 else:
                     front.append(url)

@@ -24,7 +24,7 @@ from aragog.crawl.stages.link_budgets import LinkBudgets, Review, closed_of, opt
 from aragog.crawl.traps.held_links import HeldLink, Move
 from urlspelling.domain import registered_domain
 
-MOST_HOSTS = 200
+MAX_HOSTS = 200
 """How many hosts of a server one round handles."""
 LOOK_AFTER_S = 3_600
 """
@@ -59,7 +59,7 @@ class HeldLinkSweep:
         Raises:
             TransientError: Redis or the broker did not answer; run it again.
         """
-        ages = self.budgets.links.hosts(MOST_HOSTS)
+        ages = self.budgets.links.hosts(MAX_HOSTS)
         return sum(self._look(name, age_s, enqueue) for name, age_s in ages.items())
 
     def _look(self, name: str, age_s: int, enqueue: Enqueue) -> int:

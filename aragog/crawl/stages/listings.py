@@ -8,10 +8,10 @@ applies to links applies here, too: the crawl's scope, nofollow, `exclude`, and 
 
 Files become jobs of the same crawl with depth 0, on any host, because images are often on a
 separate host. The crawl's exclusion rules, `exclude`, nofollow and robots.txt apply to them. At
-most `most_files` files of a page are fetched. They are fetched again together with their page if
+most `max_files` files of a page are fetched. They are fetched again together with their page if
 its call refreshes. The refresh schedule of the page only fetches new files.
 
-A listing has at most `MOST_PAGES` pages, counted along the way (`UrlJob.pages`). Safe to run twice:
+A listing has at most `MAX_PAGES` pages, counted along the way (`UrlJob.pages`). Safe to run twice:
 a call follows each page's continuation once, and URLs that already wait are skipped.
 """
 
@@ -38,7 +38,7 @@ from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
 
-MOST_PAGES = 10_000
+MAX_PAGES = 10_000
 """How many pages of one listing are followed."""
 CONTINUED = ":continued"
 """Suffix of the name under which a call records the pages whose continuation it has followed."""
@@ -76,7 +76,7 @@ class Listings:
     checks: CrawlChecks
     followed_pages: FollowedPages | None
     obey_nofollow: bool
-    most_files: int = 100
+    max_files: int = 100
     """How many files of one page are fetched."""
 
     def fields(self, url: str) -> list[str]:
@@ -118,7 +118,7 @@ class Listings:
     def _chosen(self, page: ListingPage) -> _Chosen:
         scope = self.checks.crawl_of(page.job).scope
         allowed = self._allowed(page)
-        continues = page.continues if page.job.pages < MOST_PAGES else ()
+        continues = page.continues if page.job.pages < MAX_PAGES else ()
         is_in_scope = in_scope(scope, page.url)
         return _Chosen(
             page.job,
@@ -126,7 +126,7 @@ class Listings:
             list(
                 islice(
                     (url for url in page.files if not scope.excludes(url) and allowed(url)),
-                    self.most_files,
+                    self.max_files,
                 )
             ),
         )

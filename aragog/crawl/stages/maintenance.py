@@ -38,7 +38,7 @@ class MaintenanceStage:
     settings: Settings
     compacted_pages: int = 1000
     """How many pages one compaction merges. This limits its memory to about 30 MB."""
-    most_compactions: int = 100
+    max_compactions: int = 100
     """How many compactions one run performs. A busy system always needs more; the next run
     continues."""
     crawl_log: CrawlLogWriter | None = None
@@ -58,13 +58,13 @@ class MaintenanceStage:
         Compact the link journal into the posting lists of inlinks.
 
         Stops when other processes are compacting everything that is left, or after
-        `most_compactions`. Returns immediately if `store.compactions` compactions are already
+        `max_compactions`. Returns immediately if `store.compactions` compactions are already
         running.
         """
         with suppress(
             StoreDamaged
         ):  # already logged when the file was set aside; no journal is lost
-            for _ in range(self.most_compactions):
+            for _ in range(self.max_compactions):
                 report = self.store.maintenance.compact_links(self.compacted_pages)
                 if not (report.left and report.journal_rows):
                     break

@@ -48,7 +48,7 @@ _SAME_IN_FACTS = (
 _LIKENESS = "likeness"
 _ON_WIRE = frozenset({each.name for each in fields_of(PageWrite)} - {"likeness"} | {"body"})
 _OF_SEEN = tuple(each.name for each in fields_of(Seen))
-_OF_A_PAGE = ("fetched_at_ms", "bytes", "truncated", "content_type", "final_url", "redirects")
+_PER_PAGE = ("fetched_at_ms", "bytes", "truncated", "content_type", "final_url", "redirects")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ def failure_write(
             fetched_at_ms=result.fetch.fetched_at_ms,
             report=result.fetch,
             facts={
-                **{n: v for n, v in facts(result.fetch).items() if n not in _OF_A_PAGE},
+                **{n: v for n, v in facts(result.fetch).items() if n not in _PER_PAGE},
                 **_final_url(result.fetch),
                 **(_validators(result.fetch) if source else {}),
                 **_kept_for(result.job),

@@ -30,7 +30,7 @@ from aragog.fetch_record.causes import DeferralCause
 ROBOTS_PATH = "/robots.txt"
 # Time for all redirects of one robots.txt. The claim on the refresh lasts 60 s, well beyond this.
 ROBOTS_WAIT_MS = 20_000
-LEAST_WAIT_MS = 1_000
+MIN_WAIT_MS = 1_000
 
 
 class ForbiddenUrls(Protocol):
@@ -90,7 +90,7 @@ class RobotsGate:
             return Deny(verdict.reason, verdict.cause)
         admission = self._with_slot(url, None)
         if isinstance(admission, Go):
-            self.inline_ms = max(LEAST_WAIT_MS, self.inline_ms - self._slot.wait_ms)
+            self.inline_ms = max(MIN_WAIT_MS, self.inline_ms - self._slot.wait_ms)
         return admission
 
     def _with_slot(self, url: str, crawl_delay_s: float | None) -> Admission:

@@ -60,13 +60,13 @@ TICK_S = 5.0
 # A beat that is slightly early must not lose its tick, and two beats must not both get one.
 _EARLY_S = 0.8
 # One tick catches up with at most this much backlog, so that not too many URLs arrive at once.
-_LONGEST_TICK_S = 60.0
+_MAX_TICK_S = 60.0
 # The limit of URLs that a tick claims, which keeps its memory below about 50 MB. A tick also stops
 # when the next one is due. Later ticks claim the rest.
-_MOST_CLAIMED = 100_000
+_MAX_CLAIMED = 100_000
 _MAX_HOSTS_CHECKED = 20
-_MOST_PAGES = 20
-_MOST_SITEMAPS = 5
+_MAX_PAGES = 20
+_MAX_SITEMAPS = 5
 """How many sitemaps of one robots.txt are used."""
 PAGE_OPTIONS = EnqueueOptions(
     refresh=True, priority=PRIORITY_REFRESH, purposes=AS_KEPT, crawl_number=REFRESHED
@@ -112,7 +112,7 @@ class RefreshStage:
         passed_s = self.schedule.take_tick(TICK, now_ms, TICK_S * _EARLY_S)
         if passed_s is None:
             return Tick()
-        passed_s = min(passed_s, _LONGEST_TICK_S)
+        passed_s = min(passed_s, _MAX_TICK_S)
         oldest_ms = self.schedule.oldest_due_ms(now_ms)
         if oldest_ms is None:
             return Tick()
@@ -148,7 +148,7 @@ class RefreshStage:
         trusts = self.signals.trusts(watched)
         late = [n for n, t in trusts.items() if t.looked_at_ms + SEARCH_AGAIN_MS <= now_ms]
         for name in late[:_MAX_HOSTS_CHECKED]:
-            self._check_host(name, watched[name][:_MOST_PAGES], self.signals)
+            self._check_host(name, watched[name][:_MAX_PAGES], self.signals)
             self.signals.record_search(name, now_ms)  # last, so that a killed run checks it again
 
     def _check_host(self, name: str, pages: Sequence[str], signals: ChangeSignals) -> None:
@@ -163,7 +163,7 @@ class RefreshStage:
     def _claimed(self, now_ms: int, upto_ms: int) -> list[Due]:
         due: list[Due] = []
         until_s = self.clock.monotonic_s() + TICK_S
-        while len(due) < _MOST_CLAIMED and self.clock.monotonic_s() < until_s:
+        while len(due) < _MAX_CLAIMED and self.clock.monotonic_s() < until_s:
             size = self.settings.refresh.batch
             claimed = self.schedule.claim_due(now_ms, size, CLAIM_S, upto_ms=upto_ms)
             due += claimed
@@ -237,4 +237,4 @@ def _sitemaps(of: str, named: Iterable[str]) -> list[str]:
             url = normalize(text, of)
             if registered_domain(url) == domain:
                 found.append(url)
-    return found[:_MOST_SITEMAPS]
+    return found[:_MAX_SITEMAPS]

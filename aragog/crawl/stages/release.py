@@ -60,19 +60,19 @@ CHECK_EVERY_S = 0.1
 # The wait after an error of Redis or the broker.
 TRY_AGAIN_S = 1.0
 # How many lines of a server one check claims.
-MOST_LINES = 200
+MAX_LINES = 200
 # The shortest time between two checks of a line. All slots of this time are assigned together.
 CHECK_AGAIN_MS = 500
 # How often the line of an origin without robots.txt is checked if nobody reports its rules.
 RULES_CHECK_MS = 30_000
 # How many URLs leave the line of an origin's robots.txt per check.
-MOST_FOR_RULES = 1_000
+MAX_FOR_RULES = 1_000
 # How often the line of a paused crawl is checked if nobody reports that it was resumed.
 PAUSED_CHECK_MS = 5_000
 # How many entries one check takes from a line with URLs of ended crawls.
-MOST_ENDED = 200
+MAX_ENDED = 200
 # How many entries a check takes beyond those for slots, over all lines. Reading 4,000 takes 60 ms.
-MOST_WITHOUT_SLOTS = 4_000
+MAX_WITHOUT_SLOTS = 4_000
 # How often the line of a stopped domain, or of one with quiet hours, is checked. A change of the
 # overrides triggers a check, too; this covers changes that no process saw, and the end of quiet
 # hours.
@@ -143,10 +143,10 @@ class ReleaseStage:
 
     def _run_server(self, server: LineServer) -> int:
         sent = 0
-        while due := server.due(MOST_LINES):
+        while due := server.due(MAX_LINES):
             released, full = self._release(server, due)
             sent += released
-            if len(due) < MOST_LINES and not full:
+            if len(due) < MAX_LINES and not full:
                 break
         return sent
 
@@ -182,7 +182,7 @@ class _LineCheck:
         self.within_ms = stage.settings.politeness.wait_inline_ms + RELEASE_AHEAD_MS
         crawls = stage.checks.registry.crawls()
         self.shares = LineShares(stage.lines, crawls, stage.weights, due, stage.limiter.interval_us)
-        self.room = MOST_WITHOUT_SLOTS
+        self.room = MAX_WITHOUT_SLOTS
         self.wanted = {key: self._slots_wanted(key, line.waiting) for key, line in due.items()}
         self.taken: Counter[str] = Counter()
         self.sent = 0
@@ -208,7 +208,7 @@ class _LineCheck:
     def _slots_wanted(self, key: str, waiting: int) -> int:
         limiter = self.stage.limiter
         if is_without_slots(key):
-            free = 0 if self.rules_wait_ms[key] else min(waiting, MOST_FOR_RULES, self.room)
+            free = 0 if self.rules_wait_ms[key] else min(waiting, MAX_FOR_RULES, self.room)
             self.room -= free
             return free
         if limiter.closed(key) or key in self.shares.all_closed:
@@ -274,7 +274,7 @@ class _LineCheck:
         taken, stay = Counter(e.key for e, _ in known), Counter(e.key for e, _ in left)
         for key, count in taken.items():
             if stay[key] < count:
-                self.stage.ended_in[key] = min(2 * count, MOST_ENDED)
+                self.stage.ended_in[key] = min(2 * count, MAX_ENDED)
             else:
                 self.stage.ended_in.pop(key, None)
         self.dropped = set(taken.keys() - stay.keys())

@@ -26,7 +26,7 @@ from aragog.settings import PipelineSettings
 from pinlater.envelope import Collection
 
 # A Retry-After of weeks counts as a refusal. The refresh schedule then decides when to try again.
-LONGEST_WAIT_MS = 24 * 3_600_000
+MAX_WAIT_MS = 24 * 3_600_000
 LOST = "at every attempt, the fetched page was lost before it was stored"
 
 Delayed = tuple[UrlJob, int]
@@ -113,10 +113,10 @@ def next_attempt(
     if job.attempt + 1 >= settings.max_attempts:
         return None
     wait_ms = settings.retry_first_s * 1000 * 2**job.attempt * rng.uniform(0.75, 1.25)
-    wait_ms = min(int(wait_ms), LONGEST_WAIT_MS)
+    wait_ms = min(int(wait_ms), MAX_WAIT_MS)
     if wait_at_least_ms is not None:
         # The origin's wait replaces our guess, with jitter to spread the retries.
-        wait_ms = min(max(0, wait_at_least_ms), LONGEST_WAIT_MS) + int(rng.uniform(0, 500))
+        wait_ms = min(max(0, wait_at_least_ms), MAX_WAIT_MS) + int(rng.uniform(0, 500))
     return replace(restarted(job), attempt=job.attempt + 1), int(wait_ms)
 
 

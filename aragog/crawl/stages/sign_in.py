@@ -42,7 +42,7 @@ from urlspelling.domain import origin
 log = logging.getLogger(__name__)
 AGAIN_MS = 500
 """How long URLs wait while another process signs in."""
-LONGEST_S = 3_600.0
+MAX_S = 3_600.0
 """The longest wait after a failed sign-in."""
 WITHIN_S = 30.0
 """How long a sign-in request may wait for its slot."""
@@ -211,7 +211,7 @@ class SignIns:
         """Return the time until the next attempt. It doubles with each failure, up to an hour."""
         if not known.began_at_ms:
             return 0
-        longest_s = max(LONGEST_S, settings.least_s)
+        longest_s = max(MAX_S, settings.least_s)
         wait_s = min(settings.least_s * 2 ** min(known.failures, 12), longest_s)
         return int(known.began_at_ms + wait_s * 1000 - self.clock.now_ms())
 

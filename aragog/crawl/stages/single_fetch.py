@@ -46,7 +46,7 @@ from urlspelling.domain import origin
 log = logging.getLogger(__name__)
 ASK_AGAIN_S = 0.25
 """How often to check while another process fetches an origin's rules."""
-LEAST_WAIT_MS = 25
+MIN_WAIT_MS = 25
 """How often to ask for a slot of a domain."""
 ERROR_BODY_BYTES = 1_000_000
 """How much of an error response's body an outcome includes."""
@@ -212,7 +212,7 @@ class SingleFetch:
         """Return how long until a slot is near enough to be reserved."""
         wait_ms = self.access.limiter.wait_ms(key, free_at_ms)
         near_ms = self.access.rules.settings.politeness.wait_inline_ms
-        return max(LEAST_WAIT_MS, wait_ms - near_ms)
+        return max(MIN_WAIT_MS, wait_ms - near_ms)
 
     def _allowed(self, job: UrlJob, left_s: Callable[[], float]) -> SlotRequest | Outcome:
         """Return the slot request, or the reason why the URL may not be requested."""

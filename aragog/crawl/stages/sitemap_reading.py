@@ -40,7 +40,7 @@ from urlspelling.domain import registered_domain
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-MOST_NEW_FILES = 50
+MAX_NEW_FILES = 50
 """How many new files of an index the refresh schedule adds per reading, newest first."""
 _BROUGHT, _NOTHING, _UNCHANGED = map(SOURCE_READINGS.of, SOURCE_READINGS.values)
 
@@ -128,7 +128,7 @@ class SitemapReading:
     def _new_children(self, result: FetchResult, children: Sequence[SitemapUrl]) -> int:
         """Enqueue some unknown files of an index that was read again. Returns how many."""
         at_ms = result.fetch.fetched_at_ms
-        new = self.store.signals.children(children, at_ms, MOST_NEW_FILES)
+        new = self.store.signals.children(children, at_ms, MAX_NEW_FILES)
         return self._enqueue(new, _options_of_files(result.job)) if new else 0
 
     def _entries(

@@ -21,7 +21,7 @@ from aragog.crawl.fetcher.ssrf import AddressPolicy, Resolution, Unresolved, Vet
 from aragog.runtime.clock import SystemClock
 from aragog.settings import FetchSettings, WebhookSettings
 
-MOST_HEADER_BYTES = 16_384
+MAX_HEADER_BYTES = 16_384
 
 
 def post(
@@ -104,7 +104,7 @@ def _shared_adapter(settings: WebhookSettings, ssrf_filter: Any) -> PinnedAdapte
         deadline_s=settings.timeout_s,
         connect_timeout_s=settings.timeout_s,
         read_timeout_s=settings.timeout_s,
-        max_header_bytes=MOST_HEADER_BYTES,
+        max_header_bytes=MAX_HEADER_BYTES,
     )
     allowed = AllowedHosts(ssrf_filter, settings.allowed_hosts, settings.timeout_s)
     return PinnedAdapter(fetch, allowed, needs_contact=False)

@@ -42,9 +42,9 @@ log = logging.getLogger(__name__)
 TICK = "webhooks"
 _TICK_S = 1.0
 # Limits: changes per delivery, and deliveries to a webhook per tick.
-MOST_CHANGES = 100
-_MOST_DELIVERIES = 10
-_LONGEST_WAIT_S = 6 * 3600.0
+MAX_CHANGES = 100
+_MAX_DELIVERIES = 10
+_MAX_WAIT_S = 6 * 3600.0
 
 
 _WIRE_NAMES = ("v", "webhook", "cursor", "changes", "attempt", HEADER)
@@ -139,8 +139,8 @@ class WebhookStage:
 
     def _send_to(self, webhook: Webhook, cursor: str) -> int:
         store, sent = self.store, 0
-        for _ in range(_MOST_DELIVERIES):
-            page = store.feed.changes(cursor, MOST_CHANGES, owner=webhook.owner, host=webhook.host)
+        for _ in range(_MAX_DELIVERIES):
+            page = store.feed.changes(cursor, MAX_CHANGES, owner=webhook.owner, host=webhook.host)
             following = page.cursor or cursor
             if following == cursor:
                 break
@@ -194,7 +194,7 @@ class WebhookStage:
                 delivery.attempt + 1,
             )
             return []
-        wait_s = min(settings.first_retry_s * 2.0**delivery.attempt, _LONGEST_WAIT_S)
+        wait_s = min(settings.first_retry_s * 2.0**delivery.attempt, _MAX_WAIT_S)
         following = replace(delivery, attempt=delivery.attempt + 1)
         return [OutgoingMessage(Destination.WEBHOOK, following, int(wait_s * 1000))]
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 
 from aragog.urlstore.records import PageWrite, Written
 
-MOST_PAGES = 200
+MAX_PAGES = 200
 """The limit of pages in a group, unless a single batch has more."""
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ class WriteGroups:
                 self._waiting.remove(first)
             group = [first] if first else []
             count = sum(len(one.pages) for one in group)
-            while self._waiting and count + len(self._waiting[0].pages) <= MOST_PAGES:
+            while self._waiting and count + len(self._waiting[0].pages) <= MAX_PAGES:
                 group.append(self._waiting.popleft())
                 count += len(group[-1].pages)
             return group

@@ -26,8 +26,8 @@ from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import load_script
 from urlspelling import url_key
 
-MOST_HELD = 10_000
-MOST_LEFT = 1_000_000
+MAX_HELD = 10_000
+MAX_LEFT = 1_000_000
 """Maximum number of links counted as left out for a crawl on one server; they take 7 MB there."""
 LOOKED_AT = 500
 """Number of a host's held links that are checked when a page arrives."""
@@ -84,11 +84,11 @@ class HeldLinks:
     Args:
         nodes: the servers among which the hosts are distributed.
         prefix: prefix of all keys.
-        most_held: maximum number of held links of a host; further ones are left out.
+        max_held: maximum number of held links of a host; further ones are left out.
     """
 
-    def __init__(self, nodes: RedisNodes, *, prefix: str, most_held: int = MOST_HELD) -> None:
-        self._nodes, self._most_held = nodes, most_held
+    def __init__(self, nodes: RedisNodes, *, prefix: str, max_held: int = MAX_HELD) -> None:
+        self._nodes, self._max_held = nodes, max_held
         self._links, self._waiting = f"{prefix}traps.links:", f"{prefix}traps.waiting"
         self._crawls = f"{prefix}crawl:"
 
@@ -101,8 +101,8 @@ class HeldLinks:
                 waiting=self._waiting,
                 host=host,
                 crawls=self._crawls,
-                most_held=self._most_held,
-                most_left=MOST_LEFT,
+                max_held=self._max_held,
+                max_left=MAX_LEFT,
                 moves=[value for one in moves for value in _values(one)],
             )
         return Moved(*map(int, found))
@@ -114,7 +114,7 @@ class HeldLinks:
         return [_link(found[at], found[at + 1]) for at in range(0, len(found), 2)]
 
     def all(self, host: str) -> list[HeldLink]:
-        """All held links of a host, at most `MOST_HELD`."""
+        """All held links of a host, at most `MAX_HELD`."""
         with redis_errors(_WHERE):
             found: Any = self._nodes.client(host).hgetall(self._links + host)
         return [_link(name, options) for name, options in found.items()]

@@ -30,7 +30,7 @@ RESERVE = 1.5
 """Factor on that allowance for a new template next to templates with credit."""
 BEYOND = 3
 """After this many useless pages numbered above all useful ones, higher numbers wait."""
-LEAST_OF_SHAPE = 3
+MIN_OF_SHAPE = 3
 """
 A new template of a shape is tried even if its host's allowance is spent, if the shape has at least
 this many useful pages, and this many for each useless one.
@@ -39,10 +39,10 @@ PENDING_OF_LABYRINTH = 2
 """Maximum number of pending links of a branch that may be a labyrinth."""
 UNTRIED = 3
 """After this many pages whose only new links are of templates on trial, those are tried first."""
-MOST_TEMPLATES, MOST_PAGES, MOST_BANDS = 200, 400, 1_000
-LEAST_DIFFER = 2
+MAX_TEMPLATES, MAX_PAGES, MAX_BANDS = 200, 400, 1_000
+MIN_DIFFER = 2
 """If this many pages differ without a part of their URL, the part matters."""
-MOST_PLAIN = 4
+MAX_PLAIN = 4
 """Maximum number of meaningless parts that are removed from a URL."""
 SEEN_BYTES, JUDGED_BYTES, PAIRS_BYTES, NAMED_BYTES = 8_192, 4_096, 16_384, 4_096
 
@@ -99,7 +99,7 @@ class HostBudget:
         found = self.templates.get(name)
         if found is None:
             found = self.templates[name] = TemplateBudget()
-            if len(self.templates) > MOST_TEMPLATES:
+            if len(self.templates) > MAX_TEMPLATES:
                 self.templates.popitem(last=False)
         else:
             self.templates.move_to_end(name)
@@ -133,7 +133,7 @@ class HostBudget:
 
     def plain(self, is_of: UrlTemplates) -> UrlTemplates:
         """The templates of a URL without the parts that do not change the page."""
-        for _ in range(MOST_PLAIN):
+        for _ in range(MAX_PLAIN):
             parts = (p for p in is_of.parts if self._is_meaningless(p.template))
             part = next(parts, None)
             if part is None:
@@ -144,7 +144,7 @@ class HostBudget:
     def differs(self, name: str) -> bool:
         """True if pages are known to differ without this part of their URLs."""
         known = self.templates.get(name)
-        return known is not None and known.differ >= LEAST_DIFFER
+        return known is not None and known.differ >= MIN_DIFFER
 
     def _is_meaningless(self, name: str) -> bool:
         known = self.templates.get(name)
@@ -177,8 +177,8 @@ class HostBudget:
         shape = self.templates.get(plain.shape)
         return (
             shape is not None
-            and shape.brought >= LEAST_OF_SHAPE
-            and shape.brought >= LEAST_OF_SHAPE * shape.nothing
+            and shape.brought >= MIN_OF_SHAPE
+            and shape.brought >= MIN_OF_SHAPE * shape.nothing
             and all(one.has_credit or one.is_untried for one in budgets)
         )
 

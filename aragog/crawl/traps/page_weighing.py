@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from aragog.crawl.traps.host_budget import MOST_BANDS, MOST_PAGES, UNTRIED, HostBudget
-from aragog.crawl.traps.template_budget import FAR, LEAST_BROUGHT, OPEN, TemplateBudget
+from aragog.crawl.traps.host_budget import MAX_BANDS, MAX_PAGES, UNTRIED, HostBudget
+from aragog.crawl.traps.template_budget import FAR, MIN_BROUGHT, OPEN, TemplateBudget
 from aragog.crawl.traps.templates import AGAIN, UrlTemplates, templates_of
 from aragog.crawl.traps.traits import PageTraits, are_alike
 
@@ -26,27 +26,27 @@ WORDS, LINKS, PROMISES, NOTHING, SAME = 3.0, 1.0, -0.5, -1.0, -2.0
 What a page adds to the budgets of its templates if it brought words of its own; only links; only
 links to templates on trial; nothing; only what other pages had said before.
 """
-LEAST_NEW, LEAST_SHARE = 4, 14
+MIN_NEW, MIN_SHARE = 4, 14
 """
 Minimum number of new word pairs for new content. For a page that is like the one without a part of
 its URL, also one new pair in this many.
 """
 PROMISE_COST = 0.5
 """Cost to the host of a page with only links to templates on trial, until one is useful."""
-LEAST_SAID = 2
+MIN_SAID = 2
 """
 A template with this many pages with words of their own is worth leading to. One is not enough,
 because the first page always has new words.
 """
-LEAST_GROWTH = 2
+MIN_GROWTH = 2
 """
 A page with only new numbers and this many new links within its branch is in an infinite space.
 """
-MOST_BY_LINKS = 6.0
+MAX_BY_LINKS = 6.0
 """Maximum budget that a template can get by links alone, which do not prove it."""
-LEAST_PROMISED, MOST_PROMISES = 1.0, 12
-"""Until `MOST_PROMISES`, at least this much of a budget is left to try what the links lead to."""
-LEAST_OF_BRANCH = 1.0
+MIN_PROMISED, MAX_PROMISES = 1.0, 12
+"""Until `MAX_PROMISES`, at least this much of a budget is left to try what the links lead to."""
+MIN_OF_BRANCH = 1.0
 """
 The minimum budget of a branch, and of a proven template with pages that repeat others' text. So
 they are never closed for that reason.
@@ -104,14 +104,14 @@ class _Weighing:
         targets = [host.plain(templates_of(link, host.words)) for link in links]
         new, numbers = self._new_of(traits.pairs), self._new_of(traits.numbers)
         twin = self._twin(traits)
-        if twin and new * LEAST_SHARE < len(traits.pairs):
+        if twin and new * MIN_SHARE < len(traits.pairs):
             return self._take(SAME, [twin])
         new_links = self._new_links(targets)
-        if new >= LEAST_NEW:
+        if new >= MIN_NEW:
             self._count_inner(targets)
             self._name(targets)
             return self.give(WORDS)
-        if new + numbers >= LEAST_NEW:
+        if new + numbers >= MIN_NEW:
             return self._take(NOTHING) if self._grows(targets) else self.give(WORDS)
         copies = self._copies(traits)
         if copies and len(traits.pairs) >= TEXT:
@@ -119,7 +119,7 @@ class _Weighing:
         if new_links is not None:
             self._name(targets)
             if new_links:
-                return self.give(LINKS, MOST_BY_LINKS)
+                return self.give(LINKS, MAX_BY_LINKS)
             is_tried = self.budgets[0].promises >= UNTRIED
             return (
                 self._take(NOTHING) if is_tried and self._is_repeated(traits) else self._promise()
@@ -145,7 +145,7 @@ class _Weighing:
         within = self._within(targets)
         own = self.is_of.own
         is_grown = own in self.host.grown and own not in self.host.named
-        return within >= LEAST_GROWTH or is_grown
+        return within >= MIN_GROWTH or is_grown
 
     def _count_inner(self, targets: Iterable[UrlTemplates]) -> None:
         """Count a page with words that was found only from its branch, to detect a labyrinth."""
@@ -178,7 +178,7 @@ class _Weighing:
             one.charged, one.promises, one.row = 0.0, 0, 0
             one.brought += 1
             one.said += change == WORDS
-            if one.said >= LEAST_SAID:
+            if one.said >= MIN_SAID:
                 one.steps = 0
             one.add(change, most)
         if self.is_of.shape:
@@ -195,7 +195,7 @@ class _Weighing:
             if not one.is_open:
                 one.promises += 1
                 one.charged += PROMISE_COST / len(self.budgets)
-                one.add(PROMISES, least=LEAST_PROMISED if one.promises <= MOST_PROMISES else 0.0)
+                one.add(PROMISES, least=MIN_PROMISED if one.promises <= MAX_PROMISES else 0.0)
         return PROMISES
 
     def _take(self, change: float, names: Sequence[str] = ()) -> float:
@@ -220,8 +220,8 @@ class _Weighing:
                 one.charged += cost / len(some)
             one.nothing += change <= NOTHING
             one.row += change <= NOTHING and not name.endswith("/...")
-            is_kept = name.endswith("/...") or (change == PROMISES and one.brought >= LEAST_BROUGHT)
-            one.add(change, least=LEAST_OF_BRANCH if is_kept else 0.0)
+            is_kept = name.endswith("/...") or (change == PROMISES and one.brought >= MIN_BROUGHT)
+            one.add(change, least=MIN_OF_BRANCH if is_kept else 0.0)
         return change
 
     def _new_links(self, targets: Iterable[UrlTemplates]) -> bool | None:
@@ -294,9 +294,9 @@ class _Weighing:
         host.pairs.add((*traits.pairs, *traits.numbers))
         for place in (self.is_of.own, *(part.without for part in self.is_of.in_query)):
             host.pages.setdefault(place, traits.sketch)
-        while len(host.pages) > MOST_PAGES:
+        while len(host.pages) > MAX_PAGES:
             host.pages.popitem(last=False)
         for band in traits.bands:
             host.bands[band] = host.bands.get(band, 0) + 1
-        while len(host.bands) > MOST_BANDS:
+        while len(host.bands) > MAX_BANDS:
             host.bands.popitem(last=False)

@@ -10,7 +10,7 @@ TWINS = 3
 """
 After this many pages that were the same without a part of their URL, the part is meaningless.
 """
-LEAST_BROUGHT = 5
+MIN_BROUGHT = 5
 """Minimum number of useful pages before all links of a template are followed."""
 FAST = 50
 """An open template with fewer useful pages has at most as many pending links as useful pages."""
@@ -25,12 +25,12 @@ A branch is a labyrinth after this many pages that were found only from within t
 have this many new links within it each, and other pages hardly link back to known ones. After the
 smaller number of pages it may be a labyrinth.
 """
-FEW_IN_A_ROW, MOST_IN_A_ROW = 2, 5
+FEW_IN_A_ROW, MAX_IN_A_ROW = 2, 5
 """
 Consecutive useless pages after which only one link may be pending, and after which none is
 followed, unless at least twice as many pages were useful before.
 """
-MOST_VARIANTS = 5
+MAX_VARIANTS = 5
 """
 If this many pages differed from those without a part of their URL, all links with that part are
 followed.
@@ -80,7 +80,7 @@ class TemplateBudget:
     @property
     def is_open(self) -> bool:
         """True if all of the template's links are followed."""
-        return self.budget >= OPEN and self.brought >= LEAST_BROUGHT
+        return self.budget >= OPEN and self.brought >= MIN_BROUGHT
 
     @property
     def has_credit(self) -> bool:
@@ -114,7 +114,7 @@ class TemplateBudget:
     @property
     def is_exhausted(self) -> bool:
         """True if too many consecutive pages were useless."""
-        return self.row >= max(MOST_IN_A_ROW, self.brought // 2)
+        return self.row >= max(MAX_IN_A_ROW, self.brought // 2)
 
     @property
     def is_meaningless(self) -> bool:
@@ -124,7 +124,7 @@ class TemplateBudget:
     @property
     def may_vary(self) -> bool:
         """True if another link with this part may be followed after the URL without it."""
-        return self.differ >= MOST_VARIANTS or self.variants <= self.differ
+        return self.differ >= MAX_VARIANTS or self.variants <= self.differ
 
     @property
     def is_labyrinth(self) -> bool:

@@ -20,11 +20,11 @@ from zlib import crc32
 
 AGAIN = "{again}"
 """The template of paths and queries that repeat a part of themselves."""
-MOST_PARTS = 12
+MAX_PARTS = 12
 """Maximum number of folders, and of query names, that are part of a URL's templates."""
-MOST_PAIRED = 5
+MAX_PAIRED = 5
 """Up to this many names of a query, each pair of names is tried as a meaningless part."""
-MOST_WORDS_OF_PLACE, MOST_WORDS = 16, 128
+MAX_WORDS_OF_PLACE, MAX_WORDS = 16, 128
 _NUMBER = re.compile(r"v?\d[\d.:_T+-]*Z?", re.IGNORECASE)
 _ID = re.compile(
     r"(?=[^\d]*\d)(?:[0-9a-f]{8,}|[0-9a-f-]{32,40}|[\w=~-]{20,}(?<![a-z]))|\(\w\(\w+\)\)+",
@@ -87,9 +87,9 @@ class PathWords:
         known = self.words.get(before, [])
         if word in known:
             return word
-        if known == _MANY or self._count >= MOST_WORDS:
+        if known == _MANY or self._count >= MAX_WORDS:
             return "*"
-        if len(known) >= MOST_WORDS_OF_PLACE:
+        if len(known) >= MAX_WORDS_OF_PLACE:
             self._count += 1 - len(known)
             self.words[before] = list(_MANY)
             return "*"
@@ -109,10 +109,10 @@ _MANY = ["*"]
 def templates_of(url: str, words: PathWords) -> UrlTemplates:
     """The templates of a normalized URL. New words are added to `words`."""
     split = urlsplit(url)
-    segments = split.path.split("/")[1 : MOST_PARTS + 1]
+    segments = split.path.split("/")[1 : MAX_PARTS + 1]
     path = _path(segments, words)
     first, slash, rest = path[1:].partition("/")
-    names = split.query.split("&")[:MOST_PARTS] if split.query else []
+    names = split.query.split("&")[:MAX_PARTS] if split.query else []
     named = [piece.partition("=")[0] for piece in names]
     path += _together(named) if named else ""
     branch = f"/{first}/..." if slash and rest else path
@@ -201,7 +201,7 @@ def _parts_of_query(url: str, names: list[str]) -> Iterator[UrlPart]:
     """Yield one or two names of the query, and the whole query."""
     front, _, query = url.partition("?")
     named = list(dict.fromkeys(piece.partition("=")[0] for piece in names))
-    counts = {1, len(named)} | ({2} if len(named) <= MOST_PAIRED else set())
+    counts = {1, len(named)} | ({2} if len(named) <= MAX_PAIRED else set())
     for count in sorted(counts) if named else ():
         for some in combinations(named, count):
             left = "&".join(p for p in query.split("&") if p.partition("=")[0] not in some)

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 from zlib import crc32
 
-from richpins.text_sketch import LEAST_WORDS, sketch_of
+from richpins.text_sketch import MIN_WORDS, sketch_of
 
 if TYPE_CHECKING:
     from richpins.document import Document
 
 SKETCH_BYTES = 24
-MOST_ESCAPES = 5
-MOST_PAIRS, MOST_WORDS = 96, 1_024
+MAX_ESCAPES = 5
+MAX_PAIRS, MAX_WORDS = 96, 1_024
 _WORD = re.compile(r"\w+(?:[.,:]\d+)*")
-_LEAST_ALIKE = 0.75
+_MIN_ALIKE = 0.75
 """
 The share of bins in which two sketches must agree to be alike. Lower than in the store, because
 pages may differ in a time of day.
@@ -35,7 +35,7 @@ class PageTraits:
     """The traits by which a page is compared with others."""
 
     pairs: tuple[int, ...] = ()
-    """Hashes of word pairs outside links: the lowest `MOST_PAIRS`."""
+    """Hashes of word pairs outside links: the lowest `MAX_PAIRS`."""
     numbers: tuple[int, ...] = ()
     """The same for pairs with a number, such as a date, a price or a coordinate."""
     sketch: bytes = b""
@@ -62,7 +62,7 @@ def traits_of_texts(text: str, own: str, url: str = "") -> PageTraits:
     were searched for.
     """
     echoed = set(_WORD.findall(_plain(urlsplit(url).query).lower()))
-    words = _WORD.findall(own.lower())[:MOST_WORDS]
+    words = _WORD.findall(own.lower())[:MAX_WORDS]
     found = [pair for pair in pairwise(words) if echoed.isdisjoint(pair)]
     pairs = _some(pair for pair in found if not _has_number(pair))
     numbers = _some(pair for pair in found if _has_number(pair))
@@ -72,7 +72,7 @@ def traits_of_texts(text: str, own: str, url: str = "") -> PageTraits:
 
 def _plain(query: str) -> str:
     """Remove all levels of escaping from a query; nested URLs are escaped several times."""
-    for _ in range(MOST_ESCAPES):
+    for _ in range(MAX_ESCAPES):
         query = unquote(query)
     return query
 
@@ -83,7 +83,7 @@ def _has_number(pair: tuple[str, str]) -> bool:
 
 def _some(pairs: Iterable[tuple[str, str]]) -> tuple[int, ...]:
     """The lowest hashes. Pages with a common text share most of that text's hashes."""
-    return tuple(sorted({crc32(" ".join(pair).encode()) for pair in pairs})[:MOST_PAIRS])
+    return tuple(sorted({crc32(" ".join(pair).encode()) for pair in pairs})[:MAX_PAIRS])
 
 
 def _bins(text: str) -> bytes:
@@ -91,7 +91,7 @@ def _bins(text: str) -> bytes:
     count = len(text.split())
     if not count:
         return b""
-    return b64decode(sketch_of(" ".join([text] * (LEAST_WORDS // count + 1))))
+    return b64decode(sketch_of(" ".join([text] * (MIN_WORDS // count + 1))))
 
 
 def _bands(bins: bytes) -> tuple[int, ...]:
@@ -102,4 +102,4 @@ def _bands(bins: bytes) -> tuple[int, ...]:
 def are_alike(one: bytes, other: bytes) -> bool:
     """True if two sketches are of nearly the same text."""
     used = [pair for pair in zip(one, other, strict=False) if pair != (0, 0)]
-    return bool(used) and sum(a == b for a, b in used) >= _LEAST_ALIKE * len(used)
+    return bool(used) and sum(a == b for a, b in used) >= _MIN_ALIKE * len(used)

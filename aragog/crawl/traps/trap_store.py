@@ -28,7 +28,7 @@ from pinlater.redis.scripts import load_script
 
 KEPT_S = 7 * 86_400
 FRESH_S = 1.0
-MOST_DECISIONS = MOST_CLOSED = 10_000
+MAX_DECISIONS = MAX_CLOSED = 10_000
 _MARK = 8
 
 
@@ -123,15 +123,15 @@ class TrapStore:
         Open or close a template regardless of its pages; None to learn it again.
 
         Raises:
-            BadInput: there are already `MOST_DECISIONS` decisions.
+            BadInput: there are already `MAX_DECISIONS` decisions.
         """
         field = f"{host} {template}"
         with _our_errors():
             first = self._nodes.first
             if decision is None:
                 first.hdel(self._said, field)
-            elif first.hlen(self._said) >= MOST_DECISIONS:
-                raise BadInput(f"template: there are {MOST_DECISIONS} decisions; forget some first")
+            elif first.hlen(self._said) >= MAX_DECISIONS:
+                raise BadInput(f"template: there are {MAX_DECISIONS} decisions; forget some first")
             else:
                 first.hset(self._said, field, decision.value)
         self._seen = None
@@ -143,7 +143,7 @@ class TrapStore:
             return
         with _our_errors():
             first = self._nodes.first
-            if first.hlen(self._closed) >= MOST_CLOSED:
+            if first.hlen(self._closed) >= MAX_CLOSED:
                 return
             with first.pipeline() as pipe:
                 pipe.hset(self._closed, mapping=cast("Any", found))

@@ -37,7 +37,7 @@ from aragog.runtime.clock import Clock, SystemClock
 from aragog.runtime.extras import DISTRIBUTION
 
 EVERY_S = 60.0
-MOST_CHARS = 300
+MAX_CHARS = 300
 
 
 class ExportErrors(logging.Filter):
@@ -59,7 +59,7 @@ class ExportErrors(logging.Filter):
             self._dropped += 1
             return False
         self._logged_s, dropped, self._dropped = now_s, self._dropped, 0
-        text = record.getMessage().partition("\n")[0][:MOST_CHARS]
+        text = record.getMessage().partition("\n")[0][:MAX_CHARS]
         record.msg = "spans are not exported: %s (%d more since the last such line)"
         record.args = (text, dropped)
         record.exc_info = record.exc_text = None

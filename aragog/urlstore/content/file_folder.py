@@ -26,7 +26,7 @@ from pathlib import Path
 from aragog.errors import ConfigError, ContentUnavailable
 
 TMP_AGE_S = 3600.0
-MOST_PARTS = 1024
+MAX_PARTS = 1024
 """The parts that one system call writes (IOV_MAX of Linux)."""
 
 REMEDIES = {
@@ -88,7 +88,7 @@ class FileFolder:
             left = deque(memoryview(part) for part in parts if part)
             while left:
                 # The last write before the disk is full may be short; the next one raises an error.
-                drop_written(left, os.writev(file, list(islice(left, MOST_PARTS))))
+                drop_written(left, os.writev(file, list(islice(left, MAX_PARTS))))
             if self.fsync:
                 os.fsync(file)
         finally:

@@ -31,7 +31,7 @@ FRESH = b"pack-fresh"
 _UPKEEP = b"pack-upkeep"
 _DEAD = b"i:dead"
 _SIZE, _AT, _ALSO, _BUSY, _HOST = b"i:size", b"i:at", b"i:also:", b"i:busy", b"i:h:"
-MOST_HOSTS = 32
+MAX_HOSTS = 32
 """Number of hosts recorded per pack, those with the most bytes; they may get a dictionary."""
 BUSY_MS = 600_000
 """Milliseconds that a claim for a rewrite lasts; after that, another process may claim the pack."""
@@ -58,7 +58,7 @@ class PackCatalog:
             (self._row(PACK, pack), {_SIZE: b"%d" % size}, now_ms),
         ]
         if hosts:
-            largest = sorted(hosts, key=lambda host: hosts[host], reverse=True)[:MOST_HOSTS]
+            largest = sorted(hosts, key=lambda host: hosts[host], reverse=True)[:MAX_HOSTS]
             named = {_HOST + host_hash(host): b"%d" % hosts[host] for host in largest}
             rows.append((self._row(FRESH, pack), at | named, now_ms))
         self._registry.put_many(rows)

@@ -29,12 +29,12 @@ MAGIC = (0x184D2A5D).to_bytes(4, "little")
 HEAD_BYTES = 8
 """The head of a dictionary frame: magic number and length."""
 LEVEL = 3
-MOST_BYTES = 112_640
+MAX_BYTES = 112_640
 SAMPLES = 64
 """Number of records on which a dictionary is trained; takes 10 to 30 ms of CPU per pack."""
 FIRST_READ_BYTES = 65_536
 """Number of bytes that a reader requests first, enough for nearly every dictionary."""
-_MOST_STORED_BYTES = 8_388_608
+_MAX_STORED_BYTES = 8_388_608
 """Maximum size of a dictionary, compressed or not, from the specification."""
 _FORMATTED = b"\x37\xa4\x30\xec"
 _FIRST_ID, _IDS = 32_768, 2**31 - 32_768
@@ -52,7 +52,7 @@ class Dictionary:
     def trained(cls, records: Sequence[bytes]) -> Dictionary | None:
         """Train a dictionary from records (`sampled`); None if they have too little in common."""
         samples: list[bytes | bytearray | memoryview] = [*records]
-        size = min(MOST_BYTES, sum(map(len, samples)) // 4)
+        size = min(MAX_BYTES, sum(map(len, samples)) // 4)
         try:
             made = zstandard.train_dictionary(
                 size, samples, k=512, d=8, f=18, accel=10, level=LEVEL,
@@ -73,7 +73,7 @@ class Dictionary:
         data = stored
         try:
             if stored.startswith(zstd.MAGIC):
-                if zstandard.frame_content_size(stored) > _MOST_STORED_BYTES:
+                if zstandard.frame_content_size(stored) > _MAX_STORED_BYTES:
                     raise CorruptContent("", "has a dictionary of more than 8 MB")
                 data = zstd.decompress(stored)
             if not data.startswith(_FORMATTED):
@@ -187,7 +187,7 @@ class PackDictionaries:
                 return kept
         begin = self._read(pack, 0, FIRST_READ_BYTES) or b""
         size = frame_bytes(begin)
-        if begins_with_dictionary(begin) and len(begin) < size <= _MOST_STORED_BYTES + HEAD_BYTES:
+        if begins_with_dictionary(begin) and len(begin) < size <= _MAX_STORED_BYTES + HEAD_BYTES:
             begin += self._read(pack, len(begin), size - len(begin)) or b""
         found = dictionary_of(begin)
         if found is None:

@@ -44,7 +44,7 @@ without a page, but not in packs younger than twice this time.
 """
 
 
-MOST_BEFORE_URGENT = 1_048_576
+MAX_BEFORE_URGENT = 1_048_576
 """
 An urgent batch is put together with the open pack up to this size, and otherwise alone: a put of
 8 MB takes ten times as long.
@@ -209,7 +209,7 @@ class PackWriter:
         if os.getpid() != self._pid:
             self._start()
         before = self._open
-        if now and before is not None and before.size > MOST_BEFORE_URGENT:
+        if now and before is not None and before.size > MAX_BEFORE_URGENT:
             return self._put_alone(_Pack(time.monotonic(), list(records), tickets=1))
         full: list[_Pack] = []
         with self._changed:

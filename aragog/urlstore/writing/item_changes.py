@@ -28,7 +28,7 @@ MAX_LOOKED_UP = 100
 Maximum changed items per page for which other pages are read. If there are more, they are compared
 only with this page's stored items.
 """
-MOST_PAGES_OF_AN_ITEM = 50
+MAX_PAGES_PER_ITEM = 50
 """Maximum number of pages that are read for an item."""
 MAX_NEWS = 500
 """Maximum number of item values in one entry of the feed."""
@@ -131,7 +131,7 @@ class ItemNews:
         pages: dict[str, list[str]] = {}
         for key in keys:
             entries = self._index.of_item(key_prefix(site, kind, key))
-            some = [entry.url for entry in islice(entries, MOST_PAGES_OF_AN_ITEM)]
+            some = [entry.url for entry in islice(entries, MAX_PAGES_PER_ITEM)]
             entries.close()
             if some := [url for url in some if url != plan.canonical]:
                 pages[key] = some

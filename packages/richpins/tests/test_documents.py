@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from richpins import compared_text, documents, extraction, read
-from richpins.documents import MOST_CHARS
+from richpins.documents import MAX_CHARS
 from richpins.links import extract
 
 PRINTED = (Path(__file__).parent / "documents" / "chromium_german.pdf").read_bytes()
@@ -164,10 +164,10 @@ def test_a_bomb_is_cut_before_it_fills_the_memory():
 
 
 def test_a_long_text_is_cut():
-    page = of_text(b"word " * (MOST_CHARS // 5 + 10))
+    page = of_text(b"word " * (MAX_CHARS // 5 + 10))
 
-    assert len(page.text) <= MOST_CHARS
-    assert page.problems == (f"the text ends after {MOST_CHARS} characters",)
+    assert len(page.text) <= MAX_CHARS
+    assert page.problems == (f"the text ends after {MAX_CHARS} characters",)
 
 
 @pytest.mark.parametrize(

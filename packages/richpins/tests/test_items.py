@@ -9,8 +9,8 @@ import pytest
 
 from richpins.document import parse
 from richpins.items import (
-    MOST_BYTES_AN_ITEM,
-    MOST_ITEMS,
+    MAX_BYTES_PER_ITEM,
+    MAX_ITEMS,
     InvalidKind,
     Select,
     find,
@@ -168,11 +168,11 @@ def test_a_missing_flag_is_false_and_a_default_replaces_a_missing_value():
 
 def test_items_beyond_the_bounds_are_dropped_and_counted():
     fields = {"a": "css:b"}
-    many = found({"each": "css:p", "fields": fields}, "<p><b>x</b></p>" * (MOST_ITEMS + 5))
-    long = found({"each": "css:p", "fields": fields}, f"<p><b>{'x' * MOST_BYTES_AN_ITEM}</b></p>")
+    many = found({"each": "css:p", "fields": fields}, "<p><b>x</b></p>" * (MAX_ITEMS + 5))
+    long = found({"each": "css:p", "fields": fields}, f"<p><b>{'x' * MAX_BYTES_PER_ITEM}</b></p>")
     full = found({"each": "css:p", "fields": fields}, f"<p><b>{'x' * 16_000}</b></p>" * 40)
 
-    assert (len(many.items), many.dropped) == (MOST_ITEMS, {"more than 1000 on the page": 5})
+    assert (len(many.items), many.dropped) == (MAX_ITEMS, {"more than 1000 on the page": 5})
     assert (long.items, long.dropped) == ((), {"longer than 16384 bytes": 1})
     assert (len(full.items), full.dropped) == (32, {"more than 524288 bytes on the page": 8})
 

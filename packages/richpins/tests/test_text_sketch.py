@@ -13,7 +13,7 @@ from richpins.text_sketch import (
     _COMES_FIRST,
     _ENOUGH,
     _LETTER_OR_WORD,
-    LEAST_WORDS,
+    MIN_WORDS,
     _words,
     alikeness,
     are_near_same,
@@ -55,7 +55,7 @@ def test_a_few_other_words_leave_a_text_near_the_same_and_another_text_does_not(
 
 
 def test_a_short_text_has_no_sketch_and_agrees_with_nothing():
-    short, enough = text(LEAST_WORDS - 1), text(LEAST_WORDS)
+    short, enough = text(MIN_WORDS - 1), text(MIN_WORDS)
 
     assert sketch_of(" ".join(short)) == ""
     assert len(sketch_of(" ".join(enough))) == 88

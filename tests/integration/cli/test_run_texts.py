@@ -57,7 +57,7 @@ def test_texts_are_found_while_other_pages_are_fetched(texts, store):
 
 
 def test_texts_beyond_the_bound_are_found_as_the_file_is_written(store):
-    with closing(RunTexts(PipelineSettings(), (NAME,), most_bytes=1)) as texts:
+    with closing(RunTexts(PipelineSettings(), (NAME,), max_bytes=1)) as texts:
         for url in URLS:
             texts.begin(store, url)
         wait_until(lambda: texts._running == 0)

@@ -165,7 +165,7 @@ def test_offsets_wait_for_room_and_the_member_stays_in_its_group(make_topic, cli
 def test_a_bound_of_urls_in_flight_pauses_the_topic(make_topic, client, server):
     topic = make_topic()
     topic.put(urls(range(1500)))
-    with Running(topic, client, most_in_flight=100) as running:
+    with Running(topic, client, max_in_flight=100) as running:
         wait_until(lambda: any("in flight" in text for text in running.reports))
 
         first = topic.committed("aragog")
@@ -180,9 +180,9 @@ def test_a_second_member_gets_partitions_whose_records_wait(make_topic, client, 
     topic = make_topic(partitions=2)
     topic.put(urls(range(400)))
     client.enqueue(["http://other.example/1", "http://other.example/2"])
-    with Aragog(load_settings()) as other, Running(topic, client, most_in_flight=1) as first:
+    with Aragog(load_settings()) as other, Running(topic, client, max_in_flight=1) as first:
         wait_until(lambda: first.reports)
-        with Running(topic, other, most_in_flight=1) as second:
+        with Running(topic, other, max_in_flight=1) as second:
             wait_until(second.source._consumer.assignment)
             assert topic.committed("aragog") == 0
             with redis.Redis.from_url(server.url) as admin:
@@ -218,10 +218,10 @@ def test_a_member_that_lost_its_partitions_while_they_were_paused_goes_on(make_t
     topic.config.write_text(SOON)
     topic.put(urls(range(300)))
     client.enqueue(["http://other.example/1", "http://other.example/2"])
-    with Running(topic, client, most_in_flight=1) as running:
+    with Running(topic, client, max_in_flight=1) as running:
         wait_until(lambda: running.reports)
         topic.server.pause()
         assert not threading.Event().wait(4)  # longer than the session lasts
         topic.server.resume()
-        running.source._most_in_flight = 0
+        running.source._max_in_flight = 0
         wait_until(lambda: topic.committed("aragog") == 300)

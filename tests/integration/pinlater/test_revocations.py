@@ -5,7 +5,7 @@ from itertools import dropwhile, islice
 import pytest
 
 from pinlater.transport.queues import CONTROL_KEPT_MS, reply_kept_ms
-from pinlater.transport.revocations import MOST, Revocations, revoked_by
+from pinlater.transport.revocations import MAX_REVOKED, Revocations, revoked_by
 from tests.support.celery_worker import Worker
 from tests.support.job_places import on_both
 from tests.support.waiting import wait_until
@@ -45,9 +45,9 @@ def test_a_task_that_was_revoked_while_no_worker_ran_does_not_run(own_place, tmp
 
 def test_the_server_keeps_a_bounded_number_of_revocations(redis_client):
     revocations = Revocations("a:")
-    for first in range(0, MOST + 2000, 1000):
+    for first in range(0, MAX_REVOKED + 2000, 1000):
         revocations.add(redis_client, [f"task-{n}" for n in range(first, first + 1000)])
-    assert redis_client.zcard("a:pl1:revoked") == MOST
+    assert redis_client.zcard("a:pl1:revoked") == MAX_REVOKED
     assert redis_client.pttl("a:pl1:revoked") > 0
 
 

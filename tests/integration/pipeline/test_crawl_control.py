@@ -10,7 +10,7 @@ from aragog.cli.terminal import SafeConsole
 from aragog.crawl.pipeline.crawl_cancellations import Cancellation
 from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
-from aragog.crawl.pipeline.crawl_registry import MOST_CANCELLATIONS, CrawlRegistry
+from aragog.crawl.pipeline.crawl_registry import MAX_CANCELLATIONS, CrawlRegistry
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.in_flight import InFlightSet
 from aragog.crawl.pipeline.in_flight_values import CancelQuery, MarkingCrawl, NextStep
@@ -128,7 +128,7 @@ def test_what_cannot_be_cancelled_is_refused(control, kind, values):
 
 
 def test_the_number_of_cancellations_is_bounded(control):
-    urls = [f"http://a.example/{n}" for n in range(MOST_CANCELLATIONS)]
+    urls = [f"http://a.example/{n}" for n in range(MAX_CANCELLATIONS)]
     control.cancel_urls("url", urls)
 
     with pytest.raises(BadInput, match="cancellations"):

@@ -127,7 +127,7 @@ def test_a_refresh_asks_for_each_page_once_a_call(pipeline_stand, discovery):
 def test_a_call_with_more_pages_than_are_recorded_follows_no_further_ones_from_the_store(
     redis_client,
 ):
-    pages = FollowedPages(redis_client, prefix="t2:", most_pages=1)
+    pages = FollowedPages(redis_client, prefix="t2:", max_pages=1)
 
     assert pages.depths("r", [P1]) == [None]
     pages.add("r", {P1: 3})

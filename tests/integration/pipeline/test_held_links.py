@@ -230,7 +230,7 @@ def test_a_link_that_two_crawls_hold_is_held_for_each(held):
 
 
 def test_links_beyond_the_most_that_are_held_are_left_out(redis_client):
-    held = HeldLinks(RedisNodes.of(redis_client), prefix="t:", most_held=10)
+    held = HeldLinks(RedisNodes.of(redis_client), prefix="t:", max_held=10)
 
     held.move(HOST, [MovedLink(Move.HOLD, 7, f"{HOME}{n}", b"{}") for n in range(15)])
 

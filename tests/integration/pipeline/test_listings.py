@@ -9,7 +9,7 @@ from aragog.crawl.pipeline.followed_pages import FollowedPages
 from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages.discovery import Discovery
-from aragog.crawl.stages.listings import MOST_PAGES
+from aragog.crawl.stages.listings import MAX_PAGES
 from aragog.crawl.stages.revalidation import JobSelection
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.settings import Settings
@@ -92,7 +92,7 @@ def test_it_has_the_depth_of_the_listing_and_patterns_for_content_do_not_hold(st
         (HTML.replace("class=next", "class=next rel=nofollow"), {}),
         ('<meta name=robots content="nofollow">' + HTML, {}),
         (HTML.replace('"?page=2"', f'"{OTHER}"'), {}),
-        (HTML, {"pages": MOST_PAGES}),
+        (HTML, {"pages": MAX_PAGES}),
     ],
     ids=["exclude", "bad filter", "nofollow", "page", "other site", "too many pages"],
 )

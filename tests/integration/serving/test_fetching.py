@@ -47,7 +47,7 @@ def fetching(pipeline_stand, completions, enqueued):
         return results
 
     return Fetching(
-        pipeline_stand.store, enqueue, completions, most_waiting=100, extractors=("jobs",)
+        pipeline_stand.store, enqueue, completions, max_waiting=100, extractors=("jobs",)
     )
 
 
@@ -261,7 +261,7 @@ def test_the_end_of_an_earlier_job_is_not_that_of_the_fetch(pipeline_stand, comp
 def test_more_waiting_callers_than_allowed_are_answered_at_once(pipeline_stand, completions):
     full = Fetching(pipeline_stand.store, lambda urls, **_: list(
         pipeline_stand.enqueuer.enqueue(urls, EnqueueOptions(refresh=True))
-    ), completions, most_waiting=0)  # fmt: skip
+    ), completions, max_waiting=0)  # fmt: skip
 
     response = full.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS))
 

@@ -35,7 +35,7 @@ def services(pipeline_stand, redis_client, redis_url):
         return list(pipeline_stand.enqueuer.enqueue(urls, options))
 
     fetching = Fetching(
-        pipeline_stand.store, enqueue, Completions(redis_client, prefix="t:"), most_waiting=50
+        pipeline_stand.store, enqueue, Completions(redis_client, prefix="t:"), max_waiting=50
     )
     limiter = Limiter((redis_url,), PolitenessSettings(qps=2.0), Overrides(None), "t:")
     batches = Batches(UrlBatches(redis_client, prefix="t:"), lambda: limiter)

@@ -44,10 +44,10 @@ def violations(operation):
             bad.append(option.most + 1)
         if option.pattern is not None:
             bad.append("a b\u00e9")
-        if option.most_items is not None and field.name != operation.in_parts:
-            bad.append(too_many(field, option.most_items + 1))
-        if option.most_bytes is not None and "Sequence" in str(field.kind):
-            bad.append(["x" * (option.most_bytes + 1)])
+        if option.max_items is not None and field.name != operation.in_parts:
+            bad.append(too_many(field, option.max_items + 1))
+        if option.max_bytes is not None and "Sequence" in str(field.kind):
+            bad.append(["x" * (option.max_bytes + 1)])
         for value in bad:
             if isinstance(value, int | float) and not -(2**63) <= value < 2**63:
                 continue  # no number of Thrift

@@ -167,7 +167,7 @@ def test_a_run_ends_when_nobody_waits_for_it(slow):
 
 def test_bodies_that_wait_are_bounded(slow):
     before = set(children())
-    with closing(PageTexts(LONG, deadline_s=60, most_waiting=1)) as texts:
+    with closing(PageTexts(LONG, deadline_s=60, max_waiting=1)) as texts:
         waiting = []
         for number in range(AT_ONCE + 1):
             waiting.append(begun(texts, slow, number))
@@ -214,7 +214,7 @@ def test_pages_of_one_site_leave_places_to_those_of_others(store):
     urls = [f"http://many.example/{number}" for number in range(4)]
     for url in (*urls, "http://other.example/"):
         store.put_content(url, (SLOW + url).encode(), HTML)
-    with closing(PageTexts(LONG, deadline_s=3, most_waiting=4)) as texts:
+    with closing(PageTexts(LONG, deadline_s=3, max_waiting=4)) as texts:
         processes = texts._processes
         header = {"content_type": HTML["content_type"], "form": "text"}
 

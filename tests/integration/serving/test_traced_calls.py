@@ -39,7 +39,7 @@ def services(pipeline_stand, redis_client, tracer):
         return list(enqueuer.enqueue(urls, EnqueueArguments(**options).options()))
 
     fetching = Fetching(
-        stand.store, enqueue, Completions(redis_client, prefix="t:"), most_waiting=50
+        stand.store, enqueue, Completions(redis_client, prefix="t:"), max_waiting=50
     )
     yield Services(enqueue=enqueue, fetching=fetching, tracer=tracer)
     fetching.close()

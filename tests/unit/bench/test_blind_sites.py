@@ -9,7 +9,7 @@ from bench.traps.blind_trapped import blind_trapped_sites
 from richpins import document, links
 
 TRAPPED, HARMLESS = blind_trapped_sites(), blind_harmless_sites()
-MOST_OF_TRAP = 150
+MAX_OF_TRAP = 150
 
 
 def links_of(site, target, body):
@@ -60,7 +60,7 @@ def test_all_real_pages_are_reached_by_links_outside_the_trap(site):
 def test_a_trap_has_more_urls_than_the_site_has_pages(site):
     _, others = reached_outside_traps(site)
     queue, asked = deque(others), set(others)
-    while queue and len(asked) < MOST_OF_TRAP + len(site.pages):
+    while queue and len(asked) < MAX_OF_TRAP + len(site.pages):
         target = queue.popleft()
         new = [url for url in links_of(site, target, site.answer(target).body) if url not in asked]
         asked.update(url for url in new if site.answer(url).status == 200)

@@ -89,7 +89,7 @@ def test_a_search_finds_any_part_of_a_name():
 
 
 def test_a_search_that_reads_many_domains_offers_to_go_on():
-    domain_pages = pages(listed(HOSTS, most_read=2), search="a.org")
+    domain_pages = pages(listed(HOSTS, max_read=2), search="a.org")
 
     assert domain_pages == [[], ["a.org"], []]
 

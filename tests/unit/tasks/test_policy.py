@@ -8,7 +8,7 @@ from celery.exceptions import Ignore, Reject, Retry
 
 from aragog.errors import BrokerUnavailable, InvalidMessage, NewerMessage
 from aragog.tasks.policy import (
-    LONGEST_BACKOFF_S,
+    MAX_BACKOFF_S,
     RETURN_DELAY_S,
     retry_after_defect,
     retry_after_outage,
@@ -47,7 +47,7 @@ def test_waits_grow_up_to_a_bound():
         with pytest.raises(Retry):
             retry_after_outage(task, DOWN)
 
-        assert 0 <= task.waits[0] <= min(LONGEST_BACKOFF_S, 2**retries)
+        assert 0 <= task.waits[0] <= min(MAX_BACKOFF_S, 2**retries)
 
 
 def test_a_retry_that_cannot_be_sent_gives_the_message_back_instead_of_dropping_it():

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from aragog.settings import RefreshSettings
 from aragog.urlstore.crawl_budget import (
     HOPELESS_AGES,
-    LONGEST_WAIT_S,
     MAX_PRICE_S,
+    MAX_WAIT_S,
     Budget,
     marginal_freshness_s,
     optimistic_rate,
@@ -174,7 +174,7 @@ def test_each_goes_or_is_put_off_for_a_while_and_the_rate_is_kept(some, budget, 
     for page, at_ms in done.later:
         assert at_ms > T0
         behind = done.budget.booked_ms
-        assert at_ms <= max(behind, T0 + max(LONGEST_WAIT_S, tick_s) * 1000 + 1), page
+        assert at_ms <= max(behind, T0 + max(MAX_WAIT_S, tick_s) * 1000 + 1), page
 
 
 def test_an_overloaded_domain_is_fresher_than_by_turns_and_nobody_is_forgotten():

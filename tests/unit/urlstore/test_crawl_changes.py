@@ -139,7 +139,7 @@ def test_a_page_on_another_domain_is_found_through_the_urls_that_lead_to_it(fetc
 
     assert fetch.since(begin) == {ELSEWHERE: PageNews.NEW}
     assert fetch.since(begin, None) == {ELSEWHERE: PageNews.NEW}
-    assert fetch.since(begin, most_domains=0) == {ELSEWHERE: PageNews.NEW}
+    assert fetch.since(begin, max_domains=0) == {ELSEWHERE: PageNews.NEW}
 
 
 def test_many_pages_are_read_in_parts_and_told_once(fetch):

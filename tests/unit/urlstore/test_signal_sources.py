@@ -10,7 +10,7 @@ from aragog.settings import RefreshSettings
 from aragog.urlstore.refresh_policy import RefreshState, Seen, decide
 from aragog.urlstore.signal_sources import (
     first_belief,
-    least_gain_s,
+    min_gain_s,
     read_belief,
     reading_gain_s,
     reading_interval_s,
@@ -85,8 +85,8 @@ def test_a_page_that_is_read_as_a_sitemap_from_now_on_begins_anew():
 def test_a_reading_gains_as_much_as_any_other_fetch_when_it_is_due(rate, age_s):
     every_s = reading_interval_s(rate, SETTINGS)
 
-    assert math.isclose(reading_gain_s(rate, every_s), least_gain_s(SETTINGS), rel_tol=1e-6)
-    assert (reading_gain_s(rate, age_s) >= least_gain_s(SETTINGS)) == (age_s >= every_s) or (
+    assert math.isclose(reading_gain_s(rate, every_s), min_gain_s(SETTINGS), rel_tol=1e-6)
+    assert (reading_gain_s(rate, age_s) >= min_gain_s(SETTINGS)) == (age_s >= every_s) or (
         math.isclose(age_s, every_s, rel_tol=1e-9)
     )
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from aragog.urlstore.signal_trust import (
     HALF_LIFE_MS,
+    MAX_CHECKED,
     MIN_BELIEF,
-    MOST_CHECKED,
     UNPROVEN_BELIEF,
     Evidence,
     HostTrust,
@@ -93,7 +93,7 @@ def test_whatever_is_found_shares_are_shares_and_evidence_is_bounded(found, pass
     assert 0 <= trust.precision <= 1
     assert 0 <= trust.recall <= 1
     assert 1 <= trust.stretch <= 4.5
-    assert max(trust.checked, trust.silent) <= MOST_CHECKED + 1e-6
+    assert max(trust.checked, trust.silent) <= MAX_CHECKED + 1e-6
 
 
 @given(st.lists(evidence, max_size=20))

@@ -75,7 +75,7 @@ class Api:
         """Memory for large responses that clients have not read yet."""
         self._operations = OperationRoutes(self._calls, self.parts, self._tokens, self.unsent)
         self._changes = ChangesApi(
-            self._calls, self._operations, most_readers=settings.max_in_flight
+            self._calls, self._operations, max_readers=settings.max_in_flight
         )
         self._status = Status(self._calls, services.metrics)
         observer = Observer(settings)

@@ -149,7 +149,7 @@ class ApiConnection(asyncio.Protocol):
         except BadRequest as refused:
             self._refuse(refused.problem)
             return
-        if self._parser.size.most_bytes and self._state is HttpState.IDLE:
+        if self._parser.size.max_bytes and self._state is HttpState.IDLE:
             self._since_s = time.monotonic()
             self._state = HttpState.HEAD
 
@@ -244,7 +244,7 @@ class ApiConnection(asyncio.Protocol):
             self._refuse(self._last_response)
         else:
             self._since_s = time.monotonic()
-            self._state = HttpState.HEAD if self._parser.size.most_bytes else HttpState.IDLE
+            self._state = HttpState.HEAD if self._parser.size.max_bytes else HttpState.IDLE
         self.resume_reading()
 
     # Called by the server

@@ -93,9 +93,9 @@ class RequestBody:
         if self._length.isdigit() and int(self._length) > self._most:
             raise _too_large(self._most)
 
-    def narrow(self, most_bytes: int) -> None:
+    def narrow(self, max_bytes: int) -> None:
         """Lower the limit for callers without a known token."""
-        self._most = min(self._most, most_bytes)
+        self._most = min(self._most, max_bytes)
         self.check_length()
 
     async def receive(self) -> Message:

@@ -50,35 +50,35 @@ class HeadSize:
 
     Attributes:
         arriving: True if the next data belongs to a head or starts one.
-        least_bytes: total size of the chunks after the one in which the head began. In a body, the
+        min_bytes: total size of the chunks after the one in which the head began. In a body, the
             chunks since the last one with body data: they only contain trailers or chunk
             extensions.
-        most_bytes: the same, including the chunk in which the head began; 0 if no head has begun.
+        max_bytes: the same, including the chunk in which the head began; 0 if no head has begun.
     """
 
-    __slots__ = ("_chunk_bytes", "arriving", "least_bytes", "most_bytes")
+    __slots__ = ("_chunk_bytes", "arriving", "max_bytes", "min_bytes")
 
     def __init__(self) -> None:
         self.arriving = True
-        self.least_bytes = self.most_bytes = self._chunk_bytes = 0
+        self.min_bytes = self.max_bytes = self._chunk_bytes = 0
 
     def received(self, chunk_bytes: int) -> None:
         """Count a chunk before it is parsed."""
         self._chunk_bytes = chunk_bytes
-        self.least_bytes += chunk_bytes
+        self.min_bytes += chunk_bytes
         if self.arriving:
-            self.most_bytes += chunk_bytes
+            self.max_bytes += chunk_bytes
 
     def begin(self) -> None:
         """Record that a head begins in the last chunk."""
-        self.arriving, self.least_bytes, self.most_bytes = True, 0, self._chunk_bytes
+        self.arriving, self.min_bytes, self.max_bytes = True, 0, self._chunk_bytes
 
     def end(self, *, arriving: bool = False) -> None:
         """
         Record the end of a head; with `arriving`, the request is complete and another
         head follows.
         """
-        self.arriving, self.least_bytes, self.most_bytes = arriving, 0, 0
+        self.arriving, self.min_bytes, self.max_bytes = arriving, 0, 0
 
 
 class RequestParser:
@@ -87,7 +87,7 @@ class RequestParser:
 
     Args:
         events: the connection.
-        most_bytes: limits a head, the trailers of a body, and the data between two pieces of a
+        max_bytes: limits a head, the trailers of a body, and the data between two pieces of a
             body.
 
     Attributes:
@@ -96,12 +96,12 @@ class RequestParser:
         size: the size of an incomplete head.
     """
 
-    def __init__(self, events: RequestEvents, most_bytes: int) -> None:
+    def __init__(self, events: RequestEvents, max_bytes: int) -> None:
         self.target = b""
         self.headers: list[tuple[bytes, bytes]] = []
         self.size = HeadSize()
         self._events = events
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._trailer_bytes = 0
         self._refusal: Problem | None = None
         """The reason why httptools was stopped."""
@@ -142,7 +142,7 @@ class RequestParser:
         except HttpParserError as error:
             problem = self._refusal or Problem(400, "this is not an HTTP/1.1 request")
             raise BadRequest(problem) from error
-        if self.size.least_bytes > self._most_bytes:
+        if self.size.min_bytes > self._max_bytes:
             what = self._too_long_head() if self.size.arriving else self._too_long_trailers()
             raise BadRequest(what)
 
@@ -196,7 +196,7 @@ class RequestParser:
         elif not self._repeats:
             # Trailers are not merged into the head (RFC 9110, 6.5.1), and nothing reads them.
             self._trailer_bytes += _field_bytes(name, value)
-            if self._trailer_bytes > self._most_bytes:
+            if self._trailer_bytes > self._max_bytes:
                 self._stop(self._too_long_trailers())
 
     def on_headers_complete(self) -> None:
@@ -204,7 +204,7 @@ class RequestParser:
             self._repeats = False
             return
         refusal, self._upgrades = None, self._parser.should_upgrade()
-        if self._upgrades or self.size.most_bytes > self._most_bytes:
+        if self._upgrades or self.size.max_bytes > self._max_bytes:
             refusal = self._head_refusal()
         self.size.end()
         refusal = refusal or self._events.on_head()
@@ -212,7 +212,7 @@ class RequestParser:
             self._stop(refusal)
 
     def on_body(self, body: bytes) -> None:
-        self.size.least_bytes = 0
+        self.size.min_bytes = 0
         self._events.on_body(body)
 
     def on_message_complete(self) -> None:
@@ -222,9 +222,9 @@ class RequestParser:
 
     def _head_refusal(self) -> Problem | None:
         """Return why the complete head is not accepted, regardless of what it requests."""
-        if self.size.most_bytes > self._most_bytes:
+        if self.size.max_bytes > self._max_bytes:
             sizes = (_field_bytes(name, value) for name, value in self.headers)
-            if len(self.target) + sum(sizes) > self._most_bytes:
+            if len(self.target) + sum(sizes) > self._max_bytes:
                 return self._too_long_head()
         if not self._upgrades:
             return None
@@ -243,11 +243,11 @@ class RequestParser:
         raise _Stopped
 
     def _too_long_head(self) -> Problem:
-        return Problem(431, f"the request's head is longer than {self._most_bytes} bytes")
+        return Problem(431, f"the request's head is longer than {self._max_bytes} bytes")
 
     def _too_long_trailers(self) -> Problem:
         return Problem(
-            431, f"the body's trailers or chunk extensions are longer than {self._most_bytes} bytes"
+            431, f"the body's trailers or chunk extensions are longer than {self._max_bytes} bytes"
         )
 
 

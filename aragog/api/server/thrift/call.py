@@ -229,7 +229,7 @@ class ParkedCalls:
         """Let a call wait without a thread, until its time is up or its client disconnects."""
         loop = asyncio.get_running_loop()
         self._calls[call.connection] = call
-        call.timer = timer = loop.call_later(wait.most_s, self._resume, call)
+        call.timer = timer = loop.call_later(wait.max_s, self._resume, call)
 
         def woken(_: object) -> None:
             with contextlib.suppress(RuntimeError):  # the loop was closed in the meantime

@@ -26,7 +26,7 @@ from aragog.fetch_record.outcome import UnreachableKind
 from aragog.runtime.secret import reveal
 
 LOOKUP_S = 10.0
-MOST_HEAD_BYTES = 16_384
+MAX_HEAD_BYTES = 16_384
 _UNREACHED = frozenset({502, 503, 504})
 """Statuses that a proxy sends if it cannot reach the target (RFC 9110 sections 15.6.3 to
 15.6.5)."""
@@ -100,7 +100,7 @@ def _connect(proxy: ProxyServer, target: Address, send: Send, receive: Receive) 
     send("\r\n".join((*lines, "", "")).encode("latin-1"))
     try:
         # Read single bytes, because the bytes after the head belong to the target.
-        status = ResponseReader(lambda: receive(1)).head(MOST_HEAD_BYTES).status
+        status = ResponseReader(lambda: receive(1)).head(MAX_HEAD_BYTES).status
     except (TransportError, LimitExceeded) as error:
         if isinstance(error, TransportError) and error.kind is UnreachableKind.RESET:
             raise TargetUnreached(error.kind, f"{_at(proxy)}: {error.reason}") from error

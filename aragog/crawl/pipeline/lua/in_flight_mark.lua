@@ -1,7 +1,7 @@
 -- in_flight_mark: mark URLs as in flight for a crawl, or add the crawl to those that want them.
 --
 -- keys: in_flight counts hosts by_domain use
--- args: crawl depth unconfirmed_s patience_s counts_for_s named_counts_for_s insist_after_s max_urls max_per_host most_domains most_today most_waiting names places...
+-- args: crawl depth unconfirmed_s patience_s counts_for_s named_counts_for_s insist_after_s max_urls max_per_host max_domains max_today max_waiting names places...
 --
 -- KEYS[1]  {prefix}in_flight        hash  name (16 bytes) -> when the entry expires (in_flight_entry.lua), ":", and the numbers
 --                                         of the crawls that want it; the one whose job was sent comes first,

@@ -8,7 +8,7 @@
 -- written something. Ending a URL frees memory, so these scripts start with a write without effect.
 redis.call('HDEL', KEYS[1], '')
 local server_time = tonumber(redis.call('TIME')[1])
-local MOST_DOMAINS = 50000
+local MAX_DOMAINS = 50000
 
 local function members_of(held)
   local members = {}
@@ -18,10 +18,10 @@ end
 
 local NO_FAILURES = { stored = true, repeated = true, cancelled = true, superseded = true, sitemap = true }
 
--- Increment a field that starts with a domain. Domains beyond MOST_DOMAINS are counted together.
+-- Increment a field that starts with a domain. Domains beyond MAX_DOMAINS are counted together.
 local function count_place(key, before, domain, outcome)
   local field = before .. domain .. ' ' .. outcome
-  if redis.call('HLEN', key) >= MOST_DOMAINS and redis.call('HEXISTS', key, field) == 0 then
+  if redis.call('HLEN', key) >= MAX_DOMAINS and redis.call('HEXISTS', key, field) == 0 then
     field = before .. '* ' .. outcome
   end
   redis.call('HINCRBY', key, field, 1)

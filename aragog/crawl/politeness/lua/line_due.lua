@@ -17,9 +17,9 @@
 -- requests it contains, and its shares.
 -- Also returns the entries of dead processes to their lines.
 even_when_full(KEYS[1])
-local MOST_LEASES = 10
+local MAX_LEASES = 10
 local prefix_bytes = tonumber(ARGV[3])
-local dead = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', now, 'LIMIT', 0, MOST_LEASES)
+local dead = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', now, 'LIMIT', 0, MAX_LEASES)
 for _, token in ipairs(dead) do
   local record = redis.call('HGET', KEYS[3], token)
   if record then

@@ -20,7 +20,7 @@
 -- no entries, the whole list is renamed. Workers of 0.1 that run at the same time find what they took already
 -- settled.
 even_when_full(KEYS[1])
-local MOST_LINES = 50
+local MAX_LINES = 50
 local left = tonumber(ARGV[3])
 for _, token in ipairs(redis.call('ZRANGEBYSCORE', KEYS[7], '-inf', now, 'LIMIT', 0, 10)) do
   local entries = redis.call('HGET', KEYS[6], token)
@@ -46,7 +46,7 @@ local function move(from, to)
   return #entries
 end
 
-for _, domain in ipairs(redis.call('ZRANGE', KEYS[4], 0, MOST_LINES - 1)) do
+for _, domain in ipairs(redis.call('ZRANGE', KEYS[4], 0, MAX_LINES - 1)) do
   local is_empty = true
   for priority = 0, 9 do
     local from = ARGV[2] .. priority .. ':' .. domain

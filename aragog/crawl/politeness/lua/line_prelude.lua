@@ -12,7 +12,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local LAST_BAND = 3
 -- Further crawls wait in share 0, so that a domain's text stays short.
-local MOST_SHARES = 200
+local MAX_SHARES = 200
 
 -- Return the priority, the share and the domain in the key of a list.
 local function parts_of(list, prefix_bytes)
@@ -65,7 +65,7 @@ local function listed(shares_key, list, prefix_bytes)
     end
   end
   search()
-  if not found and others >= MOST_SHARES then
+  if not found and others >= MAX_SHARES then
     share = '0'
     list = string.sub(list, 1, prefix_bytes) .. priority .. ':0:' .. domain
     search()

@@ -2,10 +2,10 @@
 --
 -- KEYS[1] or a later key is {prefix}slot:<domain>, whose value slots.py describes.
 local FORMAT, BYTES = '<ddi4I4I4HBI4I4I4B', 44
-local MOST_BEHIND = 4294967295
+local MAX_BEHIND = 4294967295
 -- Latency alone does not make an interval longer than this: a domain that is requested so rarely is not
 -- slow because of us.
-local LONGEST_FOR_LATENCY = 10000000
+local MAX_FOR_LATENCY = 10000000
 -- How many responses are needed before latency may slow a domain down.
 local LEARNED = 8
 -- One step of the latency factor. 255 steps are a factor of 100.
@@ -39,7 +39,7 @@ local function step_of(state, interval)
   local step = interval * state.factor / 100
   if state.latency_steps > 0 then
     local latency_steps = interval * math.exp(state.latency_steps * LATENCY_STEP)
-    step = math.max(step, math.min(latency_steps, math.max(interval, LONGEST_FOR_LATENCY)))
+    step = math.max(step, math.min(latency_steps, math.max(interval, MAX_FOR_LATENCY)))
   end
   return step
 end
@@ -57,7 +57,7 @@ local function write_state(key, state, step)
   if failing(state) then keep = math.max(keep, 3600000000) end
   if state.means % 16 >= LEARNED then keep = math.max(keep, 600000000) end
   if keep <= 0 and not state.known then return end
-  local behind = math.max(0, math.min(state.planned - state.urgent, MOST_BEHIND))
+  local behind = math.max(0, math.min(state.planned - state.urgent, MAX_BEHIND))
   redis.call('SET', key, struct.pack(FORMAT, state.planned, state.last, state.lag, state.holder,
     state.held, state.factor, state.errors_in_a_row, math.floor(behind), state.means, state.spread,
     state.latency_steps), 'PX', math.ceil(math.max(keep, 1000000) / 1000))

@@ -21,11 +21,11 @@
 local FIRST, COUNTED = 4, 15
 local FAST, DOWN, UP = 1 / 8, 1 / 16, 1 / 64
 -- One response moves the fast mean by at most this difference, a factor of four.
-local MOST_DIFFERENT = math.log(4)
+local MAX_DIFFERENT = math.log(4)
 local LONGER, CALM = math.log(1.5), math.log(1.25)
 local HARDER, SOFTER = 3, 1
 -- If the largest factor has not helped, the usual latency doubles in at most five minutes.
-local DOUBLING, MOST_ELAPSED = 300000000, 60000000
+local DOUBLING, MAX_ELAPSED = 300000000, 60000000
 
 local function rounded(value, scale, most)
   return math.max(0, math.min(most, math.floor(value * scale + 0.5)))
@@ -74,7 +74,7 @@ local function learn(known, sample, servers, latency_steps, most, elapsed)
   known.noise = known.noise
     + (math.abs(sample - known.prior) - known.noise) * math.max(DOWN, 1 / known.seen)
   known.prior = sample
-  local apart = math.max(-MOST_DIFFERENT, math.min(MOST_DIFFERENT, sample - known.recent))
+  local apart = math.max(-MAX_DIFFERENT, math.min(MAX_DIFFERENT, sample - known.recent))
   known.recent = known.recent + apart * FAST
   local over = known.recent - known.usual
   if over < 0 then
@@ -110,7 +110,7 @@ for n = 1, #KEYS do
     if servers > 0 then
       local known = read_latency(state)
       -- About the time since the last response, if work is waiting.
-      local elapsed = math.min(step_of(state, interval), MOST_ELAPSED)
+      local elapsed = math.min(step_of(state, interval), MAX_ELAPSED)
       state.latency_steps = math.max(0, learn(known, sample, servers, state.latency_steps, most, elapsed))
       write_latency(state, known)
     end

@@ -14,7 +14,7 @@
 -- Returns the error OTHERRING if the node has another ring. Otherwise <d now (us), then <H per result: the
 -- backoff factor in percent, or 0 for a domain without recent errors.
 -- Factors are between 100 and the largest one, and expire an hour after the last report.
-local MOST_FAILING = 1000
+local MAX_FAILING = 1000
 local MINUTE, HOUR = 60000000, 3600000000
 if struct.unpack(EPOCH, redis.call('GET', KEYS[1]) or NO_EPOCH) ~= tonumber(ARGV[5]) then
   return redis.error_reply(OTHER_RING)
@@ -42,7 +42,7 @@ for n = 3, #KEYS do
 end
 if failed then
   redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - HOUR)
-  redis.call('ZREMRANGEBYRANK', KEYS[2], 0, -MOST_FAILING - 1)
+  redis.call('ZREMRANGEBYRANK', KEYS[2], 0, -MAX_FAILING - 1)
   redis.call('PEXPIRE', KEYS[2], HOUR / 1000)
 end
 return table.concat(answers)

@@ -15,7 +15,7 @@ from aragog.crawl.politeness.nodes.node import LimiterNode
 from aragog.crawl.politeness.nodes.record import RingRecord
 
 # How many domains one call handles. Limited, because Redis serves no other client meanwhile.
-MOST_AT_ONCE = 200
+MAX_AT_ONCE = 200
 
 
 class TakenDomain(NamedTuple):
@@ -52,8 +52,8 @@ def take_over(
         OtherRing: a node has another ring.
         LimiterUnavailable: a node did not respond.
     """
-    for start in range(0, len(keys), MOST_AT_ONCE):
-        missing = _missing(owner, keys[start : start + MOST_AT_ONCE])
+    for start in range(0, len(keys), MAX_AT_ONCE):
+        missing = _missing(owner, keys[start : start + MAX_AT_ONCE])
         if missing:
             _import(owner, _exported(record, nodes, owner, missing))
 

@@ -19,10 +19,10 @@ from aragog.crawl.shared_redis.nodes import Ring
 from aragog.errors import BadInput, LimiterUnavailable
 from pinlater.redis.address import is_usable
 
-_MOST_NODES = 1_000
-_MOST_FORMER = 1_000
-_MOST_NAME_CHARS = 500
-_LONGEST_LEASE_S = 3_600.0
+_MAX_NODES = 1_000
+_MAX_FORMER = 1_000
+_MAX_NAME_CHARS = 500
+_MAX_LEASE_S = 3_600.0
 # How long a process may use a record after reading it, in seconds.
 LEASE_S = 30.0
 _NONCE = 1 << 20
@@ -208,10 +208,10 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
     """Return the known members of a record. Raises ValueError or similar for an invalid record."""
     active, drained, lost = (_names(values[name]) for name in ("active", "drained", "lost"))
     former = values["former"]
-    if not active or set(active) & set(drained) or len(former) > _MOST_FORMER:
+    if not active or set(active) & set(drained) or len(former) > _MAX_FORMER:
         raise ValueError("its nodes contradict each other")
     lease_s = float(values["lease_s"])
-    if not 0 < lease_s <= _LONGEST_LEASE_S:
+    if not 0 < lease_s <= _MAX_LEASE_S:
         raise ValueError(f"its lease is {lease_s} s")
     return {
         "version": _version(values["version"]),
@@ -232,10 +232,10 @@ def _version(value: Any) -> int:
 
 def _names(values: Any) -> tuple[str, ...]:
     """Validate names of nodes: unique, and either `redis.url` or a URL without credentials."""
-    if not isinstance(values, list) or len(values) > _MOST_NODES:
-        raise ValueError(f"nodes must be a list of at most {_MOST_NODES}")
+    if not isinstance(values, list) or len(values) > _MAX_NODES:
+        raise ValueError(f"nodes must be a list of at most {_MAX_NODES}")
     for name in values:
-        if not isinstance(name, str) or len(name) > _MOST_NAME_CHARS:
+        if not isinstance(name, str) or len(name) > _MAX_NAME_CHARS:
             raise ValueError("the name of a node is not a short string")
         if name != SHARED and ("@" in name or not is_usable(name)):
             raise ValueError("the name of a node is not a Redis URL without credentials")

@@ -31,7 +31,7 @@ RENEW_SHARE = 1 / 3
 RETRY_S = 1.0
 # How often in a row the ring may change during one call.
 ATTEMPTS = 8
-MOST_ARRIVED = 200_000
+MAX_ARRIVED = 200_000
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
@@ -84,7 +84,7 @@ class LeasedRing:
         if not moving:
             return
         take_over(record, self.nodes, owner, moving)
-        if len(self._arrived) > MOST_ARRIVED:
+        if len(self._arrived) > MAX_ARRIVED:
             self._arrived.clear()
         self._arrived.update(moving)
 

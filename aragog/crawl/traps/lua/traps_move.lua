@@ -1,7 +1,7 @@
 -- traps_move: hold links of a host for a verdict, or write down what the verdict was.
 --
 -- keys: held waiting
--- args: host crawls most_held most_left moves...
+-- args: host crawls max_held max_left moves...
 --
 -- KEYS[1]  {prefix}traps.links:<host>  hash  number of a crawl, blank, link -> how it is enqueued, as JSON
 -- KEYS[2]  {prefix}traps.waiting       zset  host with such links -> when they changed last (s)
@@ -19,7 +19,7 @@
 
 redis.call('HDEL', KEYS[1], '') -- on a server with full memory a script may go on after a write without effect
 local CODE = 6
-local most_held, most_left = tonumber(ARGV[3]), tonumber(ARGV[4])
+local max_held, max_left = tonumber(ARGV[3]), tonumber(ARGV[4])
 local added, removed = 0, 0
 
 local function place_of(codes, code)
@@ -30,7 +30,7 @@ end
 
 local function leave_out(counts, bucket, code)
   local codes = redis.call('HGET', counts .. ':left', bucket) or ''
-  if place_of(codes, code) or (tonumber(redis.call('HGET', counts, 'of trap')) or 0) >= most_left then return end
+  if place_of(codes, code) or (tonumber(redis.call('HGET', counts, 'of trap')) or 0) >= max_left then return end
   redis.call('HSET', counts .. ':left', bucket, codes .. code)
   redis.call('HINCRBY', counts, 'of trap', 1)
   added = added + 1
@@ -51,7 +51,7 @@ for n = 5, #ARGV, 6 do
   local move, crawl, bucket, code = ARGV[n], ARGV[n + 1], ARGV[n + 4], ARGV[n + 5]
   local counts, link = ARGV[2] .. crawl, crawl .. ' ' .. ARGV[n + 2]
   local is_held = redis.call('HEXISTS', KEYS[1], link) == 1
-  if move == 'h' and not is_held and redis.call('HLEN', KEYS[1]) >= most_held then move = 'd' end
+  if move == 'h' and not is_held and redis.call('HLEN', KEYS[1]) >= max_held then move = 'd' end
   if move == 'h' then
     if not is_held then
       redis.call('HSET', KEYS[1], link, ARGV[n + 3])

@@ -26,14 +26,14 @@ class Breaker:
     Args:
         errors: how many errors in a row take the server out.
         first_wait_s: the wait before the first probe; it doubles with each further error.
-        most_wait_s: the longest wait between probes.
+        max_wait_s: the longest wait between probes.
         slow_s: a response that takes longer than this takes the server out; with `math.inf`,
             no response does.
     """
 
     errors: int = ERRORS_IN_A_ROW
     first_wait_s: float = PROBE_EVERY_S
-    most_wait_s: float = PROBE_EVERY_S
+    max_wait_s: float = PROBE_EVERY_S
     slow_s: float = SLOW_S
     in_a_row: int = 0
     out_since_s: float | None = None
@@ -67,7 +67,7 @@ class Breaker:
         doublings = self.in_a_row - self.errors
         if doublings >= 0:
             self.probe_at_s = now_s + min(
-                math.ldexp(self.first_wait_s, min(doublings, 32)), self.most_wait_s
+                math.ldexp(self.first_wait_s, min(doublings, 32)), self.max_wait_s
             )
             if self.out_since_s is None:
                 self.out_since_s = now_s

@@ -21,9 +21,9 @@ logger = logging.getLogger(__name__)
 QUEUE = "dead_letters"
 REASON = "x-death-reason"
 ORIGINAL_QUEUE = "x-death-queue"
-MOST = 10_000
+MAX_KEPT = 10_000
 """Maximum messages kept on Redis, the newest; RabbitMQ keeps all unless a policy limits them."""
-MOST_SHOWN = 2000
+MAX_SHOWN = 2000
 """Maximum characters of a message in the log."""
 _PROPERTIES = ("correlation_id", "reply_to", "priority")
 
@@ -39,7 +39,7 @@ def keep(app: Any, message: Any, problem: str) -> bool:
     """
     info = message.delivery_info or {}
     came_from = str(info.get("routing_key") or info.get("exchange") or "")
-    shown = str(message.body)[:MOST_SHOWN]
+    shown = str(message.body)[:MAX_SHOWN]
     try:
         _publish(app, message, {REASON: cut(problem), ORIGINAL_QUEUE: came_from})
     # Catch any error of the transport, so that the message is not lost.
@@ -60,7 +60,7 @@ def drop(app: Any, unwanted: Callable[[Any], bool]) -> int:
     """
     Delete the dead letters whose decoded body is unwanted; returns how many.
 
-    The others are received and returned, at most `MOST` in one call. If the process is killed
+    The others are received and returned, at most `MAX_KEPT` in one call. If the process is killed
     meanwhile, the broker returns them when its connection ends, or on Redis an hour later.
     """
     dropped, kept = 0, []
@@ -70,7 +70,7 @@ def drop(app: Any, unwanted: Callable[[Any], bool]) -> int:
             count = queue.queue_declare(passive=True).message_count
         except (ChannelError, *connection.channel_errors):
             return 0  # no message was ever stored
-        for _ in range(min(count, MOST)):
+        for _ in range(min(count, MAX_KEPT)):
             message = queue.get(no_ack=False)
             if message is None:
                 break
@@ -116,4 +116,4 @@ def _trim(channel: Any) -> None:
     if hasattr(channel, "conn_or_acquire") and hasattr(channel, "_q_for_pri"):
         with channel.conn_or_acquire() as client:
             for step in channel.priority_steps:
-                client.ltrim(channel._q_for_pri(QUEUE, step), 0, MOST - 1)
+                client.ltrim(channel._q_for_pri(QUEUE, step), 0, MAX_KEPT - 1)

@@ -36,7 +36,7 @@ TAGGED = "pinlater"
 HEADER = "collect"
 PLAIN = "plain_body"
 """Header of a message whose arguments become a plain body."""
-MOST_SHOWN = 1024
+MAX_SHOWN = 1024
 """Maximum characters of arguments in events, as in Celery."""
 _CANVAS = ("callbacks", "errbacks", "chain", "chord")
 _ONLY_CELERY = ("expires", "group", "retries", "stamped_headers")
@@ -219,7 +219,7 @@ class PlainJob(NamedTuple):
 def _repr_of(value: Any) -> str:
     """Return a value in the form of Celery's events."""
     text = repr(value)
-    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
 
 
 def _mark_redelivered(message: dict[str, Any], attempt: int) -> dict[str, Any]:

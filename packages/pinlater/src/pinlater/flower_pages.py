@@ -26,7 +26,7 @@ from pinlater.flower import ACTIONS_OFF
 from pinlater.models import JobState
 from pinlater.queue_rows import job_row, queue_row, queue_rows, when_title
 
-MOST_JOBS = 1000
+MAX_JOBS = 1000
 REFRESH_S = 10
 T = TypeVar("T")
 AdminOf = Callable[[Any], Admin]
@@ -309,7 +309,7 @@ class JobsPage(QueuePage):
         data, title = page or ({"queue": queue, "jobs": []}, "")
         self.show(
             "pinlater_jobs.html", data, problem,
-            state=state, states=[s.lower() for s in JobState], title=title, most=MOST_JOBS,
+            state=state, states=[s.lower() for s in JobState], title=title, most=MAX_JOBS,
         )  # fmt: skip
 
     def _read(self, queue: str, state: str) -> tuple[dict[str, Any], str]:
@@ -319,7 +319,7 @@ class JobsPage(QueuePage):
             )
         job_state, now_ms = JobState(state.upper()), SystemClock().now_ms()
         admin = self.known(queue)
-        jobs = [job_row(job, now_ms) for job in admin.jobs(queue, job_state, limit=MOST_JOBS)]
+        jobs = [job_row(job, now_ms) for job in admin.jobs(queue, job_state, limit=MAX_JOBS)]
         row = queue_row(admin.status(queue))
         counts = {
             "pending": row.pending,

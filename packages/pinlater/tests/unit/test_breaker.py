@@ -48,7 +48,7 @@ def test_a_server_that_stays_away_is_asked_every_five_seconds():
 
 
 def test_the_wait_doubles_up_to_its_limit_and_starts_anew_after_an_answer():
-    breaker, waits = Breaker(errors=1, first_wait_s=1, most_wait_s=10), []
+    breaker, waits = Breaker(errors=1, first_wait_s=1, max_wait_s=10), []
     for _ in range(200):
         breaker.failed(100.0)
         waits.append(breaker.probe_at_s - 100.0)

@@ -272,7 +272,7 @@ def _may_reopen(body: bytes, tags: int) -> bool:
         return False
     formatting = _FORMATTING_TAG.findall(body)
     started = len(formatting)
-    if min(started, _most_open(formatting)) * (tags - started) <= _MAX_REOPENED:
+    if min(started, _max_open(formatting)) * (tags - started) <= _MAX_REOPENED:
         return False
     return all(
         (started - len(closed.findall(body))) * tags > _MAX_REOPENED
@@ -300,10 +300,10 @@ def _reopens_little(body: bytes, tags: int) -> bool:
             if number >= len(FORMATTING)
         ]
     )
-    most_open = _MAX_EQUAL * len(FORMATTING) + sum(
+    max_open = _MAX_EQUAL * len(FORMATTING) + sum(
         _MAX_EQUAL if _WHOLE_TAG.fullmatch(tag) else count for tag, count in spelled.items()
     )
-    return most_open * others <= _MAX_REOPENED
+    return max_open * others <= _MAX_REOPENED
 
 
 _WHOLE_TAG = re.compile(rb"<[a-z]+" + _ATTRIBUTES + rb">")
@@ -323,7 +323,7 @@ _SPELLINGS += sorted(
 _STARTS = BytesAhoCorasick(_SPELLINGS, implementation=Implementation.DFA)
 
 
-def _most_open(formatting: list[bytes]) -> int:
+def _max_open(formatting: list[bytes]) -> int:
     """
     Return the maximum number of these tags that the tree builder reopens at once.
 

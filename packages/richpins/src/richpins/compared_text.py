@@ -11,7 +11,7 @@ from __future__ import annotations
 from richpins._plain_text import text_without
 from richpins.document import Document
 from richpins.structured_data.words import NOT_MAIN
-from richpins.text_sketch import MOST_CHARS, sketch_of
+from richpins.text_sketch import MAX_CHARS, sketch_of
 
 
 def sketch(page: Document) -> str:
@@ -22,14 +22,14 @@ def sketch(page: Document) -> str:
 def compared_text(page: Document) -> str:
     """Return the compared text. The order of a few words may differ (`text_without`)."""
     if page.text is not None:
-        return f"{page.title or ''} {page.text[:MOST_CHARS]}"
+        return f"{page.title or ''} {page.text[:MAX_CHARS]}"
     return _text_without(page, ())
 
 
 def text_without_links(page: Document) -> str:
     """Return the compared text without link text, which describes other pages."""
     if page.text is not None:
-        return f"{page.title or ''} {page.text[:MOST_CHARS]}"
+        return f"{page.title or ''} {page.text[:MAX_CHARS]}"
     return _text_without(page, ("a",))
 
 
@@ -39,7 +39,7 @@ def _text_without(page: Document, more: tuple[str, ...]) -> str:
         return page.title or ""
     names = [*(tag[1:] for tag in NOT_MAIN if tag in page.words), *more]
     text = (
-        text_without(main, ",".join(names), max_chars=MOST_CHARS)
+        text_without(main, ",".join(names), max_chars=MAX_CHARS)
         if names
         else main.text(separator=" ")
     )

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from pypdf import PdfReader
 
 PDF, PLAIN = "application/pdf", "text/plain"
-MOST_CHARS = 2_000_000
+MAX_CHARS = 2_000_000
 """Maximum length of a text. The rest is omitted."""
-MOST_PAGES = 2_000
+MAX_PAGES = 2_000
 """Maximum number of pages of a PDF. The rest is omitted."""
-MOST_CPU_S = 5.0
+MAX_CPU_S = 5.0
 """CPU time after which no further PDF page is started; enough for about 200 pages of a report."""
-_LONGEST_TITLE = 200
-_LEAST_WORDS, _LEAST_LETTERS = 12, 0.7
+_MAX_TITLE = 200
+_MIN_WORDS, _MIN_LETTERS = 12, 0.7
 """The language of a shorter text, or of one made of digits and symbols, cannot be detected."""
 _DETECTED_CHARS = 20_000
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
@@ -137,8 +137,8 @@ def _page_texts(reader: PdfReader, problems: list[str]) -> list[str]:
     chars, broken, began_s = 0, 0, time.thread_time()
     try:
         for number, page in enumerate(reader.pages):
-            late = time.thread_time() - began_s > MOST_CPU_S
-            if late or number >= MOST_PAGES or chars > MOST_CHARS:
+            late = time.thread_time() - began_s > MAX_CPU_S
+            if late or number >= MAX_PAGES or chars > MAX_CHARS:
                 problems.append(f"PDF: the text ends after {number} pages")
                 break
             text = _text_of(page.extract_text)
@@ -172,7 +172,7 @@ def _problem(what: str, error: Exception) -> str:
 def _declared_title(reader: PdfReader) -> str | None:
     metadata = reader.metadata
     title = normalize_space(_CONTROLS.sub("", metadata.title or "")) if metadata else ""
-    return title[:_LONGEST_TITLE] if title and not _NO_TITLE.fullmatch(title) else None
+    return title[:_MAX_TITLE] if title and not _NO_TITLE.fullmatch(title) else None
 
 
 def _declared_language(reader: PdfReader) -> str | None:
@@ -185,9 +185,9 @@ def _cleaned(text: str, problems: list[str]) -> str:
     Return the text in NFC, without control characters, trailing spaces and runs of
     empty lines.
     """
-    if len(text) > MOST_CHARS:
-        problems.append(f"the text ends after {MOST_CHARS} characters")
-        text = text[:MOST_CHARS]
+    if len(text) > MAX_CHARS:
+        problems.append(f"the text ends after {MAX_CHARS} characters")
+        text = text[:MAX_CHARS]
     text = text.encode("utf-8", "replace").decode()  # lone surrogates, which UTF-8 cannot represent
     lines = _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n"))
     return unicodedata.normalize("NFC", _LINES.sub("\n\n", _BLANKS.sub("\n", lines))).strip()
@@ -197,7 +197,7 @@ def _first_line(text: str) -> str | None:
     """Return the first line if it may be a title: short, and mostly words."""
     line = normalize_space(text.lstrip().partition("\n")[0]) if text else ""
     letters = sum(map(str.isalpha, line))
-    is_title = line and len(line) <= _LONGEST_TITLE and 2 * letters >= len(line.replace(" ", ""))
+    is_title = line and len(line) <= _MAX_TITLE and 2 * letters >= len(line.replace(" ", ""))
     return line if is_title else None
 
 
@@ -206,9 +206,9 @@ def _detected_language(text: str) -> str | None:
     some = text[:_DETECTED_CHARS]
     visible = "".join(some.split())
     letters = sum(map(str.isalpha, visible))
-    if letters < _LEAST_LETTERS * len(visible) or letters < 4 * _LEAST_WORDS:
+    if letters < _MIN_LETTERS * len(visible) or letters < 4 * _MIN_WORDS:
         return None
-    if some.isascii() and len(some.split()) < _LEAST_WORDS:
+    if some.isascii() and len(some.split()) < _MIN_WORDS:
         return None
     language = chardet.detect(some.encode()).get("language")
     return language if language and _LANGUAGE.fullmatch(language) else None

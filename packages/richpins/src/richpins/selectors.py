@@ -28,7 +28,7 @@ from richpins.document import Document, normalize_space
 from richpins.errors import MissingExtra
 from richpins.field_types import ANY, BOOLEAN, NUMBER, TEXT, FieldType
 
-MOST_VALUES = 1_000
+MAX_VALUES = 1_000
 """Maximum number of values in a list."""
 _RULE = re.compile(r"(css|css-all|xpath|xpath-all):(.+)", re.DOTALL)
 _PART = re.compile(r"(text|link|attr\(\s*+([\w:.-]++)\s*+\))")
@@ -137,7 +137,7 @@ class Selector:
         found = (value for value in self.select(page) if value not in (None, ""))
         if not self.every:
             return next(found, None)
-        return [value for value, _ in zip(found, range(MOST_VALUES), strict=False)] or None
+        return [value for value, _ in zip(found, range(MAX_VALUES), strict=False)] or None
 
 
 def parsed(rule: str) -> Selector:

@@ -19,11 +19,11 @@ from collections.abc import Iterable
 from itertools import pairwise
 from zlib import crc32
 
-LEAST_ALIKE = 0.9
+MIN_ALIKE = 0.9
 """Texts with at least this Dice coefficient are near duplicates. docs/urls.md has figures."""
-LEAST_WORDS = 30
+MIN_WORDS = 30
 """Shorter texts have no sketch, because all pages filled by scripts contain the same few words."""
-MOST_WORDS, MOST_CHARS = 5_000, 40_000
+MAX_WORDS, MAX_CHARS = 5_000, 40_000
 """
 Later text is ignored. With 1,000 words, unmarked menus made twice as many pairs of different pages
 look like near duplicates.
@@ -52,20 +52,20 @@ _BLANKS = bytes(
 
 
 def sketch_of(text: str) -> str:
-    """Return the sketch of a text. Empty if it has fewer than `LEAST_WORDS` words."""
-    words = _words(text[:MOST_CHARS].lower())[:MOST_WORDS]
-    if len(words) < LEAST_WORDS:
+    """Return the sketch of a text. Empty if it has fewer than `MIN_WORDS` words."""
+    words = _words(text[:MAX_CHARS].lower())[:MAX_WORDS]
+    if len(words) < MIN_WORDS:
         return ""
     pairs = _COMES_FIRST.findall(b" " + b" ".join(words))
-    least = _least_of_bins(pairs)
+    least = _min_of_bins(pairs)
     if len(pairs) < _ENOUGH:
-        of_all = _least_of_bins(map(b" ".join, pairwise(words)))
+        of_all = _min_of_bins(map(b" ".join, pairwise(words)))
         least = [other if one == _NONE else one for one, other in zip(least, of_all, strict=True)]
     kept = bytes(_EMPTY if code == _NONE else (code >> 6) % 255 + 1 for code in least)
     return b64encode(kept).decode()
 
 
-def _least_of_bins(pairs: Iterable[bytes]) -> list[int]:
+def _min_of_bins(pairs: Iterable[bytes]) -> list[int]:
     """Return the smallest hash in each bin. The lowest bits of a hash are its bin's number."""
     least = [_NONE] * _BINS
     for code in map(crc32, pairs):
@@ -107,4 +107,4 @@ def alikeness(one: str, other: str) -> float:
 
 def are_near_same(one: str, other: str) -> bool:
     """Return True if two sketches are of near duplicates; False if either is empty."""
-    return alikeness(one, other) >= LEAST_ALIKE
+    return alikeness(one, other) >= MIN_ALIKE

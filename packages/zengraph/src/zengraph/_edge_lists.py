@@ -24,7 +24,7 @@ from zengraph._indexes import MAX_LIMIT, PAGE_BYTES, Schema
 from zengraph._parallel_edges import Edge, Edges
 from zengraph._properties import Row, newest_ms
 from zengraph._simple_edge_rows import (
-    MOST_ORDER_BYTES,
+    MAX_ORDER_BYTES,
     SCORE,
     EdgeKey,
     edge_of,
@@ -40,7 +40,7 @@ CLOCKS_DIFFER_MS = 10_000
 """Maximum difference between the clocks of two writers of a graph."""
 _FIRST_EDGES = 2
 _CURSOR_BYTES = 24
-_MOST_CURSOR_BYTES = _CURSOR_BYTES + 2 + 2 * MOST_ORDER_BYTES
+_MAX_CURSOR_BYTES = _CURSOR_BYTES + 2 + 2 * MAX_ORDER_BYTES
 
 
 class Seen(NamedTuple):
@@ -158,7 +158,7 @@ class EdgeLists:
         if prefix is not None:
             start, stop = self._beginning(base, place.edge_type, prefix, least_score, most_score)
         if cursor is not None:
-            if not _CURSOR_BYTES <= len(cursor) <= _MOST_CURSOR_BYTES:
+            if not _CURSOR_BYTES <= len(cursor) <= _MAX_CURSOR_BYTES:
                 raise InvalidArgument("cursor: must be one that this call returned")
             last = base + cursor
             start, stop = (start, min(stop, last)) if reverse else (max(start, last + b"\0"), stop)
@@ -191,11 +191,11 @@ class EdgeLists:
         self,
         keys: Iterator[bytes],
         count: int,
-        most_bytes: int,
+        max_bytes: int,
         also: Sequence[bytes] = (),
     ) -> tuple[list[Seen], dict[bytes, Row]]:
         """
-        Return the first edges of these list rows, fewer if their properties reach `most_bytes`.
+        Return the first edges of these list rows, fewer if their properties reach `max_bytes`.
 
         The second value contains the existing rows of `also`, read together with the first edges'
         pairs.
@@ -208,7 +208,7 @@ class EdgeLists:
             others = pairs if others is None else others
             for each in _true(some, pairs):
                 size += each.edge.size_bytes
-                if size > most_bytes and found:
+                if size > max_bytes and found:
                     return found, others
                 found.append(each)
         if others is None:

@@ -19,14 +19,14 @@ from zengraph._packed_edges import PackedEdges
 from zengraph._packed_moves import PackedMoves
 from zengraph._parallel_edges import Edge, Edges
 from zengraph._simple_edge_rows import EdgeKey, NewEdge, check_id
-from zengraph._simple_edges import MOST_COUNTED, SimpleEdges
+from zengraph._simple_edges import MAX_COUNTED, SimpleEdges
 from zengraph._taking import Takes
 from zengraph.clock import Clock
 from zengraph.errors import InvalidArgument, Unfinished
 from zengraph.tables import Tables
 
 _FIRST_NODES = 2
-MOST_REMOVED = 10_000
+MAX_REMOVED = 10_000
 """Maximum number of edges that one `remove_node` removes."""
 
 
@@ -83,8 +83,8 @@ class Graph:
         tables: tables used by this graph alone.
         schema: its indexed properties and counted types.
         clock: the system clock if None.
-        most_removed: maximum number of edges that one `remove_node` removes.
-        most_counted: maximum number of edges of an uncounted type that `count_edges` reads.
+        max_removed: maximum number of edges that one `remove_node` removes.
+        max_counted: maximum number of edges of an uncounted type that `count_edges` reads.
     """
 
     def __init__(
@@ -93,15 +93,15 @@ class Graph:
         schema: Schema,
         clock: Clock | None = None,
         *,
-        most_removed: int = MOST_REMOVED,
-        most_counted: int = MOST_COUNTED,
+        max_removed: int = MAX_REMOVED,
+        max_counted: int = MAX_COUNTED,
     ) -> None:
         self.schema = schema
-        self._most_removed = most_removed
+        self._max_removed = max_removed
         self._tables = tables
         self._base = MultiGraph(tables, schema, clock)
         clock = self._base.clock
-        self._edges = SimpleEdges(tables, schema, clock, most_counted)
+        self._edges = SimpleEdges(tables, schema, clock, max_counted)
         self._takes = Takes(tables, self._edges, clock)
         self._packed = PackedEdges(tables, schema, self._edges.lists, clock)
 
@@ -251,7 +251,7 @@ class Graph:
         them.
 
         Raises:
-            InvalidArgument: the type is not counted and there are more than `most_counted` edges,
+            InvalidArgument: the type is not counted and there are more than `max_counted` edges,
                 or these are incoming edges of a packed type.
         """
         if edge_type in self._packed:
@@ -298,14 +298,14 @@ class Graph:
 
         Raises:
             InvalidArgument: `keep` is negative.
-            Unfinished: there were more than `most_removed`; that many were removed.
+            Unfinished: there were more than `max_removed`; that many were removed.
         """
         if keep < 0:
             raise InvalidArgument(f"keep: must not be negative, got {keep}")
         if edge_type in self._packed:
             return self._packed.trim(ListPlace(node_id, direction, edge_type), keep, lowest=lowest)
         removed, complete = self._edges.trim(
-            node_id, direction, edge_type, keep, self._most_removed, lowest=lowest
+            node_id, direction, edge_type, keep, self._max_removed, lowest=lowest
         )
         if not complete:
             raise Unfinished("graph", f"{removed} edges were removed, and there are more; repeat")
@@ -318,14 +318,14 @@ class Graph:
         Packed edges from other nodes to this one are kept, because this node does not list them.
 
         Raises:
-            Unfinished: it had more than `most_removed` edges; that many were removed.
+            Unfinished: it had more than `max_removed` edges; that many were removed.
         """
         self._takes.forget(node_id)
         self._packed.remove_all(node_id)
-        if not self._edges.remove_all(node_id, self._most_removed):
+        if not self._edges.remove_all(node_id, self._max_removed):
             raise Unfinished(
                 "graph",
-                f"{self._most_removed} edges of the node were removed, and it has more; repeat",
+                f"{self._max_removed} edges of the node were removed, and it has more; repeat",
             )
         self._base.remove_node(node_id)
 

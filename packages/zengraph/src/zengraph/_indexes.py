@@ -44,7 +44,7 @@ MAX_LIMIT = 6000
 PAGE_BYTES = 4_194_304
 """A page of nodes or edges ends when its properties reach this many bytes."""
 
-MOST_SORTED_BYTES = 500
+MAX_SORTED_BYTES = 500
 """`lookup_prefix` finds and sorts a value by this many bytes."""
 
 _ACQUIRED_MS = 10_000
@@ -225,7 +225,7 @@ class PropertyIndexes:
                 rows = self._nodes.get_many(ids, [column])
                 for key, node_id in zip(some, ids, strict=True):
                     cell = rows.get(node_id, {}).get(column)
-                    true = cell and sorted_key(node_id, name, cell.value[:MOST_SORTED_BYTES])[1:]
+                    true = cell and sorted_key(node_id, name, cell.value[:MAX_SORTED_BYTES])[1:]
                     if cell is None or true != key:
                         continue
                     if len(result) == wanted:
@@ -241,7 +241,7 @@ class PropertyIndexes:
         self, bucket: int, name: str, prefix: bytes, beyond: bytes
     ) -> Generator[bytes, None, None]:
         """Yield the keys of a bucket, without the bucket, for values that begin with `prefix`."""
-        start = sorted_prefix(bucket, name, prefix[:MOST_SORTED_BYTES])
+        start = sorted_prefix(bucket, name, prefix[:MAX_SORTED_BYTES])
         first = max(start, bytes([bucket]) + beyond + b"\0") if beyond else start
         with closing(self._rows.scan(first, after(start))) as rows:
             for key, _ in rows:
@@ -292,7 +292,7 @@ class PropertyIndexes:
         Return the keys that the current value also has, because two long values may start with the
         same bytes.
         """
-        if name not in self._sorted or len(value) < MOST_SORTED_BYTES:
+        if name not in self._sorted or len(value) < MAX_SORTED_BYTES:
             return []
         column = self._column_of(name)
         kept = self._nodes.get(node_id, [column]).get(column)
@@ -313,7 +313,7 @@ class PropertyIndexes:
         if name in self._indexed and name not in self._unique:
             keys.append(index_key(node_id, name, value))
         if name in self._sorted:
-            keys.append(sorted_key(node_id, name, value[:MOST_SORTED_BYTES]))
+            keys.append(sorted_key(node_id, name, value[:MAX_SORTED_BYTES]))
         return keys
 
     def _has(self, node_id: bytes, name: str, value: bytes) -> bool:

@@ -41,11 +41,11 @@ from zengraph.clock import Clock
 from zengraph.errors import InvalidArgument, SizeExceeded, Unfinished
 from zengraph.tables import CellSize, Tables
 
-MOST_LIST_BYTES = 1_048_576
+MAX_LIST_BYTES = 1_048_576
 """Maximum size of a packed list, with its edges' properties. Each change rewrites all of it."""
 
-_MOST_TAKES = 8
-_MOST_TAKES_BYTES = 65_536
+_MAX_TAKES = 8
+_MAX_TAKES_BYTES = 65_536
 """
 When a list contains this many takes with an id, or this many bytes of them, their receipts are
 written.
@@ -227,7 +227,7 @@ class PackedEdges:
         If the list then has too many, write the receipts of earlier takes.
         """
         size = sum(len(data) for each in rest.takes for data in each.data)
-        if len(rest.takes) < _MOST_TAKES and size < _MOST_TAKES_BYTES:
+        if len(rest.takes) < _MAX_TAKES and size < _MAX_TAKES_BYTES:
             return rest._replace(takes=[*rest.takes, take])
         # Write receipts before the list drops these takes. They are correct even if this take
         # fails, because those takes are already done.
@@ -282,10 +282,10 @@ class PackedEdges:
             if not (missing and target in old_of)
         ]
         after = found.with_edges(new)
-        if after.size_bytes > max(MOST_LIST_BYTES, found.size_bytes):
+        if after.size_bytes > max(MAX_LIST_BYTES, found.size_bytes):
             raise SizeExceeded(
                 f"the packed list would have {after.size_bytes:,} bytes, the limit is "
-                f"{MOST_LIST_BYTES:,}; trim it, or take its type out of {self._remedies.packed}"
+                f"{MAX_LIST_BYTES:,}; trim it, or take its type out of {self._remedies.packed}"
             )
         return after
 

@@ -51,7 +51,7 @@ class RowLimits:
         remedies: Remedies = DEFAULT,
     ) -> None:
         self._remedies = remedies
-        self._most_bytes, self._most_properties = limits or Limits()
+        self._max_bytes, self._max_properties = limits or Limits()
         self._table = table
         self._family = family
         self._hidden = hidden
@@ -90,7 +90,7 @@ class RowLimits:
         """Return True if the row could exceed a limit if all of these cells were new."""
         size_bytes, count = stored or (0, 0)
         size_bytes += sum(map(len, cells.values()))
-        return size_bytes > self._most_bytes or count + len(cells) > self._most_properties
+        return size_bytes > self._max_bytes or count + len(cells) > self._max_properties
 
     def check(
         self, stored: RowSizes, cells: Mapping[bytes, bytes], to_delete: Collection[bytes] = ()
@@ -102,15 +102,15 @@ class RowLimits:
             if column not in cells:
                 after.pop(column, None)
         size = sum(after.values())
-        if size > max(self._most_bytes, sum(before.values())):
+        if size > max(self._max_bytes, sum(before.values())):
             raise SizeExceeded(
-                f"the record would have {size:,} bytes, the limit is {self._most_bytes:,} "
+                f"the record would have {size:,} bytes, the limit is {self._max_bytes:,} "
                 f"({self._remedies.record_bytes}); {self._remedies.smaller_record}"
             )
         count = self._properties(after)
-        if count > max(self._most_properties, self._properties(before)):
+        if count > max(self._max_properties, self._properties(before)):
             raise SizeExceeded(
-                f"the record would have {count:,} fields, the limit is {self._most_properties:,} "
+                f"the record would have {count:,} fields, the limit is {self._max_properties:,} "
                 f"({self._remedies.record_properties}); {self._remedies.fewer_properties}"
             )
 

@@ -33,7 +33,7 @@ _SCORE_BYTES = 8
 _TYPES = 1 << 16
 _SCORES = range(-(1 << 63), 1 << 63)
 _ORDERED = b"\0"
-MOST_ORDER_BYTES = 500
+MAX_ORDER_BYTES = 500
 """Maximum bytes of an edge's order. PostgreSQL's keys have room for twice as many."""
 
 
@@ -126,9 +126,9 @@ def check_edge(edge: NewEdge, ordered: Collection[int], remedy: str) -> None:
         raise InvalidArgument(f"type of an edge: must be 0 to {_TYPES - 1}, got {edge_type!r}")
     if not _is_score(edge.score):
         raise InvalidArgument(f"score: must be an integer of 64 bits, got {edge.score!r}")
-    if len(edge.order) > MOST_ORDER_BYTES:
+    if len(edge.order) > MAX_ORDER_BYTES:
         raise InvalidArgument(
-            f"order: must have up to {MOST_ORDER_BYTES} bytes, got {len(edge.order)}"
+            f"order: must have up to {MAX_ORDER_BYTES} bytes, got {len(edge.order)}"
         )
     if edge.order and edge_type not in ordered:
         raise InvalidArgument(f"order: edges of type {edge_type} have none; add it to {remedy}")

@@ -38,7 +38,7 @@ from zengraph.clock import Clock
 from zengraph.errors import InvalidArgument
 from zengraph.tables import CellTable, Tables
 
-MOST_COUNTED = 10_000
+MAX_COUNTED = 10_000
 """Maximum number of edges of an uncounted type that `count_edges` reads."""
 
 _LISTED = b"p:_"
@@ -54,9 +54,9 @@ class SimpleEdges:
     """
 
     def __init__(
-        self, tables: Tables, schema: Schema, clock: Clock, most_counted: int = MOST_COUNTED
+        self, tables: Tables, schema: Schema, clock: Clock, max_counted: int = MAX_COUNTED
     ) -> None:
-        self._most_counted = most_counted
+        self._max_counted = max_counted
         self._table: CellTable = tables["e"]
         self.lists = EdgeLists(self._table, schema, clock)
         self.counted = EdgeCounts(tables["n"], schema.counted)
@@ -143,14 +143,14 @@ class SimpleEdges:
         them.
 
         Raises:
-            InvalidArgument: the type is not counted, and there are more than `most_counted` edges.
+            InvalidArgument: the type is not counted, and there are more than `max_counted` edges.
         """
         if edge_type in self.counted:
             return self.counted.stored(node_id, direction, edge_type)
         found = self._counted_one_by_one(node_id, direction, edge_type)
-        if found > self._most_counted:
+        if found > self._max_counted:
             raise InvalidArgument(
-                f"type: the node has more than {self._most_counted} edges of type {edge_type}; "
+                f"type: the node has more than {self._max_counted} edges of type {edge_type}; "
                 f"add the type to {self._remedies.counted}"
             )
         return found
@@ -160,9 +160,9 @@ class SimpleEdges:
         start, stop = score_range(edge_prefix(node_id, direction, edge_type))
         found = 0
         with closing(self._table.scan(start, stop)) as rows:
-            while found <= self._most_counted and (keys := [k for k, _ in islice(rows, _AT_ONCE)]):
+            while found <= self._max_counted and (keys := [k for k, _ in islice(rows, _AT_ONCE)]):
                 found += len(self.lists.seen(keys, [SCORE]))
-        return min(found, self._most_counted + 1)
+        return min(found, self._max_counted + 1)
 
     def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """

@@ -39,15 +39,15 @@ from zengraph.clock import Clock
 from zengraph.errors import InvalidArgument, SizeExceeded, Unfinished
 from zengraph.tables import Tables
 
-MOST_TAKEN = 1000
+MAX_TAKEN = 1000
 """Maximum edges of one call."""
-MOST_TAKEN_BYTES = 1_048_576
+MAX_TAKEN_BYTES = 1_048_576
 """A take ends before `count` edges if their properties reach this many bytes."""
 RECEIPTS_MS = 86_400_000
 """Milliseconds for which a repeated take with the same id returns the same edges."""
 
-_MOST_EDGE_BYTES = 4_194_304
-_MOST_NAMED_BYTES = 65_536
+_MAX_EDGE_BYTES = 4_194_304
+_MAX_NAMED_BYTES = 65_536
 """
 Maximum bytes of edges in a state after their take; the edges of a larger take are removed from it.
 """
@@ -80,7 +80,7 @@ class Takes:
         Remove the `count` best outgoing edges of a node, and return them, the best first.
 
         The best edges have the highest scores, or the lowest if `lowest`. Returns fewer if the node
-        has fewer, or if their properties reach `MOST_TAKEN_BYTES`. Two requests never get the same
+        has fewer, or if their properties reach `MAX_TAKEN_BYTES`. Two requests never get the same
         edge, unless it was put again.
 
         If the caller is killed, or the call fails after its decision, the edges are removed anyway.
@@ -92,7 +92,7 @@ class Takes:
         edges with large properties, cost two more writes.
 
         Raises:
-            InvalidArgument: `count` is not from 1 to `MOST_TAKEN`.
+            InvalidArgument: `count` is not from 1 to `MAX_TAKEN`.
             SizeExceeded: the properties of the best edge have more than 4 MiB.
             Unfinished: other callers kept taking from the list; nothing was taken.
         """
@@ -119,7 +119,7 @@ class Takes:
             own = [] if request_id is None else [receipt_key(end.node_id, end.edge_type, mark)]
             traces = _Traces(key, before)
             also = [*own, *traces.rows]
-            best, others = self._lists.best(keys, count, MOST_TAKEN_BYTES, also)
+            best, others = self._lists.best(keys, count, MAX_TAKEN_BYTES, also)
         if own and (given := TakeState.read(others.get(own[0], {}), key)) is not None:
             return [each.edge for each in given.edges(key)]
         if not best:
@@ -127,9 +127,9 @@ class Takes:
         if before is not None and not traces.are_finished(others):
             self._finish(key, before)
             return None
-        if best[0].edge.size_bytes > _MOST_EDGE_BYTES:
+        if best[0].edge.size_bytes > _MAX_EDGE_BYTES:
             raise SizeExceeded(
-                f"the properties of a taken edge may have {_MOST_EDGE_BYTES:,} bytes, those "
+                f"the properties of a taken edge may have {_MAX_EDGE_BYTES:,} bytes, those "
                 f"of the one to node {best[0].pair.target.hex()} have more"
             )
         taken = TakeState.of(before, mark, best)
@@ -174,7 +174,7 @@ class Takes:
 
     def _end(self, key: bytes, state: TakeState, edges: Sequence[Seen]) -> None:
         """Finish a take after its decision, or leave the rest of the work to the next take."""
-        if _type_of(key) in self._counts or state.size_bytes > _MOST_NAMED_BYTES:
+        if _type_of(key) in self._counts or state.size_bytes > _MAX_NAMED_BYTES:
             self._finish(key, state)
         else:
             self._leave(key, state, edges)
@@ -229,9 +229,9 @@ class Takes:
 
 
 def checked_count(count: int) -> int:
-    """Return the count of a take; raises InvalidArgument unless it is from 1 to `MOST_TAKEN`."""
-    if not 0 < count <= MOST_TAKEN:
-        raise InvalidArgument(f"count: must be from 1 to {MOST_TAKEN}, got {count}")
+    """Return the count of a take; raises InvalidArgument unless it is from 1 to `MAX_TAKEN`."""
+    if not 0 < count <= MAX_TAKEN:
+        raise InvalidArgument(f"count: must be from 1 to {MAX_TAKEN}, got {count}")
     return count
 
 

@@ -134,7 +134,7 @@ def test_a_removed_node_has_no_edges_no_index_entries_and_no_counts(graph, clock
 
 
 def test_a_hub_is_removed_in_several_calls(tables, clock):
-    graph = Graph(tables, SCHEMA, clock, most_removed=3)
+    graph = Graph(tables, SCHEMA, clock, max_removed=3)
     graph.put_node(A, {})
     graph.put_edges([NewEdge(EdgeKey(A, HAS, bytes([n]) * 16)) for n in range(1, 8)])
     clock.advance_ms(1)
@@ -201,7 +201,7 @@ def test_a_batch_counts_its_edges_once_each(graph, clock):
 
 
 def test_what_is_not_counted_is_counted_up_to_a_bound(tables, clock):
-    graph = Graph(tables, SCHEMA, clock, most_counted=3)
+    graph = Graph(tables, SCHEMA, clock, max_counted=3)
     graph.put_edges([NewEdge(EdgeKey(A, HAS, bytes([n]) * 16)) for n in range(1, 4)])
     assert graph.count_edges(A, OUT, HAS) == 3
 

@@ -15,7 +15,7 @@ from support.waiting import wait_until
 from zengraph import OUT, EdgeKey, Graph, NewEdge
 
 EDGES = 2000
-MOST_KILLS = 12
+MAX_KILLS = 12
 
 
 @pytest.fixture(
@@ -72,7 +72,7 @@ def test_each_edge_goes_to_one_consumer_whichever_is_killed(place, tmp_path, edg
     pause = tmp_path / "pause"
     pause.unlink()
     kills = 0
-    while kills < MOST_KILLS and all(each.poll() is None for each in consumers):
+    while kills < MAX_KILLS and all(each.poll() is None for each in consumers):
         chosen = kills % 2
         wait_until(partial(has_taken, consumers[chosen], files[chosen], lines_of(files[chosen])))
         with suppress(subprocess.TimeoutExpired):  # somewhere in a later take

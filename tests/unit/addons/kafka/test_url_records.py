@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.addons.kafka.url_records import LONGEST_BYTES, TopicUrl, group_by_arguments, read_record
+from aragog.addons.kafka.url_records import MAX_BYTES, TopicUrl, group_by_arguments, read_record
 from aragog.api.operations.enqueue_options import EnqueueArguments
 from aragog.errors import BadInput
 
@@ -29,7 +29,7 @@ def test_an_object_overrides_the_options_that_it_has():
      (b'{"url": "http://a/", "prio": 1}', "is not an enqueue option"),
      (b'{"url": "http://a/", "priority": 10}', "priority"),
      (b'{"url": "http://a/", "priority": "high"}', "priority"),
-     (b"x" * (LONGEST_BYTES + 1), "longer than 64 KiB")],
+     (b"x" * (MAX_BYTES + 1), "longer than 64 KiB")],
 )  # fmt: skip
 def test_anything_else_is_refused_with_a_reason(value, reason):
     with pytest.raises(BadInput, match=reason):

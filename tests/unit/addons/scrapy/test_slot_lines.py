@@ -6,7 +6,7 @@ import pytest
 from scrapy import Request
 
 from aragog.addons.scrapy.slot_lines import (
-    LONGEST_DELAY_S,
+    MAX_DELAY_S,
     MAX_PER_DOMAIN,
     MIN_PER_DOMAIN,
     HeldRequest,
@@ -128,7 +128,7 @@ def test_a_request_comes_back_before_a_turn_that_is_hours_away(clock):
 
     delays = [delay_ms for _, delay_ms in lines.take_surplus(1)]
 
-    assert max(delays) == LONGEST_DELAY_S * 1000
+    assert max(delays) == MAX_DELAY_S * 1000
 
 
 def test_a_paused_domain_holds_nothing(clock):

@@ -34,7 +34,7 @@ class Request:
     size: Annotated[int, Option("", least=1, most=9, capped=True)] = 1
     share: Annotated[float | None, Option("", least=0, most=1, http="part")] = None
     deep: bool = False
-    names: Annotated[tuple[str, ...], Option("", most_items=2, most_bytes=3)] = ()
+    names: Annotated[tuple[str, ...], Option("", max_items=2, max_bytes=3)] = ()
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ class Connection:
         pass
 
 
-def clients(most: int, most_per_address: int = 0) -> Clients:
+def clients(most: int, max_per_address: int = 0) -> Clients:
     return Clients(
-        ServingSettings(max_connections=most, max_connections_per_address=most_per_address)
+        ServingSettings(max_connections=most, max_connections_per_address=max_per_address)
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from aragog.api.server.http.parsing import BadRequest, RequestParser
 from tests.support.examples import examples
 
-MOST = 1000
+MAX_BYTES = 1000
 UPGRADE = b"Connection: Upgrade\r\nUpgrade: h2c\r\n"
 BODIES = st.binary(max_size=40)
 TRAILERS = st.sampled_from([b"", b"A: b\r\n", b"Host: evil\r\nAuthorization: x\r\n"])
@@ -19,7 +19,7 @@ class Events:
     """Writes down what a parser reports, pieces of one body together."""
 
     def __init__(self):
-        self.parser = RequestParser(self, MOST)
+        self.parser = RequestParser(self, MAX_BYTES)
         self.requests = []
 
     def on_head(self):
@@ -81,7 +81,7 @@ def test_trailers_are_counted_exactly_where_they_arrive_at_once(name):
     head = b"POST / HTTP/1.1\r\nConnection: upgrade\r\n%b: x\r\n" % name
     head += b"Transfer-Encoding: chunked\r\n\r\n0\r\n"
     line = b"A: bcdef\r\n"
-    fitting, too_many = line * (MOST // len(line)), line * (MOST // len(line) + 1)
+    fitting, too_many = line * (MAX_BYTES // len(line)), line * (MAX_BYTES // len(line) + 1)
 
     assert parsed(head + fitting + b"\r\n")[1] is None
     assert parsed(head + too_many + b"\r\n")[1] == 431

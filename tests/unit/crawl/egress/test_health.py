@@ -1,6 +1,6 @@
 """When an egress route counts as failing, and when it is tried again."""
 
-from aragog.crawl.egress.health import LONGEST_RETRY_S, EgressHealth
+from aragog.crawl.egress.health import MAX_RETRY_S, EgressHealth
 from aragog.runtime.clock import ManualClock
 
 
@@ -38,7 +38,7 @@ def test_each_trial_that_fails_doubles_the_wait_up_to_five_minutes():
         ways.record_failure("a", "no answer")
 
     assert waits_ms[:4] == [5_000, 10_000, 20_000, 40_000]
-    assert waits_ms[-1] == LONGEST_RETRY_S * 1000
+    assert waits_ms[-1] == MAX_RETRY_S * 1000
 
 
 def test_requests_that_were_under_way_when_a_way_failed_are_not_trials():

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.crawl.pipeline.crawl_scope import (
-    MOST_RULES,
+    MAX_RULES,
     NO_PATTERN,
     NO_PLACE,
     NO_RULE,
@@ -54,7 +54,7 @@ def test_what_is_not_a_rule_is_refused(rule):
 
 def test_the_number_of_rules_is_bounded():
     with pytest.raises(BadInput, match="at most"):
-        Scope.of([f"host:h{n}.example" for n in range(MOST_RULES + 1)])
+        Scope.of([f"host:h{n}.example" for n in range(MAX_RULES + 1)])
 
 
 @given(st.lists(st.text(max_size=20), max_size=3), st.text(max_size=30))

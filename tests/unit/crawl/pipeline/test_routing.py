@@ -6,7 +6,7 @@ import pytest
 from kombu.serialization import dumps, loads
 
 from aragog.crawl.pipeline import messages
-from aragog.crawl.pipeline.routing import MOST_SHOWN_CHARS, SERIALIZER, shown
+from aragog.crawl.pipeline.routing import MAX_SHOWN_CHARS, SERIALIZER, shown
 from aragog.fetch_record.outcome import OutcomeKind
 from tests.support.fetch_results import fetch_result
 
@@ -47,7 +47,7 @@ def test_a_message_without_urls_shows_what_it_says():
 def test_a_message_is_shown_short():
     assert len(
         shown(messages.FetchBatch((messages.UrlJob(url="https://x/" + "y" * 5000),)).wire())
-    ) == (MOST_SHOWN_CHARS)
+    ) == (MAX_SHOWN_CHARS)
 
 
 @pytest.mark.parametrize(

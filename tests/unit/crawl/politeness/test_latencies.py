@@ -3,7 +3,7 @@
 import math
 
 from aragog.crawl.politeness.latencies import NOTHING, PendingLatencies
-from aragog.crawl.politeness.slots import SHORTEST_MS
+from aragog.crawl.politeness.slots import MIN_MS
 
 
 def test_the_responses_since_the_last_report_are_told_once_as_their_mean():
@@ -13,7 +13,7 @@ def test_the_responses_since_the_last_report_are_told_once_as_their_mean():
 
     latency = pending.take("a.example")
 
-    assert math.isclose(SHORTEST_MS * math.exp(latency.log_ms), 200.0)
+    assert math.isclose(MIN_MS * math.exp(latency.log_ms), 200.0)
     assert latency.servers.bit_count() == 1
     assert pending.take("a.example") == NOTHING
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from aragog.crawl.politeness.second_opinion import MOST_FILES, SecondOpinion, is_safe
+from aragog.crawl.politeness.second_opinion import MAX_FILES, SecondOpinion, is_safe
 from tests.support.missing_parts import REPPY
 
 ORIGIN = "https://site.test"
@@ -42,11 +42,11 @@ def test_a_file_that_they_read_differently_is_kept_with_what_each_said(second):
 
 def test_files_are_kept_up_to_a_bound(second):
     second.folder.mkdir()
-    for number in range(MOST_FILES):
+    for number in range(MAX_FILES):
         (second.folder / f"{number}.json").touch()
 
     assert second.check(ORIGIN, DIFFERENT) is True
-    assert len(list(second.folder.iterdir())) == MOST_FILES
+    assert len(list(second.folder.iterdir())) == MAX_FILES
 
 
 def test_only_a_sample_is_compared(tmp_path):

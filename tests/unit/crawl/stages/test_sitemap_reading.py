@@ -10,7 +10,7 @@ from aragog.crawl.pipeline.crawl_records import REFRESHED
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
-from aragog.crawl.stages.sitemap_reading import MOST_NEW_FILES
+from aragog.crawl.stages.sitemap_reading import MAX_NEW_FILES
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.refresh_policy import Seen
 from tests.support.fetch_results import fetch_result
@@ -170,7 +170,7 @@ def reread(**job):
 
 
 def test_an_index_that_is_read_again_adds_its_newest_files_a_few_at_a_time(ports):
-    count = MOST_NEW_FILES + 5
+    count = MAX_NEW_FILES + 5
     listed = "".join(
         f"<sitemap><loc>http://www.shop.test/{n}.xml</loc><lastmod>{at(NOW_MS - n * 1000)}</lastmod>"
         "</sitemap>"
@@ -179,7 +179,7 @@ def test_an_index_that_is_read_again_adds_its_newest_files_a_few_at_a_time(ports
 
     ports.discovery.sitemaps.sitemap(reread(), f"<sitemapindex>{listed}</sitemapindex>".encode())
 
-    newest = {f"http://www.shop.test/{n}.xml" for n in range(MOST_NEW_FILES)}
+    newest = {f"http://www.shop.test/{n}.xml" for n in range(MAX_NEW_FILES)}
     assert set(ports.sent.urls()) == newest
 
 

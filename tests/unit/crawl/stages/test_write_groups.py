@@ -9,7 +9,7 @@ import pytest
 from aragog.crawl.pipeline.messages import PageBatch, UrlJob
 from aragog.crawl.stages.page_updates import PageUpdate, to_blob
 from aragog.crawl.stages.store import StoreStage
-from aragog.crawl.stages.write_groups import MOST_PAGES, WriteGroups
+from aragog.crawl.stages.write_groups import MAX_PAGES, WriteGroups
 from aragog.errors import StoreUnavailable
 from aragog.urlstore.records import PageWrite, Written
 from tests.support.stores import NOW_MS, page
@@ -51,12 +51,12 @@ def test_a_batch_that_waits_alone_is_left_to_its_caller():
 
 def test_a_group_has_an_upper_bound():
     groups, write = WriteGroups(), Writes()
-    half = [page(f"{A}{n}") for n in range(MOST_PAGES // 2)]
+    half = [page(f"{A}{n}") for n in range(MAX_PAGES // 2)]
     joined = [groups.join(half) for _ in range(3)]
 
     groups.write(joined[0], write)
 
-    assert list(map(len, write.urls)) == [MOST_PAGES]
+    assert list(map(len, write.urls)) == [MAX_PAGES]
     assert groups.write(joined[2], write) is None
 
 

@@ -2,7 +2,7 @@ from collections import deque
 
 import pytest
 
-from aragog.crawl.traps.host_budget import MOST_TEMPLATES, HostBudget, LinkVerdict, TemplateDecision
+from aragog.crawl.traps.host_budget import MAX_TEMPLATES, HostBudget, LinkVerdict, TemplateDecision
 from aragog.crawl.traps.page_weighing import judge
 from aragog.crawl.traps.traits import traits_of_texts
 from bench.traps.harmless_sites import gallery
@@ -119,15 +119,15 @@ def test_a_page_is_judged_once():
 
 def test_templates_are_bounded():
     budget = HostBudget()
-    for n in range(3 * MOST_TEMPLATES):
+    for n in range(3 * MAX_TEMPLATES):
         judge(budget, f"{SITE}/{'a' * (n % 14 + 1)}/x{'/y' * (n // 14 % 9)}?q{n}=1", article(n), ())
 
-    assert len(budget.templates) <= MOST_TEMPLATES
+    assert len(budget.templates) <= MAX_TEMPLATES
 
 
 @pytest.mark.parametrize("site", [gallery()], ids=lambda site: site.host)
 def test_no_page_of_a_harmless_site_is_lost(site):
-    score = crawl_by_rules([site], most_of_host=1_000).scores[site.host]
+    score = crawl_by_rules([site], max_of_host=1_000).scores[site.host]
 
     assert score.fetched == site.pages
     assert score.in_trap == 0
@@ -139,7 +139,7 @@ def test_no_page_of_a_harmless_site_is_lost(site):
     ids=lambda site: site.host,
 )
 def test_a_trap_takes_few_requests_and_no_real_page_is_lost(site):
-    score = crawl_by_rules([site], most_of_host=1_000).scores[site.host]
+    score = crawl_by_rules([site], max_of_host=1_000).scores[site.host]
 
     assert score.fetched == site.pages
     assert score.in_trap <= 0.12 * len(site.pages)
@@ -149,7 +149,7 @@ def test_a_trap_takes_few_requests_and_no_real_page_is_lost(site):
 def test_links_that_say_where_they_were_clicked_and_views_of_a_map_end_soon(host):
     site = next(site for site in trapped_kinds() if site.host == host)
 
-    score = crawl_by_rules([site], most_of_host=400).scores[host]
+    score = crawl_by_rules([site], max_of_host=400).scores[host]
 
     assert score.fetched == site.pages
     assert score.in_trap <= 0.05 * len(site.pages)

@@ -3,8 +3,8 @@ from hypothesis import strategies as st
 
 from aragog.crawl.traps.templates import (
     AGAIN,
-    MOST_WORDS,
-    MOST_WORDS_OF_PLACE,
+    MAX_WORDS,
+    MAX_WORDS_OF_PLACE,
     PathWords,
     templates_of,
 )
@@ -37,8 +37,8 @@ def test_words_of_a_place_with_many_are_folded():
         for at in range(100)
     ]
 
-    assert len(set(found[:MOST_WORDS_OF_PLACE])) == MOST_WORDS_OF_PLACE
-    assert set(found[MOST_WORDS_OF_PLACE:]) == {"/define/*"}
+    assert len(set(found[:MAX_WORDS_OF_PLACE])) == MAX_WORDS_OF_PLACE
+    assert set(found[MAX_WORDS_OF_PLACE:]) == {"/define/*"}
 
 
 def test_each_name_of_a_query_is_a_template_in_any_order():
@@ -70,4 +70,4 @@ def test_any_urls_have_templates_in_bounded_memory(texts):
     for text in texts:
         assert templates_of(f"{SITE}/{text}", words).templates
 
-    assert sum(map(len, words.words.values())) <= MOST_WORDS
+    assert sum(map(len, words.words.values())) <= MAX_WORDS

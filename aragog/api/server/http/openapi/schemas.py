@@ -131,7 +131,7 @@ def option_schema(field: OptionField) -> dict[str, Any]:
         if field.required and not option.pattern:
             schema["minLength"] = 1
     if schema.get("type") == "array":
-        schema |= _set(maxItems=option.most_items)
+        schema |= _set(maxItems=option.max_items)
         if option.choices:
             schema["items"] = {"type": "string", "enum": [*option.choices]}
     elif option.choices:

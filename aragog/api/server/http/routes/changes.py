@@ -43,7 +43,7 @@ class ChangesApi:
     Args:
         calls: runs store calls.
         operations: runs the reads that wait for a change.
-        most_readers: how many readers may wait at the same time; others get 503.
+        max_readers: how many readers may wait at the same time; others get 503.
         sleep: waits between two reads of the feed.
     """
 
@@ -52,12 +52,12 @@ class ChangesApi:
         calls: StoreCalls,
         operations: OperationRoutes,
         *,
-        most_readers: int = 256,
+        max_readers: int = 256,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._calls = calls
         self._operations = operations
-        self._most_readers = most_readers
+        self._max_readers = max_readers
         self._sleep = sleep
         self._readers = 0
         self.draining = False
@@ -66,7 +66,7 @@ class ChangesApi:
     async def answer(self, request: Request) -> Response:
         """`GET /v1/changes`: a JSON response after at most `wait_ms`, or a stream of events."""
         query = _changes_request(request)
-        if self._readers >= self._most_readers:
+        if self._readers >= self._max_readers:
             raise unavailable("too many readers of the change feed")
         # Count the reader before any wait, so that simultaneous readers are all counted.
         with ExitStack() as reading:

@@ -136,8 +136,8 @@ local function again(id, claim, delay_ms, attempts, problem)
   end
   local allowed = head.allowed
   if allowed == 0 then allowed = policy(head, 'max_attempts', 10) end
-  local most_ms = attempts >= claim.attempts and policy(head, 'max_age_ms', 0) or 0
-  local is_old = most_ms > 0 and NOW + delay_ms - head.created > most_ms
+  local max_ms = attempts >= claim.attempts and policy(head, 'max_age_ms', 0) or 0
+  local is_old = max_ms > 0 and NOW + delay_ms - head.created > max_ms
   if attempts >= allowed or is_old then
     finish(id, BAD, record, head, claim, problem)
     count('failed', 1)

@@ -36,7 +36,7 @@ from pinlater.shard import MAX_BATCH, Hold
 
 logger = logging.getLogger(__name__)
 WAKE_WITHIN_MS = 1000
-MOST_JOBS = 2000
+MAX_JOBS = 2000
 """Maximum new jobs of one statement; more jobs take several statements in the same round trip."""
 DROP_STEP = 5000
 _MISSING = ("3F000", "42P01", "42883")
@@ -140,7 +140,7 @@ class PostgresShard:
         raise AssertionError
 
     def enqueue(self, queue: str, jobs: Sequence[models.NewJob]) -> list[models.Enqueued]:
-        parts = [jobs[at : at + MOST_JOBS] for at in range(0, len(jobs), MOST_JOBS)]
+        parts = [jobs[at : at + MAX_JOBS] for at in range(0, len(jobs), MAX_JOBS)]
         statements = [call("enqueue", self._queue_name(queue), *_new_jobs(part)) for part in parts]
         soon = any(job.delay_ms <= WAKE_WITHIN_MS for job in jobs)
         results = self.run_all(statements + self._wake_calls(queue, soon=soon))

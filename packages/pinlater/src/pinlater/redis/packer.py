@@ -20,11 +20,11 @@ class Packer:
     redis-py's own packer copies its buffer for each argument.
 
     Args:
-        most_bytes: a longer command is sent in several parts.
+        max_bytes: a longer command is sent in several parts.
     """
 
-    def __init__(self, most_bytes: int = MAX_JOINED_BYTES) -> None:
-        self._most_bytes = most_bytes
+    def __init__(self, max_bytes: int = MAX_JOINED_BYTES) -> None:
+        self._max_bytes = max_bytes
 
     def pack(self, *args: Any) -> list[bytes]:
         """
@@ -39,7 +39,7 @@ class Packer:
         for value in values:
             encoded = value if type(value) is bytes else _encoded(value)
             size += len(encoded)
-            if size > self._most_bytes:
+            if size > self._max_bytes:
                 joined.append(b"".join(parts))
                 parts, size = [], len(encoded)
             parts += (b"$%d\r\n" % len(encoded), encoded, b"\r\n")

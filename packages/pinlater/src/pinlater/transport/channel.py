@@ -282,7 +282,7 @@ class Channel(QueueChannel):
     def _waits_for_room(self, room: int) -> bool:
         """Return whether to wait briefly for more room before claiming."""
         now_s = _clock.monotonic_s()
-        if room >= self.qos.least_room:
+        if room >= self.qos.min_room:
             self._postponed_at_s = None
         elif self._postponed_at_s is None:
             self._postponed_at_s = now_s

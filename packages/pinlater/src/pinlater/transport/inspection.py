@@ -23,7 +23,7 @@ from pinlater.models import JobInfo
 
 logger = logging.getLogger(__name__)
 
-MOST = 1000
+MAX_LISTED = 1000
 """Maximum waiting tasks in one reply, soonest first; the worker reads them in about 0.1 s."""
 ETA_PRIORITY = 6
 """Celery's timer gives this priority to tasks with an ETA and displays it."""
@@ -59,13 +59,13 @@ def _entry(request: Request) -> dict[str, Any]:
 
 
 def waiting(consumer: Any) -> Iterator[Request]:
-    """Yield the next `MOST` tasks that are not yet due in the queues of a worker's consumer."""
+    """Yield the next `MAX_LISTED` tasks that are not due yet in a consumer's queues."""
     tasks = consumer.task_consumer
     cluster = getattr(getattr(tasks, "channel", None), "cluster", None)
     if cluster is None:
         return
     jobs = sorted(_later(cluster, [q.name for q in tasks.queues]), key=lambda job: job.at_ms)
-    for job in jobs[:MOST]:
+    for job in jobs[:MAX_LISTED]:
         try:
             yield _request(consumer, job)
         # A sender may put anything into the body: skip such a job and list the others.
@@ -78,7 +78,7 @@ def _later(cluster: Cluster, queues: Iterable[str]) -> Iterator[JobInfo]:
         for queue in queues:
             try:
                 with cluster.watched(shard):
-                    yield from shard.later(queue, limit=MOST)
+                    yield from shard.later(queue, limit=MAX_LISTED)
             except BrokerUnavailable:
                 logger.warning(
                     "the waiting jobs of %s do not include those of shard %s", queue, shard.name

@@ -76,7 +76,7 @@ class QoS(stock.QoS):
         return at_most if estimate is None else min(estimate, at_most)
 
     @property
-    def least_room(self) -> int:
+    def min_room(self) -> int:
         """
         Return the minimum room for a claim; with less room, the channel postpones the claim
         briefly.

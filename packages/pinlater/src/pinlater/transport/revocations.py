@@ -21,7 +21,7 @@ from pinlater.redis.scripts import load_script
 
 KEPT_MS = 90 * 86_400_000
 """Milliseconds that an id is kept; a revoked task that is due later than that runs."""
-MOST = 100_000
+MAX_REVOKED = 100_000
 """Maximum ids that are kept, the newest; each takes about 100 bytes on the server."""
 READ_EVERY_S = 5.0
 """Seconds between two reads of the stored ids by a worker, in case a broadcast did not reach it."""
@@ -68,7 +68,7 @@ class Revocations:
         """Store the ids on the server; safe to repeat."""
         with redis_errors("broker, revocation of tasks"):
             script = load_script("pinlater", "revoke")
-            script.call(client, [self._key], [KEPT_MS, MOST, *ids])
+            script.call(client, [self._key], [KEPT_MS, MAX_REVOKED, *ids])
 
     @property
     def are_due(self) -> bool:
@@ -77,7 +77,7 @@ class Revocations:
 
     def read(self, client: redis.Redis) -> None:
         """Read new ids from the server; the first call reads all."""
-        if len(self._ids) > 2 * MOST:  # the server has dropped half of them
+        if len(self._ids) > 2 * MAX_REVOKED:  # the server has dropped half of them
             self._ids.clear()
             self._newest_ms = 0.0
         with redis_errors("broker, revoked tasks"):

@@ -25,8 +25,8 @@ Paths of elements for an article, most specific first. Each is used only if it m
 """
 _LONG_BLOCK = 80
 """Blocks with this many letters are rarely links, captions or buttons."""
-_LEAST_HELD, _MUCH_LONGER = 0.8, 2.0
-_MOST_LINKS = 0.3
+_MIN_HELD, _MUCH_LONGER = 0.8, 2.0
+_MAX_LINKS = 0.3
 _APART = frozenset(
     {"aside", "nav", "footer", "form", "figure", "figcaption", "header", "ul", "ol", "dialog"}
 )
@@ -52,7 +52,7 @@ def _complete_from(article: Any, page: PageTexts) -> bool:
     kept = [each for each in page.pieces if each.kept]
     letters = sum(each.end - each.start for each in kept)
     held = sum(each.end - each.start for each in kept if each.holder in inside)
-    if not letters or held < _LEAST_HELD * letters:
+    if not letters or held < _MIN_HELD * letters:
         return False
     blocks = dict(_paragraphs(article, inside, page))
     if sum(blocks.values()) < _MUCH_LONGER * letters:
@@ -77,7 +77,7 @@ def _paragraphs(article: Any, inside: set[Any], page: PageTexts) -> Iterator[tup
             if _is_apart(piece.holder, seen):
                 apart.add(piece.block)
     for block, count in letters.items():
-        if count >= _LONG_BLOCK and linked[block] <= _MOST_LINKS * count and block not in apart:
+        if count >= _LONG_BLOCK and linked[block] <= _MAX_LINKS * count and block not in apart:
             yield block, count
 
 

@@ -20,12 +20,12 @@ from richpins.visible_text.shown_days import date_in
 
 _LONG = 80
 """Blocks with this many letters are hardly ever headings, breadcrumbs or bylines."""
-_LEAST_LEAD, _LEAST_LEAD_BEYOND_ASCII = 30, 15
+_MIN_LEAD, _MIN_LEAD_BEYOND_ASCII = 30, 15
 _CUT_OFF = 3
 """Letters at the end of a description that may belong to a truncated word."""
-_MOST_BESIDE = 20
+_MAX_BESIDE = 20
 """Maximum letters before the description in a lead, such as a place name."""
-_MOST_OPENING = 200
+_MAX_OPENING = 200
 """After this many letters of other blocks, the text has started."""
 _MAX_BLOCKS = 400
 """Maximum blocks above a text that are examined, from the nearest on."""
@@ -104,12 +104,12 @@ def _titles(page: Document) -> list[str]:
     found = {letters_of(each).casefold() for each in (*headings, *stated, *parts)}
     # Longest first, because a heading such as "pathlib — Paths" ends with a part of itself.
     return sorted(
-        (each for each in found if len(each) >= _LEAST_TITLE), key=lambda it: (-len(it), it)
+        (each for each in found if len(each) >= _MIN_TITLE), key=lambda it: (-len(it), it)
     )
 
 
 _MAX_TITLES = 3
-_LEAST_TITLE = 4
+_MIN_TITLE = 4
 _WORD = re.compile(r"\w+")
 _PARTS = re.compile(r"\s(?:[|–—-]|::|»|·)\s")
 
@@ -130,13 +130,13 @@ def _keep_lead(above: list[_Block], below: list[_Block], page: Document, titles:
 
 def _says(letters: str, description: str) -> bool:
     """Return True if a block is in a description, or contains a (truncated) description."""
-    least = _LEAST_LEAD if letters.isascii() else _LEAST_LEAD_BEYOND_ASCII
+    least = _MIN_LEAD if letters.isascii() else _MIN_LEAD_BEYOND_ASCII
     if min(len(letters), len(description)) < least:
         return False
     if letters in description:
         return True
     place = letters.find(description[:-_CUT_OFF])
-    return 0 <= place <= _MOST_BESIDE and len(letters) <= _MUCH_LONGER * len(description)
+    return 0 <= place <= _MAX_BESIDE and len(letters) <= _MUCH_LONGER * len(description)
 
 
 _MUCH_LONGER = 3
@@ -173,7 +173,7 @@ def _opening(blocks: list[_Block], titles: list[str], *, with_title: bool) -> It
             begun += len(block.letters)
         elif not with_title:
             yield block
-        if begun > _MOST_OPENING:
+        if begun > _MAX_OPENING:
             return
 
 
@@ -182,14 +182,14 @@ def _is_title(block: _Block, titles: list[str]) -> bool:
     letters = block.letters
     return letters in titles or any(
         letters.endswith(each)
-        and len(letters) - len(each) <= _MOST_ABOVE_TITLE
-        and len(each) >= _LEAST_WHOLE
+        and len(letters) - len(each) <= _MAX_ABOVE_TITLE
+        and len(each) >= _MIN_WHOLE
         for each in titles
     )
 
 
-_MOST_ABOVE_TITLE = 60
-_LEAST_WHOLE = 12
+_MAX_ABOVE_TITLE = 60
+_MIN_WHOLE = 12
 
 
 def _is_day(block: _Block) -> bool:
@@ -199,12 +199,12 @@ def _is_day(block: _Block) -> bool:
         return False
     bare = _CLOCK.sub(" ", text)
     if _NUMERIC_DAY.search(bare):
-        return len(letters_of(_NUMERIC_DAY.sub("", bare))) <= _MOST_BESIDE_DAY
+        return len(letters_of(_NUMERIC_DAY.sub("", bare))) <= _MAX_BESIDE_DAY
     return date_in(bare.strip(_SIGNS)) is not None
 
 
 _MAX_DAY_CHARS = 100
-_MOST_BESIDE_DAY = 40
+_MAX_BESIDE_DAY = 40
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _CLOCK = re.compile(
     r"[,–—-]?\s*(?:\b(?:at|um|à|a\slas|alle|kl\.?|klo|om|o)\s)?(?<!\d)\d{1,2}\s?[:.h時시]\s?\d\d(?:[:.]\d\d)?(?!\d)(?![./-]\d)\s?分?"
@@ -220,7 +220,7 @@ _SIGNS = " ,|·–—-•()[]:"
 
 def _is_in_trail(block: _Block, titles: list[str]) -> bool:
     """Return True if a block is part of breadcrumbs: links to sections, perhaps with the title."""
-    if len(block.letters) > _MOST_OPENING:
+    if len(block.letters) > _MAX_OPENING:
         return False
     outer = next((each for each in _around(block.pieces[0].holder) if each.tag in _LISTS), None)
     if outer is not None:
@@ -232,7 +232,7 @@ def _is_in_trail(block: _Block, titles: list[str]) -> bool:
         for piece in block.pieces
         if any(each.tag == "a" for each in islice(_around(piece.holder), 3))
     )
-    return len(title) >= _LEAST_WHOLE and 0 < before <= linked
+    return len(title) >= _MIN_WHOLE and 0 < before <= linked
 
 
 def _is_trail(outer: Any, titles: list[str]) -> bool:
@@ -254,7 +254,7 @@ def _is_link(entry: Any) -> bool:
     letters = letters_of(entry.text_content())
     links = [each for each in entry.iter("a") if letters_of(each.text_content())]
     return (
-        len(letters) <= _MOST_OF_ENTRY
+        len(letters) <= _MAX_OF_ENTRY
         and len(links) == 1
         and letters_of(links[0].text_content()) == letters
         and "#" not in links[0].get("href", "#")
@@ -262,5 +262,5 @@ def _is_link(entry: Any) -> bool:
 
 
 _MAX_ENTRIES = 8
-_MOST_OF_ENTRY = 40
+_MAX_OF_ENTRY = 40
 _DAY_ALONE = re.compile(r"[\d./ -]{6,10}")

@@ -139,7 +139,7 @@ def _remove_invisible(tree: Any) -> None:
     invisible = [e for e in elements if _INVISIBLE_STYLE.search(e.get("style"))]
     inside = {each for element in invisible for each in element.iter("p")}
     left = (each.text_content() for each in tree.iter("p") if invisible and each not in inside)
-    if sum(map(len, left)) < _LEAST_LEFT:
+    if sum(map(len, left)) < _MIN_LEFT:
         return
     for element in invisible:
         if element.getparent() is not None:
@@ -147,7 +147,7 @@ def _remove_invisible(tree: Any) -> None:
 
 
 _INVISIBLE_STYLE = re.compile(r"(?:\A|;|\s)visibility\s?:\s?hidden", re.IGNORECASE)
-_LEAST_LEFT = 200
+_MIN_LEFT = 200
 
 
 def _remove_advertisement_lines(tree: Any) -> None:

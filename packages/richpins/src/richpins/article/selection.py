@@ -20,12 +20,12 @@ _NEAR = 400
 _SEED = 12
 _MAX_MISSES = 200
 _MAX_CANDIDATES = 30
-_LEAST_OF_A_BLOCK = {"heading": 0.85}
-_LEAST_OF_OTHERS = 0.25
+_MIN_PER_BLOCK = {"heading": 0.85}
+_MIN_OF_OTHERS = 0.25
 """A block is written completely if at least this share of it was selected."""
 _WORDS_WITHIN = frozenset({"a", "code", "span", "tt", "kbd", "samp", "var"})
-_MOST_LINKS = 0.3
-_LEAST_OF_A_WHOLE = 0.6
+_MAX_LINKS = 0.3
+_MIN_PER_WHOLE = 0.6
 """A list or table is written completely if at least this share of it was selected."""
 
 
@@ -194,7 +194,7 @@ def _keep(page: PageTexts, marks: bytearray) -> None:
         marked = marks.count(1, piece.start, piece.end)
         piece.kept = 2 * marked > piece.end - piece.start
     for number, pieces in by_block.items():
-        least = _LEAST_OF_A_BLOCK.get(page.kinds[number], _LEAST_OF_OTHERS)
+        least = _MIN_PER_BLOCK.get(page.kinds[number], _MIN_OF_OTHERS)
         kept = sum(piece.end - piece.start for piece in pieces if piece.kept)
         if not kept:
             continue
@@ -208,7 +208,7 @@ def _keep(page: PageTexts, marks: bytearray) -> None:
     for first, last in page.wholes:
         inside = page.pieces[first:last]
         kept = sum(piece.end - piece.start for piece in inside if piece.kept)
-        if kept and kept >= _LEAST_OF_A_WHOLE * (inside[-1].end - inside[0].start):
+        if kept and kept >= _MIN_PER_WHOLE * (inside[-1].end - inside[0].start):
             for piece in inside:
                 piece.kept = True
 
@@ -222,7 +222,7 @@ def _is_torn(pieces: list[Piece], total: int) -> bool:
     within = [piece for piece in pieces if piece.holder.tag in _WORDS_WITHIN]
     letters = sum(piece.end - piece.start for piece in within)
     kept = {id(piece) for piece in pieces if piece.kept and piece.end > piece.start}
-    return kept <= {id(piece) for piece in within} and letters <= _MOST_LINKS * total
+    return kept <= {id(piece) for piece in within} and letters <= _MAX_LINKS * total
 
 
 def _keep_gaps(pieces: list[Piece], kept: int) -> None:
@@ -297,4 +297,4 @@ MIN_SIBLINGS = 2
 def _may_stand_between(block: Any) -> bool:
     whole = len(letters_of("".join(block.itertext())))
     links = sum(len(letters_of("".join(link.itertext()))) for link in block.iter("a"))
-    return links <= _MOST_LINKS * whole
+    return links <= _MAX_LINKS * whole

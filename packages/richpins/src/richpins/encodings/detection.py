@@ -143,7 +143,7 @@ _DETECTED_NAMES = {
 def _detected(body: bytes) -> str:
     if body.isascii() and b"\x1b" not in body and b"\0" not in body:
         return labels.FALLBACK
-    if _is_utf8(body, most_broken=_MAX_BROKEN):
+    if _is_utf8(body, max_broken=_MAX_BROKEN):
         return "utf-8"
     start = max(0, _first_high_byte(body) - 1_000)
     guess = chardet.detect(
@@ -170,7 +170,7 @@ _MIN_LONG_CHARACTERS = 4
 
 def is_surely_utf8(body: bytes, declared: str) -> bool:
     """Return True if `body` is UTF-8, although it declares the encoding `declared`."""
-    if declared in _NEVER_UTF8 or not _is_utf8(body, most_broken=_MAX_BROKEN_IF_DECLARED):
+    if declared in _NEVER_UTF8 or not _is_utf8(body, max_broken=_MAX_BROKEN_IF_DECLARED):
         return False
     if declared not in _OF_SEVERAL_BYTES:
         return _WHOLE_CHARACTER.search(body) is not None  # the last character may be cut off
@@ -201,11 +201,11 @@ _FEW_CHARACTERS = 3
 """For short texts: at most one in this many characters may be broken."""
 
 
-def _is_utf8(body: bytes, *, most_broken: float) -> bool:
+def _is_utf8(body: bytes, *, max_broken: float) -> bool:
     """
     Return True for UTF-8 outside ASCII, even if the last character was cut off.
 
-    `most_broken` is the share of characters outside ASCII that may be broken.
+    `max_broken` is the share of characters outside ASCII that may be broken.
     """
     if b"\0" in body:
         return False
@@ -222,6 +222,6 @@ def _is_utf8(body: bytes, *, most_broken: float) -> bool:
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(sample)
     broken = text.count("\ufffd") - sample.count("\ufffd".encode())
     whole = len(text) - len(sample.translate(None, _HIGH_BYTES)) - broken
-    if broken == 1 and most_broken == _MAX_BROKEN:
+    if broken == 1 and max_broken == _MAX_BROKEN:
         return whole >= _FEW_CHARACTERS
-    return broken <= most_broken * whole
+    return broken <= max_broken * whole

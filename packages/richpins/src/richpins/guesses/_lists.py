@@ -61,13 +61,13 @@ def lists_of(documents: Sequence[Document]) -> list[GuessedList]:
         counts.update(_candidates(document))
     made = [
         found
-        for selector, _ in _most_distinct(counts)
+        for selector, _ in _max_distinct(counts)
         if (found := _list(selector, documents)) is not None
     ]
     return sorted(made, key=lambda one: (-round(one.score, 1), *_vagueness(one.each)))
 
 
-def _most_distinct(counts: Counter[str]) -> list[tuple[str, int]]:
+def _max_distinct(counts: Counter[str]) -> list[tuple[str, int]]:
     """Return the selectors to try: descriptive ones, and frequent ones."""
     alike = [(s, n) for s, n in counts.items() if n >= MIN_ELEMENTS]
     ordered = sorted(alike, key=lambda one: (*_vagueness(one[0]), -min(one[1], 50), one[0]))

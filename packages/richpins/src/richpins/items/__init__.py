@@ -21,9 +21,9 @@ also be a dataclass with `Select` in its annotations (`item`), or a function tha
 from richpins.errors import InvalidKind
 from richpins.items._definitions import Select, item
 from richpins.items._extraction import (
-    MOST_BYTES_A_PAGE,
-    MOST_BYTES_AN_ITEM,
-    MOST_ITEMS,
+    MAX_BYTES_PER_ITEM,
+    MAX_BYTES_PER_PAGE,
+    MAX_ITEMS,
     FoundItems,
     Item,
     find,
@@ -32,9 +32,9 @@ from richpins.items._kinds import FIELD_NAME, ItemField, ItemKind, kind_of
 
 __all__ = [
     "FIELD_NAME",
-    "MOST_BYTES_AN_ITEM",
-    "MOST_BYTES_A_PAGE",
-    "MOST_ITEMS",
+    "MAX_BYTES_PER_ITEM",
+    "MAX_BYTES_PER_PAGE",
+    "MAX_ITEMS",
     "FoundItems",
     "InvalidKind",
     "Item",

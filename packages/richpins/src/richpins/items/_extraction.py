@@ -18,11 +18,11 @@ from richpins.items._kinds import FIELD_NAME, RESERVED, ItemField, ItemKind
 from richpins.items._values import cleaned, converted
 from richpins.selectors import Selectable, SelectedPage, evaluated
 
-MOST_ITEMS = 1_000
+MAX_ITEMS = 1_000
 """Maximum items of one kind per page. Later ones are dropped."""
-MOST_BYTES_AN_ITEM = 16 * 1024
+MAX_BYTES_PER_ITEM = 16 * 1024
 """Maximum size of an item's values in JSON. A larger item is dropped."""
-MOST_BYTES_A_PAGE = 512 * 1024
+MAX_BYTES_PER_PAGE = 512 * 1024
 """Maximum size of all items of one kind on a page. Later ones are dropped."""
 MAX_FOLLOWED = 100
 """Maximum number of follow-up URLs of a page."""
@@ -130,12 +130,12 @@ class _Collected:
         return key if len(key) <= MAX_KEY_CHARS else None
 
     def _limit_problem(self, size: int) -> str | None:
-        if len(self.items) >= MOST_ITEMS:
-            return f"more than {MOST_ITEMS} on the page"
-        if size > MOST_BYTES_AN_ITEM:
-            return f"longer than {MOST_BYTES_AN_ITEM} bytes"
-        if self._bytes + size > MOST_BYTES_A_PAGE:
-            return f"more than {MOST_BYTES_A_PAGE} bytes on the page"
+        if len(self.items) >= MAX_ITEMS:
+            return f"more than {MAX_ITEMS} on the page"
+        if size > MAX_BYTES_PER_ITEM:
+            return f"longer than {MAX_BYTES_PER_ITEM} bytes"
+        if self._bytes + size > MAX_BYTES_PER_PAGE:
+            return f"more than {MAX_BYTES_PER_PAGE} bytes on the page"
         self._bytes += size
         return None
 

@@ -86,7 +86,7 @@ _AUTOMATA = [
 _GROUP_OF = {word: number for number, group in enumerate(_GROUPS) for word in group}
 _PIECE_BYTES = 262_144
 """Bodies are searched in chunks, which limits the length of the list of matches."""
-_LONGEST = max(len(word.encode()) for word in _GROUP_OF)
+_MAX_WORD_BYTES = max(len(word.encode()) for word in _GROUP_OF)
 _MAX_ATTRIBUTES_BYTES = 2_000
 _MAX_CLASS_BYTES = 300
 
@@ -114,7 +114,7 @@ class Words:
         group, lowered = _GROUPS[number], self.lowered
         found: dict[str, list[int]] = {}
         for start in range(0, len(lowered), _PIECE_BYTES):
-            piece = lowered[start : start + _PIECE_BYTES + _LONGEST]
+            piece = lowered[start : start + _PIECE_BYTES + _MAX_WORD_BYTES]
             for index, at, _ in _AUTOMATA[number].find_matches_as_indexes(piece):
                 places = found.setdefault(group[index], [])
                 if len(places) < MAX_PLACES:

@@ -160,7 +160,7 @@ def _parts_of(text: str) -> list[str]:
         if int(match[1]) == expected:
             expected += 1
             places.append(match.start())
-    if expected < _LEAST_PARTS + 1:
+    if expected < _MIN_PARTS + 1:
         return [text]
     cut = [
         text[start:end].strip() for start, end in zip(places, [*places[1:], len(text)], strict=True)
@@ -168,7 +168,7 @@ def _parts_of(text: str) -> list[str]:
     return [part for part in cut if part]
 
 
-_LEAST_PARTS = 3
+_MIN_PARTS = 3
 _NUMBERED = re.compile(r"(\d{1,2})(?:\s*[.):、-]\s*|\s+)(?=[^\W\d_])")
 _NUMBER_INSIDE = re.compile(
     r"(?:(?<=\s)|(?<=^)|(?<=[.;!。；！)]))(\d{1,2})\s*[.):、]\s*(?=[^\W\d_])"

@@ -94,7 +94,7 @@ def availability_of(offer: Node) -> Availability | None:
 def rank_of(offer: Node) -> int:
     """Rank how easily a buyer of one piece can use an offer, from 0 (easily) to 3 (hardly)."""
     has_conditions = (
-        any(offer.all(name) for name in _SPECIAL_CONDITIONS) or _least_quantity(offer) > 1
+        any(offer.all(name) for name in _SPECIAL_CONDITIONS) or _min_quantity(offer) > 1
     )
     is_rent = word_of(offer.first("businessfunction") or "").rpartition("#")[2] in _RENTS
     return 3 if has_conditions or is_rent else rank(availability_of(offer))
@@ -112,10 +112,10 @@ def _is_of_one_piece(specification: Node) -> bool:
             unit = reference.first("unitcode", "unittext") or unit
         else:
             unit = None
-    return word_of(unit or "") in _PIECES and _least_quantity(specification) <= 1
+    return word_of(unit or "") in _PIECES and _min_quantity(specification) <= 1
 
 
-def _least_quantity(node: Node) -> Decimal:
+def _min_quantity(node: Node) -> Decimal:
     quantity = node.first("eligiblequantity")
     if isinstance(quantity, Node):
         quantity = quantity.first("minvalue", "value")

@@ -136,7 +136,7 @@ def _dollar_offsets(body: bytes) -> Iterator[int]:
     KB.
     """
     for start in range(0, len(body), _PIECE_BYTES):
-        piece = body[start : start + _PIECE_BYTES + _LONGEST]
+        piece = body[start : start + _PIECE_BYTES + _MAX_PRICE_BYTES]
         for _, at, _ in _NAMES_OF_DOLLARS.find_matches_as_indexes(piece):
             yield start + at
 
@@ -148,7 +148,7 @@ _NAMES_OF_DOLLARS = BytesAhoCorasick(
     [name.encode() for name in (*_CODES, *_COUNTRIES, *_SIGNS)],
     matchkind=MatchKind.LeftmostLongest,
 )
-_LONGEST = 20
+_MAX_PRICE_BYTES = 20
 _PIECE_BYTES = 262_144
 _OTHER_DOLLAR = re.compile(
     rf"\b(?:{'|'.join((*_CODES, *_COUNTRIES))})\b"

@@ -61,10 +61,10 @@ def is_menu(element: LexborNode) -> bool:
     """Return True for a list whose words are all in links."""
     text = _letters(element.text())
     linked = sum(len(_letters(each.text())) for each in element.css("a"))
-    return bool(text) and linked >= _MOST_LINKED * len(text)
+    return bool(text) and linked >= _MAX_LINKED * len(text)
 
 
-_MOST_LINKED = 0.9
+_MAX_LINKED = 0.9
 
 
 def _is_linked(node: LexborNode) -> bool:

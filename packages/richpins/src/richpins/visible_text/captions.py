@@ -146,11 +146,11 @@ _PER_PORTION = re.compile(
 def _is_of_a_portion(read: Yield) -> bool:
     """Return True if a yield describes one portion: its energy, or an amount in spoons."""
     if read.unit == "servings":
-        return read.quantity >= _MOST_SERVINGS
+        return read.quantity >= _MAX_SERVINGS
     return _SPOONS.match(read.unit) is not None
 
 
-_MOST_SERVINGS = 100
+_MAX_SERVINGS = 100
 _SPOONS = re.compile(
     r"(?:tbsps?|tsps?|tablespoons?|teaspoons?|esslöffel|teelöffel|kcal|kj|gram|g)\b"
 )
@@ -219,7 +219,7 @@ _MAX_RUN = 12
 _MAX_NUMBERS = 5_000
 _MAX_TOKENS = 300
 _MAX_CAPTION_CHARS = 60
-_LEAST_RUN = 3
+_MIN_RUN = 3
 
 
 def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
@@ -232,7 +232,7 @@ def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
     result: dict[str, tuple[int, str]] = {}
     for run in _runs(shown):
         for name, lasts, start, end in _pairs(run):
-            if len(run) < _LEAST_RUN and _IN_A_STEP.match(shown, start, end):
+            if len(run) < _MIN_RUN and _IN_A_STEP.match(shown, start, end):
                 continue
             result.setdefault(name, (lasts, shown[start:end].strip()))
     _part(result)

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from richpins.visible_text.section import Section
 from richpins.visible_text.vocabulary import is_step
 
-_LEAST_NUMBERED = 0.5
+_MIN_NUMBERED = 0.5
 _MAX_MEAN_CHARS = 60
 _MAX_SENTENCES = 0.5
-_LEAST_SENTENCES = 0.3
+_MIN_SENTENCES = 0.3
 _MAX_FRAGMENTS = 0.5
 _SHORT_STEP_CHARS = 40
 _SENTENCE_ENDS = tuple(".!。！♪")
@@ -34,7 +34,7 @@ def doubt_about(section: Section) -> str | None:
 
 
 def _of_ingredients(entries: list[str]) -> str | None:
-    if _share(any(map(str.isnumeric, entry)) for entry in entries) < _LEAST_NUMBERED:
+    if _share(any(map(str.isnumeric, entry)) for entry in entries) < _MIN_NUMBERED:
         return "doubtful: most entries have no amount"
     if sum(map(len, entries)) > _MAX_MEAN_CHARS * len(entries):
         return "doubtful: too long for ingredients"
@@ -45,7 +45,7 @@ def _of_ingredients(entries: list[str]) -> str | None:
 
 def _of_steps(entries: list[str]) -> str | None:
     ended = _share(entry.endswith(_SENTENCE_ENDS) for entry in entries)
-    if ended < _LEAST_SENTENCES:
+    if ended < _MIN_SENTENCES:
         return "doubtful: most entries are not sentences"
     if _share(not is_step(entry) for entry in entries) > _MAX_FRAGMENTS:
         return "doubtful: most entries are too short for steps"

@@ -111,11 +111,11 @@ def _steps_in(items: list[LexborNode]) -> list[str]:
         number = numbers.get(item.mem_id)
         if number and shown and shown[0].startswith(number):
             shown[:1] = [rest] if (rest := shown[0].removeprefix(number).strip()) else []
-        entries.extend(shown if len(items) < _LEAST_ITEMS or holds_items else _as_one(shown))
+        entries.extend(shown if len(items) < _MIN_ITEMS or holds_items else _as_one(shown))
     return entries
 
 
-_LEAST_ITEMS = 2
+_MIN_ITEMS = 2
 
 
 def _as_one(shown: list[str]) -> list[str]:
@@ -320,7 +320,7 @@ def with_amounts(entries: list[str]) -> list[str]:
     The first cell decides whether amounts come before or after their names.
     """
     bare = [IS_AMOUNT_ALONE.fullmatch(entry) is not None for entry in entries]
-    if 3 * sum(bare) < len(bare) or sum(bare) < _LEAST_CELLS:
+    if 3 * sum(bare) < len(bare) or sum(bare) < _MIN_CELLS:
         return entries
     first = next(n for n, entry in enumerate(entries) if not _is_caption(entry))
     joined: list[str] = []
@@ -338,7 +338,7 @@ def with_amounts(entries: list[str]) -> list[str]:
     return joined
 
 
-_LEAST_CELLS = 2
+_MIN_CELLS = 2
 
 
 def _is_caption(entry: str) -> bool:

@@ -11,13 +11,13 @@ from richpins.structured_data.sources import Sources
 
 
 def after_heading(
-    sources: Sources, pattern: re.Pattern[bytes], most_bytes: int
+    sources: Sources, pattern: re.Pattern[bytes], max_bytes: int
 ) -> Iterator[re.Match[bytes]]:
-    """Yield matches in the first `most_bytes` after the first h1; none without an h1."""
+    """Yield matches in the first `max_bytes` after the first h1; none without an h1."""
     start = sources.heading_end
     if start < 0:
         return iter(())
-    return pattern.finditer(sources.words.body, start, start + most_bytes)
+    return pattern.finditer(sources.words.body, start, start + max_bytes)
 
 
 def is_elsewhere(node: LexborNode) -> bool:

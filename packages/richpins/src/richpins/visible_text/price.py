@@ -37,7 +37,7 @@ _MAX_CLASS_CHARS = 1_000
 _MAX_CLIMB = 8
 _MAX_ELEMENTS = 400
 _MAX_SIBLINGS = 60
-_LEAST_ALIKE = 3
+_MIN_ALIKE = 3
 
 
 def shown_price(
@@ -116,4 +116,4 @@ def _is_one_of_many(node: LexborNode, holders: set[int]) -> bool:
             break
         same = sibling.tag == node.tag and sibling.attributes.get("class") == named
         alike += same and sibling.mem_id in holders
-    return alike >= _LEAST_ALIKE
+    return alike >= _MIN_ALIKE

@@ -36,7 +36,7 @@ from richpins.visible_text.vocabulary import (
 )
 
 MAX_HEADING_CHARS = 60
-_LEAST_ITEMS = 3
+_MIN_ITEMS = 3
 """Minimum number of steps of a list without numbers, where they have no full stops."""
 
 Row = tuple[int, str, str]
@@ -116,7 +116,7 @@ class Section:
     def _are_again(self, entries: list[str]) -> bool:
         """Return True for the ingredients in other amounts or units, and for steps for print."""
         names = _names_of(entries)
-        if len(names) < (_LEAST_ITEMS if self.kind == "ingredients" else 2):
+        if len(names) < (_MIN_ITEMS if self.kind == "ingredients" else 2):
             return False
         most = len(names) // _DIVIDED if self.is_in_other_units else 0
         again = any(_are_alike(names, others, most) for others in self.lists)
@@ -174,9 +174,7 @@ class Section:
             self.behind.clear()
         self.add(entries, surely=is_numbered)
         self.has_numbered = self.has_numbered or (is_numbered and len(entries) > 1)
-        if element.tag == "ol" or (
-            element.tag == "ul" and not before and self.count >= _LEAST_ITEMS
-        ):
+        if element.tag == "ol" or (element.tag == "ul" and not before and self.count >= _MIN_ITEMS):
             self.listed += self.count - before
 
     def add_numbered(self, steps: list[str]) -> None:
@@ -282,10 +280,10 @@ def _are_alike(first: list[list[str]], other: list[list[str]], most: int) -> boo
         return False
     words, others = (Counter(word for each in names for word in each) for names in (first, other))
     common = (words & others).total()
-    return 2 * common >= _LEAST_ALIKE * (words.total() + others.total())
+    return 2 * common >= _MIN_ALIKE * (words.total() + others.total())
 
 
-_LEAST_ALIKE = 0.85
+_MIN_ALIKE = 0.85
 _DIVIDED = 2
 
 

@@ -18,7 +18,7 @@ def join(sections: Iterator[Section]) -> dict[str, list[Section]]:
     """Return the sections by kind, joined with those that continue them."""
     found = _joined(sections)
     found["steps"] = _one_after_another([s for s in found["steps"] if score(s)])
-    if len(found["steps"]) < _LEAST_RECIPES:
+    if len(found["steps"]) < _MIN_RECIPES:
         found["ingredients"] = _parts_of_one(found["ingredients"])
     return found
 
@@ -69,7 +69,7 @@ def _parts_of_one(sections: list[Section]) -> list[Section]:
     return joined
 
 
-_LEAST_RECIPES = 2
+_MIN_RECIPES = 2
 
 
 def _one_after_another(sections: list[Section]) -> list[Section]:

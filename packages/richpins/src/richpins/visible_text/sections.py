@@ -104,10 +104,10 @@ def _by_names(name: str | None, steps: list[str]) -> Groups:
     names = [not is_step(step) and len(step.split()) <= _MAX_NAME_WORDS for step in steps]
     sentences = [step for step, is_name in zip(steps, names, strict=True) if not is_name]
     if (
-        sum(names) < _LEAST_NAMES
+        sum(names) < _MIN_NAMES
         or any(both == (True, True) for both in pairwise([*names, True]))
         or not all(step.endswith(_ENDS) for step in sentences)
-        or sum(map(len, sentences)) < _LEAST_CHARS * len(sentences)
+        or sum(map(len, sentences)) < _MIN_CHARS * len(sentences)
         or not (names[0] or all(map(_is_headline, compress(steps, names))))
     ):
         return [(name, steps)]
@@ -127,7 +127,7 @@ def _is_headline(name: str) -> bool:
 
 
 _LONG_WORD = 4
-_LEAST_NAMES, _MAX_NAME_WORDS, _LEAST_CHARS = 2, 8, 30
+_MIN_NAMES, _MAX_NAME_WORDS, _MIN_CHARS = 2, 8, 30
 _ENDS = (".", "!", ")", "。", "！")
 
 
@@ -332,7 +332,7 @@ def _by_step_class(sources: Sources) -> Section | None:
         if node.tag in _BLOCKS and node.parent is not None and _IS_STEP_CLASS.search(named):
             rows.setdefault((node.parent.mem_id, node.tag or ""), []).append(node)
     row = max(rows.values(), key=len, default=[])
-    if len(row) < _LEAST_ROW or not all(map(is_step, map(parted_text, row))):
+    if len(row) < _MIN_ROW or not all(map(is_step, map(parted_text, row))):
         return None
     section = Section("steps", "class", at=row[0])
     for node in row:
@@ -345,7 +345,7 @@ def _by_step_class(sources: Sources) -> Section | None:
 
 
 _MAX_STEP_ELEMENTS = 300
-_LEAST_ROW = 3
+_MIN_ROW = 3
 _BLOCKS = frozenset({"div", "section", "article"})
 _IS_STEP_CLASS = re.compile(
     r"(?:\A|[\s_-])step(?:[_-]{1,2}(?:item|row|wrapper|container|block))?(?:\Z|[\s\d]|--)",

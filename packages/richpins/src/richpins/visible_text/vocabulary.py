@@ -333,11 +333,11 @@ _MAX_END_CHARS = 60
 
 def is_step(text: str) -> bool:
     """Return True for a sentence or a long text, but not for a caption, a button or a duration."""
-    least = _LEAST_STEP_CHARS if text.isascii() else _LEAST_STEP_CHARS // 2
+    least = _MIN_STEP_CHARS if text.isascii() else _MIN_STEP_CHARS // 2
     return len(text) >= least or (text[:1].isalpha() and text[-1:] in _SENTENCE_ENDS)
 
 
-_LEAST_STEP_CHARS = 30
+_MIN_STEP_CHARS = 30
 _SENTENCE_ENDS = tuple(".!。！")
 
 

@@ -24,7 +24,7 @@ _ENTRY_BYTES = 360
 """Overhead of an entry: its key, dictionary slot, tuples and numbers."""
 _VALUE_BYTES = 41
 """Overhead of a value: its object and its slot in the tuple."""
-_MOST_SETS = 64
+_MAX_SETS = 64
 """Maximum number of column sets. Each write looks up its rows in every set."""
 
 Values = tuple[bytes | None, ...]
@@ -112,7 +112,7 @@ class ReadCache:
         if found is not None:
             return found
         with self._lock:
-            if len(self._prefixes) == _MOST_SETS:  # ordinary readers have fewer
+            if len(self._prefixes) == _MAX_SETS:  # ordinary readers have fewer
                 self._prefixes.clear()
                 self._entries.clear()
                 self.size_bytes = 0

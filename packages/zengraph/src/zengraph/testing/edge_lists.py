@@ -428,7 +428,7 @@ class EdgeListsContract:
     def test_trimming_a_long_list_takes_several_calls(
         self, tables: Tables, clock: ManualClock
     ) -> None:
-        graph = Graph(tables, SCHEMA, clock, most_removed=3)
+        graph = Graph(tables, SCHEMA, clock, max_removed=3)
         self.fill(graph, 9)
         clock.advance_ms(1)
 

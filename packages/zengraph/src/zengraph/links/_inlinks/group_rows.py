@@ -77,7 +77,7 @@ def lists_below(
     return {key + digits.encode(): part for digits, part in parts.items()}
 
 
-def most_lines(key: bytes, group_lines: int, *, divided: bool) -> float:
+def max_lines(key: bytes, group_lines: int, *, divided: bool) -> float:
     """
     The number of lines at which a group is divided, or, if it was, passes them on.
 

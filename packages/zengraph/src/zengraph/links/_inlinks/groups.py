@@ -36,7 +36,7 @@ from zengraph.links._inlinks.group_rows import (
     Pass,
     group_key,
     lists_below,
-    most_lines,
+    max_lines,
 )
 from zengraph.links._inlinks.postings import HEADER
 from zengraph.links._inlinks.segments import RemovedLinks
@@ -203,7 +203,7 @@ class Groups:
             return _Edit(group, header)
         if not group.unmerged:
             return _Edit(group, header) if group.deltas else None
-        most = most_lines(group.key, limits.group_lines, divided=header.divided)
+        most = max_lines(group.key, limits.group_lines, divided=header.divided)
         full = group.lines > most
         if header.divided:
             return _Edit(group, self._begin(group, divided=True)) if full or down else None

@@ -18,12 +18,12 @@ class Breaker:
     Args:
         errors: consecutive errors that take the server out of rotation.
         first_wait_s: the wait before the first probe; doubles with each further error.
-        most_wait_s: the maximum wait between probes.
+        max_wait_s: the maximum wait between probes.
     """
 
     errors: int
     first_wait_s: float
-    most_wait_s: float
+    max_wait_s: float
     in_a_row: int = 0
     probe_at_s: float = 0.0
     """When the server may be probed; 0 while it is in rotation."""
@@ -47,5 +47,5 @@ class Breaker:
         doublings = self.in_a_row - self.errors
         if doublings >= 0:
             self.probe_at_s = now_s + min(
-                math.ldexp(self.first_wait_s, min(doublings, 32)), self.most_wait_s
+                math.ldexp(self.first_wait_s, min(doublings, 32)), self.max_wait_s
             )

@@ -28,7 +28,7 @@ from zengraph.tables.postgres.partitions import Partitions, in_batches
 from zengraph.tables.postgres.pool import PostgresPool
 
 _FIRST_CELLS = 16
-_MOST_CELLS = 2048
+_MAX_CELLS = 2048
 _PAGE_BYTES = 1_048_576
 _NOW = "(extract(epoch from clock_timestamp()) * 1000)::bigint"
 _new = tuple.__new__
@@ -215,7 +215,7 @@ class CellRows(CellTable):
             if sum(len(value) for _, _, _, value in found) > _PAGE_BYTES:
                 size = max(_FIRST_CELLS, size // 2)
             else:
-                size = min(4 * size, max(size, _MOST_CELLS))
+                size = min(4 * size, max(size, _MAX_CELLS))
 
     def check_and_put_many(
         self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]]

@@ -56,7 +56,7 @@ from zengraph.tables.postgres.large_rows import LargeNodeRows
 from zengraph.tables.postgres.partitions import Partitions, in_batches
 from zengraph.tables.postgres.pool import PostgresPool
 
-MOST_PARTS = 4
+MAX_PARTS = 4
 _FIRST_ROWS = 8
 _SCAN_ROWS = 256
 _PAGE_BYTES = 4_194_304
@@ -105,7 +105,7 @@ class NodeRows(CellTable):
             b"WITH put AS (INSERT INTO %s AS t (row, parts, data) "
             b"SELECT row, 1, data FROM unnest($1, $2) AS k(row, data) "
             b"ON CONFLICT (row) DO UPDATE SET data = t.data || excluded.data, parts = t.parts + 1 "
-            b"RETURNING row, parts) SELECT row FROM put WHERE parts >= %d" % (full, MOST_PARTS),
+            b"RETURNING row, parts) SELECT row FROM put WHERE parts >= %d" % (full, MAX_PARTS),
             (BYTEA_ARRAY, BYTEA_ARRAY),
         )
         self._insert = Statement(

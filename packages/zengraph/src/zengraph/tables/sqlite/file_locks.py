@@ -18,7 +18,7 @@ from typing import IO
 
 _LOCKS = Path("/proc/locks")
 _FIRST_WAIT_S = 0.000_1
-_LONGEST_WAIT_S = 0.05
+_MAX_WAIT_S = 0.05
 _STOPPED = {"T": "is stopped", "t": "was stopped by a debugger"}
 
 
@@ -60,7 +60,7 @@ def _take(file: IO[bytes], wait_s: float) -> bool:
         if time.monotonic() >= until_s:
             return False
         time.sleep(pause_s)
-        pause_s = min(2 * pause_s, _LONGEST_WAIT_S)
+        pause_s = min(2 * pause_s, _MAX_WAIT_S)
 
 
 def holder(*paths: Path) -> str:

@@ -25,7 +25,7 @@ from zengraph.tables._packed_parts import (
     sizes_of,
 )
 
-_MOST_IN_MEMORY = 8_388_608
+_MAX_IN_MEMORY = 8_388_608
 _COPIED_BYTES = 1_048_576
 
 
@@ -111,7 +111,7 @@ def _reader(blob: sqlite3.Blob) -> ReadPart:
 
 def _copy(read: ReadPart, values: Sequence[bytes | ValuePlace]) -> IO[bytes]:
     """Write the values one after the other into memory, or into an unnamed temporary file."""
-    copied: Any = SpooledTemporaryFile(_MOST_IN_MEMORY)  # noqa: SIM115 - the caller closes it
+    copied: Any = SpooledTemporaryFile(_MAX_IN_MEMORY)  # noqa: SIM115 - the caller closes it
     for value in values:
         if isinstance(value, bytes):
             copied.write(value)
