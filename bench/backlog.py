@@ -28,7 +28,7 @@ def costs_each(count: int, run_down: Callable[[int], Costs | None]) -> Costs:
 
 def middle(count: int, left: Callable[[], int], spent: Callable[[], Costs]) -> Costs | None:
     """
-    Return the cost per job of the middle 80 % of `count` jobs, as counted by `spent`, or None if no
+    Return the cost per job of the middle 80% of `count` jobs, as counted by `spent`, or None if no
     poll fell into it.
 
     `left` returns how many jobs are not done.

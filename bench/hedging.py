@@ -1,5 +1,5 @@
 """
-Measure hedged reads: a primary that stalls 1 % of its reads by 100 ms, with and without a standby.
+Measure hedged reads: a primary that stalls 1% of its reads by 100 ms, with and without a standby.
 
     python -m bench.hedging [--reads 8000] [--threads 4] [--stalls 0.01]
     python -m bench.hedging --gateways HOST:PORT HOST:PORT

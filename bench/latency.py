@@ -253,7 +253,7 @@ def main() -> None:
     add_quick(parser, minutes=0.2)
     args = parser.parse_args()
     seconds, default = args.minutes * 60, PolitenessSettings().max_latency_slowdown
-    table = Table("server", "most", "requests/s", "of allowed", "50 %", "90 %", "503", "least gap")
+    table = Table("server", "most", "requests/s", "of allowed", "50%", "90%", "503", "least gap")
     with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as server:
         node = VirtualNode(server.url)
         for name, make in models(seconds).items():

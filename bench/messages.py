@@ -5,7 +5,7 @@ Measure the cost of messages: CPU of Celery, kombu, pinlater and Redis per URL o
 
 A batch of URLs is published and run three times: fetch and store in a thread pool, canonicalize in
 a process pool. The tasks do nothing, so only the cost of messages is measured. Each number is the
-CPU of a whole process divided by the messages, for the middle 80 % of a backlog. The worker sends
+CPU of a whole process divided by the messages, for the middle 80% of a backlog. The worker sends
 nothing; publishing is measured separately, in a process that does nothing else.
 """
 

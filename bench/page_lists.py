@@ -4,7 +4,7 @@ Score the lists of recipes line by line: ingredients and steps of annotated page
     python -m bench.page_lists FOLDER             totals by field, for both halves
     python -m bench.page_lists FOLDER --errors    also the lists that differ in the half `read`
 
-FOLDER is made by `bench.page_annotations`. `bench.extraction` accepts a list if 90 % of its words
+FOLDER is made by `bench.page_annotations`. `bench.extraction` accepts a list if 90% of its words
 are right; here no line may be missing, added, split, joined with another or out of place. The
 expected list is that of the project's tests, or that of the page's own markup. The markup often
 splits a text differently; lines that only name the following group are not compared, and a text

@@ -156,7 +156,7 @@ def left(redis_server, name):
 
 def drain(redis_server, name, count, *args):
     """
-    Return jobs per second and main-process CPU µs per job for the middle 80 % of
+    Return jobs per second and main-process CPU µs per job for the middle 80% of
     `count` no-ops.
     """
 

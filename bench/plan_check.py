@@ -1,5 +1,5 @@
 """
-Measure the costs of `aragog plan` on this machine, and print those that are off by more than 20 %.
+Measure the costs of `aragog plan` on this machine, and print those that are off by more than 20%.
 
     python -m bench.plan_check [--only COST|COMMAND ...] [--strict] [--json FILE] [--measured FILE]
 
@@ -11,7 +11,7 @@ too.
 Machines differ, so CPU times are compared with that of reference work (`bench.reference`), which
 runs before and after each command: a cost is off when its ratio to the reference differs from that
 in costs.toml. Bytes, rows and shares are compared directly. Other load affects a cost and the
-reference differently. On a busy machine, expect 30 % of noise, and repeat outliers with `--only`.
+reference differently. On a busy machine, expect 30% of noise, and repeat outliers with `--only`.
 
 Exits with 0 even if some are off, because machines differ, unless `--strict` is given; exits with 1
 if a command fails. `--measured` compares the figures in a file written by `--json`, and runs

@@ -157,7 +157,7 @@ def main() -> None:
     parser.add_argument("--service-ms", type=float, default=100.0)
     add_quick(parser, seconds=5.0)
     args = parser.parse_args()
-    table = Table("most", "asked/s", "pages/s", "50 %", "90 %", "longest queue", "503")
+    table = Table("most", "asked/s", "pages/s", "50%", "90%", "longest queue", "503")
     for most in (PolitenessSettings().max_latency_slowdown, 1.0):
         origin = crawl(args.seconds, args.qps, args.service_ms / 1000, most)
         table.add_row(*row(most, origin, args.seconds))

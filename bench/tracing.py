@@ -135,7 +135,7 @@ def crawls(pages: int, rounds: int, checkout: Path | None) -> list[Side]:
         if checkout is not None:
             wanted.append((f"the code of {checkout.name}", checkout, {}))
         wanted += [
-            ("on, 1 % (the default)", ROOT, on),
+            ("on, 1% (the default)", ROOT, on),
             ("on, every URL", ROOT, on | {"ARAGOG_TRACING__SAMPLE_RATIO": "1"}),
         ]
         sides = [
@@ -269,18 +269,18 @@ def main() -> None:
             each.name,
             f"{statistics.median(each.samples_ms):.2f}",
             f"{min(each.samples_ms):.2f}",
-            f"{(ratio - 1) * 100:+.1f} %",
+            f"{(ratio - 1) * 100:+.1f}%",
         )
     Console().print(table)
     table = Table("the work of traces alone", "CPU µs a URL", "of a page", box=None)
     rows = own_work(20 if options.quick else 2000)
     for name, us in rows:
-        table.add_row(name, f"{us:.2f}", f"{us / off_ms / 10:.2f} %")
+        table.add_row(name, f"{us:.2f}", f"{us / off_ms / 10:.2f}%")
     (_, idle_us), (_, traced_us) = rows[1:]
     for share in (0.01, 0.1):
         us = (1 - share) * idle_us + share * traced_us
         name = f"on, {share:.0%} of URLs"
-        table.add_row(name, f"{us:.2f}", f"{us / off_ms / 10:.2f} %")
+        table.add_row(name, f"{us:.2f}", f"{us / off_ms / 10:.2f}%")
     Console().print(table)
 
 

@@ -80,7 +80,7 @@ FIGURES = {
         f"`deadline_s` ({store_client.DEADLINE_S:g} s by default)",
         f"the limit is `max_wait_ms` plus {store_client._MARGIN_S:g} s",
         f"`pool_size` connections ({POOL_SIZE} by default)",
-        f"({100 * memory_limit.REFUSED_FROM:.0f} % of its `maxmemory`)",
+        f"({100 * memory_limit.REFUSED_FROM:.0f}% of its `maxmemory`)",
         f"its unconfirmed URLs after at most {in_flight.TAKEN_OVER_AFTER_S} s",
         f"longer than {enqueue.MAX_LINE_BYTES // KIB} KiB",
     ],
@@ -166,8 +166,8 @@ FIGURES = {
     "thrift.md": [
         f"`127.0.0.1:{DEFAULTS.serving.thrift_port}`",
         (
-            f"at least {100 * hedging.WARM_SHARE:g} % of reads twice, to keep the replica warm, and"
-            f" at most {100 * hedging.EXTRA_SHARE:g} %"
+            f"at least {100 * hedging.WARM_SHARE:g}% of reads twice, to keep the replica warm, and"
+            f" at most {100 * hedging.EXTRA_SHARE:g}%"
         ),
         f"quiet for {QUIET_S} s, and exits within {thrift_server.DRAIN_S:g} s",
         f"(after {job_queues.CLAIM_MS // 1000} s unless the worker asks for more)",
@@ -309,7 +309,7 @@ def test_the_plan_of_a_billion_urls_is_what_the_command_prints():
     ],
 )
 def test_a_cost_of_the_plan_is_the_one_measured(row, cost):
-    """Within 15 %, by which measurements differ, in units of the reference work."""
+    """Within 15%, by which measurements differ, in units of the reference work."""
     table = (DOCS / "performance.md").read_text().partition("| CPU ms per page, by process |")[2]
     (measured,) = re.findall(rf"^\| {row} \| ([\d.]+) \|", table, re.MULTILINE)[:1]
     expected = float(measured) * COSTS["reference"].value / reference_ms()

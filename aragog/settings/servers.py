@@ -262,5 +262,5 @@ class StandaloneSettings:
     """The standalone system."""
 
     redis_max_memory_bytes: int | None = None
-    """`maxmemory` of the private redis-server. When it is 80 % full, enqueueing is refused. Empty:
+    """`maxmemory` of the private redis-server. When it is 80% full, enqueueing is refused. Empty:
     half of the machine's memory."""

@@ -22,7 +22,7 @@ class ServingSettings:
     """Port of the Thrift services (docs/thrift.md). 0: no Thrift."""
     standby_gateways: tuple[str, ...] = ()
     """`host:port` of gateways of a replica of the HBase store. Reads that fail are also sent
-    there, and so are slow ones, up to 2 % of all reads (docs/thrift.md)."""
+    there, and so are slow ones, up to 2% of all reads (docs/thrift.md)."""
     standby_dsn: SecretUrl = NO_URL
     """The same for PostgreSQL: URL of a replica."""
     standby_max_lag_s: float = 10.0

@@ -26,7 +26,7 @@ from zengraph.records import ID_BYTES, Row
 SAMPLE = 1000
 """
 Number of sampled rows; takes about 15 ms on SQLite. A fraction of one half is then accurate to
-within 3 %.
+within 3%.
 """
 SPOTS = 16
 # A refresh is late if it is overdue by more than this fraction of its interval, and by more than a

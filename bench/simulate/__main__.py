@@ -73,7 +73,7 @@ def whole_crawl(web: Web, settings: Settings, processes: int) -> dict[str, float
         "days in which machines are the limit": found.machines_s / DAY_S,
         "days in which first visits take all threads": found.first_visits_s / DAY_S,
         "GB of queue, at the start": web.urls * waiting_url / 1e9,
-        "GB of queue, mean until 99 % are done": found.mean_waiting * waiting_url / 1e9,
+        "GB of queue, mean until 99% are done": found.mean_waiting * waiting_url / 1e9,
     }
     _print(table, facts)
     return facts

@@ -10,7 +10,7 @@ What `bench.simulate.small` simulates URL by URL is here a flow in two phases:
 2. The lines. Each line releases its URLs at the domain's rate. If the machines cannot fetch that
    many, every domain is slowed down by the same factor.
 
-Left out are the delays of retries (minutes), unused slots (less than 2 %), and the enqueueing
+Left out are the delays of retries (minutes), unused slots (less than 2%), and the enqueueing
 itself: all URLs are there at the start.
 """
 
@@ -47,7 +47,7 @@ class LargeResult:
     first_visits_s: float
     """Until this time the front messages used all threads."""
     mean_waiting: float
-    """Mean number of waiting URLs over the time in which 99 % are done."""
+    """Mean number of waiting URLs over the time in which 99% are done."""
 
     def share_done_s(self, share: float) -> float:
         """Return when a share of the requests was done."""

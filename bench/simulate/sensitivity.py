@@ -32,7 +32,7 @@ class CrawlFigures(NamedTuple):
     median_s: float
     """Time until half of the URLs are done."""
     end_s: float
-    """Time until 99 % are done."""
+    """Time until 99% are done."""
     rate_used: float
     """Share of the allowed requests that were sent while a domain had work."""
     fairness: float
@@ -94,10 +94,10 @@ def table(
 def _crawls(settings: Settings, console: Console) -> dict[str, Any]:
     heads = (
         "machines: half (s)",
-        "99 % (s)",
+        "99% (s)",
         "urgent p99 (s)",
         "spool MB",
-        "rates: 99 % (s)",
+        "rates: 99% (s)",
         "rate used",
         "urgent p99 (s)",
         "visits",

@@ -11,8 +11,8 @@ page is in a trap, and so is a real page that is fetched again under another URL
 The sites are in three groups: those that were known when the rules were made, those that were
 written before the rules were changed and may be looked at, and those that are only scored. Without
 `--sites` these are crawled. `--sites blind` crawls sites whose author had not seen the rules. Exits
-with 1 if a page of a harmless site is lost, if more than 1 % of the other real pages are lost, or
-if more than 5 % of the requests for pages were in traps.
+with 1 if a page of a harmless site is lost, if more than 1% of the other real pages are lost, or
+if more than 5% of the requests for pages were in traps.
 """
 
 from __future__ import annotations
@@ -65,9 +65,7 @@ def _report(web: Origin, sites: Sequence[Site], title: str) -> tuple[int, int, i
     pages, fetched, requests, in_trap = sums
     if requests:
         share, lost = 100 * in_trap / requests, pages - fetched
-        print(
-            f"{'':32}{pages:12}{fetched:10}{requests:10}{in_trap:10}   {share:.1f} %, {lost} lost"
-        )
+        print(f"{'':32}{pages:12}{fetched:10}{requests:10}{in_trap:10}   {share:.1f}%, {lost} lost")
     return pages, fetched, requests, in_trap
 
 

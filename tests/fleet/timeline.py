@@ -89,6 +89,6 @@ def describe(failed: Counter[str]) -> str:
 
 
 def p99_ms(reads: Sequence[Read]) -> float:
-    """The latency that 99 % of the reads did not exceed; 0 without reads."""
+    """The latency that 99% of the reads did not exceed; 0 without reads."""
     latencies = sorted(read.latency_ms for read in reads)
     return latencies[int(len(latencies) * 0.99)] if latencies else 0.0

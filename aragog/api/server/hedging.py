@@ -63,7 +63,7 @@ _BUCKETS = 140
 
 
 class Latencies:
-    """A histogram of recent latencies, in buckets that grow by 10 %, from 50 µs to 30 s."""
+    """A histogram of recent latencies, in buckets that grow by 10%, from 50 µs to 30 s."""
 
     def __init__(self) -> None:
         self._counts = [0.0] * _BUCKETS

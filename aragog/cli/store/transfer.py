@@ -352,7 +352,7 @@ def _export_chosen(
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.percentage:.1f} %"),
+        TextColumn("{task.percentage:.1f}%"),
         TimeRemainingColumn(),
     )
     counts = []

@@ -135,9 +135,9 @@ def _has_binary(first: bytes) -> bool:
 
 def _is_mostly_binary(first: bytes) -> bool:
     """
-    Return True if more than 5 % of the bytes are binary.
+    Return True if more than 5% of the bytes are binary.
 
-    In compressed data about 10 % are, in text none, and in a damaged page only a few. Zeros do not
+    In compressed data about 10% are, in text none, and in a damaged page only a few. Zeros do not
     count, because UTF-16 contains many.
     """
     return 20 * len(first.translate(None, _NOT_BINARY + b"\0")) > len(first)

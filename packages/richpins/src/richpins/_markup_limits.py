@@ -212,7 +212,7 @@ MAX_TAGS = 250_000
 MAX_BODY_BYTES = 16_777_216
 
 _MANY_TAGS = 30_000
-"""Below this number any nesting is parsed within 1.5 s; 99 % of real pages have fewer."""
+"""Below this number any nesting is parsed within 1.5 s; 99% of real pages have fewer."""
 _MAX_REOPENED = 1_000_000
 """Open formatting elements times other tags: the number of elements the parser may create."""
 _MAX_EQUAL = 3

@@ -12,7 +12,7 @@ from richpins.document import Document, normalize_space
 from richpins.structured_data.words import AREA
 
 MAX_TEXT_CHARS = 200
-"""An anchor's text is truncated to this length; 99 % of real texts have under 120 characters."""
+"""An anchor's text is truncated to this length; 99% of real texts have under 120 characters."""
 
 MAX_TOTAL_CHARS = 1_048_576
 """Maximum characters of all URLs of a page; a thousand real ones have about 100,000."""

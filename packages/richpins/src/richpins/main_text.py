@@ -29,7 +29,7 @@ _MIN_FOUND = 0.9
 _ENOUGH_LETTERS, _MUCH_LONGER = 2_000, 1.5
 """
 Texts with fewer letters are compared with the result of trafilatura's other mode, which also tries
-two more algorithms and takes 50 % more time. If that result is this many times longer, it is used,
+two more algorithms and takes 50% more time. If that result is this many times longer, it is used,
 because the fast mode may have missed the article.
 """
 _HTML = frozenset(["", "text/html", "application/xhtml+xml", "application/xml", "text/xml"])

@@ -4,7 +4,7 @@ Derive ids from the names of nodes, so that the rows of related names are stored
 Nodes connected by packed edges have names, whose meaning is up to the caller: URLs of pages, users,
 files. A name is UTF-8 without control characters. The lists for a group of names, such as the pages
 of one site, are stored next to each other, because most edges stay within a group. On SQLite, a
-compaction then writes 30 % fewer bytes than with lists ordered by `node_id`.
+compaction then writes 30% fewer bytes than with lists ordered by `node_id`.
 
 The nodes of a group may be stored together too. Their ids then begin with the group's hash, except
 for the low half of the first byte, which comes from the name. So a group has sixteen places, one

@@ -31,7 +31,7 @@ __all__ = ["DeadlineSocket", "GatewayConnection", "NumberedProtocol", "call_many
 
 MAX_NUMBER = 0x7FFF_FFFF
 BUFFER_BYTES = 16_384
-"""Read buffer. thriftpy2's 4 KiB took 25 % more CPU for 100 records; 64 KiB is no faster."""
+"""Read buffer. thriftpy2's 4 KiB took 25% more CPU for 100 records; 64 KiB is no faster."""
 
 
 class DeadlineSocket(TSocket):

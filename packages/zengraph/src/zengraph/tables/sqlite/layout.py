@@ -10,7 +10,7 @@ from zengraph._read_bytes import counted_rows
 from zengraph.tables import Row, RowExtent, RowSizes, extents_of
 
 COUNTED_BYTES = 65_536
-"""Bytes that are counted at once, because a call for each row would cost 5 % of a read."""
+"""Bytes that are counted at once, because a call for each row would cost 5% of a read."""
 ROWS_A_STATEMENT = 32
 """Up to this number of rows, each number has its own statement, which SQLite keeps prepared."""
 

@@ -38,8 +38,8 @@ def page_bytes(form: int) -> int:
 
     A transaction writes every page that it changes to the log as a whole. A node's row is larger
     than half a page of 4 KB, so it would take a whole page. With pages of 2 KB, storing a web page
-    writes 20 % less, and its rows take a sixth less disk space. With pages of 1 KB, it would write
-    another 10 % less but use 10 % more CPU time. Existing files keep their page size, which SQLite
+    writes 20% less, and its rows take a sixth less disk space. With pages of 1 KB, it would write
+    another 10% less but use 10% more CPU time. Existing files keep their page size, which SQLite
     reads from the file.
     """
     return SMALL_PAGE_BYTES if form >= TOGETHER else LARGE_PAGE_BYTES
