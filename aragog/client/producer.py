@@ -109,7 +109,7 @@ class Aragog:
         self._shards = _shards(broker)
         self._admission = Admission(shared.servers(), self._shards)
         self._sender = CelerySender(self._app)
-        self._enqueuer = Enqueuer.of(
+        self._enqueuer = Enqueuer.from_settings(
             self._settings,
             shared,
             self._sender,

@@ -12,13 +12,13 @@ from functools import cache
 from typing import Any
 
 
-def known(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+def known_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of the dataclass's own fields, to pass to its constructor."""
     names = _names(kind)
     return {name: value for name, value in values.items() if name in names}
 
 
-def unknown(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+def unknown_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return all other values, to write them back with the record."""
     names = _names(kind)
     return {name: value for name, value in values.items() if name not in names}

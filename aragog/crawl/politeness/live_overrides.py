@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from aragog.crawl.politeness.quiet_hours import QuietHours, quiet_hours
 from aragog.errors import BAD_INPUT, BadInput, BrokerUnavailable
-from aragog.fetch_record.known_fields import known
+from aragog.fetch_record.known_fields import known_fields
 from pinlater.redis.connect import connect
 from pinlater.redis.errors import redis_errors
 
@@ -143,7 +143,9 @@ class LiveOverrides:
         changes = [
             OverrideChange(
                 at_ms=int(entry.partition(b"-")[0]),
-                **known(OverrideChange, {n.decode(): text.decode() for n, text in texts.items()}),
+                **known_fields(
+                    OverrideChange, {n.decode(): text.decode() for n, text in texts.items()}
+                ),
             )
             for entry, texts in entries
         ]

@@ -13,9 +13,9 @@ from aragog.crawl.politeness.robots_cache import RECHECK_S
 
 # Jobs leave the line this long before a task that reserves a new slot could get one. So the line
 # takes the slots first, and its message has time to reach a worker.
-RELEASE_AHEAD_MS = 500
+RELEASE_LEAD_MS = 500
 # By then no process uses an old copy of replaced rules anymore.
-RULES_KNOWN_MS = int(RECHECK_S * 1000) + 500
+RULES_TTL_MS = int(RECHECK_S * 1000) + 500
 
 
 class InLine(NamedTuple):
@@ -64,7 +64,7 @@ class WaitingLine:
 
     def __init__(self, lines: LineStore, inline_ms: int) -> None:
         self._lines = lines
-        self._ahead_ms = inline_ms + RELEASE_AHEAD_MS
+        self._ahead_ms = inline_ms + RELEASE_LEAD_MS
 
     def park(self, waiting: Sequence[InLine]) -> None:
         """
@@ -83,7 +83,7 @@ class WaitingLine:
         Raises:
             BrokerUnavailable: Redis did not respond; the URLs wait for the next attempt.
         """
-        self._lines.check(origins, RULES_KNOWN_MS)
+        self._lines.check(origins, RULES_TTL_MS)
 
     def _entry(self, one: InLine) -> LineEntry:
         ahead_ms = 0 if is_without_slots(one.key) else self._ahead_ms
