@@ -120,10 +120,10 @@ FIGURES = {
         f"sends each registered domain at most {DEFAULTS.politeness.qps:g} requests per second (`politeness.qps`)",
         f"again, down to 1/{limiter.MAX_BACKOFF_PERCENT // 100}.",
         f"`PERMIT_TTL_US` ({script_calls.PERMIT_TTL_US / 1e6:g} s)",
-        f"within {permits.ALLOWANCE_US // 1000} ms of getting its permit",
+        f"within {permits.WRITE_ALLOWANCE_US // 1000} ms of getting its permit",
         (
-            f"asks for the permit {slots.ASK_AHEAD_US // 1000} ms early, and the limiter grants"
-            f" permits up to {script_calls.BOOK_AHEAD_US // 1000} ms ahead"
+            f"asks for the permit {slots.PERMIT_LEAD_US // 1000} ms early, and the limiter grants"
+            f" permits up to {script_calls.MAX_GRANT_LEAD_US // 1000} ms ahead"
         ),
         f"is free again after {script_calls.CONCURRENCY_TTL_S} s",
         f"({DEFAULTS.politeness.robots_domain_max_bytes // MIB} MiB, about 40,000",
@@ -199,7 +199,7 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
     ("constant", "value", "page", "statement"),
     [
         (limiter.ERRORS_BEFORE_BACKOFF, 3, "politeness.md", "three errors in a row halve the rate"),
-        (limiter.STOPPED_AGAIN_S, 300, "politeness.md", "postponed by five minutes at a time"),
+        (limiter.STOPPED_RETRY_S, 300, "politeness.md", "postponed by five minutes at a time"),
         (
             crawl_budget.HOPELESS_AGES,
             6,

@@ -26,4 +26,4 @@ def unknown_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def _names(kind: type) -> frozenset[str]:
-    return frozenset(each.name for each in fields(kind))
+    return frozenset(f.name for f in fields(kind))

@@ -189,8 +189,8 @@ class FetchRecord:
 
     def header(self, name: str) -> str | None:
         """Return the value of the first header with this name, ignoring case, or None."""
-        low = name.lower()
-        return next((v for k, v in self.headers if k.lower() == low), None)
+        lower_name = name.lower()
+        return next((v for k, v in self.headers if k.lower() == lower_name), None)
 
     @classmethod
     def of(cls, outcome: FetchRecord, **changes: Any) -> FetchRecord:

@@ -16,7 +16,7 @@ from typing import Self, cast
 import orjson
 import redis
 
-from aragog.observability.instruments import Measurement, measured
+from aragog.observability.instruments import Measurement, read_measurements
 
 SHIP_EVERY_S = 5.0
 
@@ -67,7 +67,7 @@ class MetricShipper:
     ) -> None:
         self._add = add
         self._every_s = every_s
-        self._shipped = measured()
+        self._shipped = read_measurements()
         self._lock = threading.Lock()
         self._stop = threading.Event()
 
@@ -83,7 +83,7 @@ class MetricShipper:
     def ship(self) -> None:
         """Add the measurements since the last call. Redis errors are ignored."""
         with self._lock, contextlib.suppress(redis.RedisError):
-            measurements = measured()
+            measurements = read_measurements()
             increments = {c: n - self._shipped.get(c, 0) for c, n in measurements.items()}
             if changed := {cell: amount for cell, amount in increments.items() if amount}:
                 self._add(changed)

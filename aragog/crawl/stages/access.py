@@ -168,7 +168,7 @@ class Access:
                 in_line.append(self._in_line(job, request.crawl_delay_s, reply))
             else:
                 near.append((job, reply))
-        return sorted(near, key=lambda pair: pair[1].ask_at_us), in_line
+        return sorted(near, key=lambda pair: pair[1].request_at_us), in_line
 
     def _has_slot(self, job: UrlJob, key: str) -> bool:
         if job.slot_at_ms is None or not self.limiter.is_usable(job.slot_at_ms, key):

@@ -28,7 +28,7 @@ from aragog.crawl.stages.page_reading import SourceReading
 from aragog.errors import InvalidMessage
 from aragog.fetch_record.known_fields import known_fields
 from aragog.fetch_record.outcome import FetchRecord, Headers, OutcomeKind
-from aragog.observability.formatting import at
+from aragog.observability.formatting import format_time
 from aragog.pages.preferences import packed, refused_in, refused_purpose
 from aragog.settings import PreferencesSettings, Settings
 from aragog.urlstore.change_signals import FEED_LINK
@@ -131,7 +131,7 @@ def reservation_reason(
     if statement := refused_purpose(analysis.preferences, purposes):
         return f"not for {statement.purpose}: {statement.where}"
     if _is_expired(result, analysis, settings):
-        return f"its unavailable_after date, {at(analysis.unavailable_after_ms or 0)}, has passed"
+        return f"its unavailable_after date, {format_time(analysis.unavailable_after_ms or 0)}, has passed"
     return None
 
 

@@ -73,7 +73,7 @@ PAGE_OPTIONS = EnqueueOptions(
 )
 # For a domain whose slots are reserved: refreshes continue, but slowly.
 _BUSY_SHARE = 0.1
-_ENQUEUED, _POSTPONED = (REFRESH_URLS.of(name) for name in REFRESH_URLS.values)
+_ENQUEUED, _POSTPONED = (REFRESH_URLS.labels(name) for name in REFRESH_URLS.values)
 
 
 def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -> int:

@@ -32,7 +32,7 @@ from aragog.crawl.politeness.lines import (
     Lines,
     LineServer,
     TakenEntry,
-    is_of_rules,
+    is_rules_line,
     is_without_slots,
 )
 from aragog.crawl.politeness.overrides import Override, Overrides
@@ -191,7 +191,7 @@ class _LineCheck:
         """Lines where all entries that were taken had ended, so there may be more of them."""
 
     def _rules_waits(self) -> dict[str, int]:
-        origins = [key for key in self.due if is_of_rules(key)]
+        origins = [key for key in self.due if is_rules_line(key)]
         if not origins:
             return {}
         now_ms = self.stage.clock.now_ms()

@@ -158,7 +158,7 @@ class Requester:
         with self.pool.batch() as batch:
             for job, slot in jobs:
                 elapsed_ms = (self.clock.monotonic_s() - started_s) * 1000
-                wait_ms = slot.wait_ms - (slot.at_us - slot.ask_at_us) / 1000
+                wait_ms = slot.wait_ms - (slot.at_us - slot.request_at_us) / 1000
                 self.clock.sleep_s((wait_ms - HEAD_START_MS - elapsed_ms) / 1000)
                 stored = validators.get(job.url, _NO_VALIDATORS)
                 submit = batch.submit_urgent if slot.urgent else batch.submit

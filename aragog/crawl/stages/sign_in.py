@@ -134,18 +134,18 @@ class SignIns:
         """
         check_values(self.settings)
 
-    def save_changes(self, signed: SignedIn, outcome: Outcome) -> bool:
+    def save_changes(self, signed_in: SignedIn, outcome: Outcome) -> bool:
         """
         Save the cookies that a fetch has changed. Returns True if its session had expired.
 
         An expired session is deleted, unless another process has signed in since.
         """
-        origin_url, crawl = signed.cookies.origin, signed.crawl
+        origin_url, crawl = signed_in.cookies.origin, signed_in.crawl
         has_ended = self._has_ended(origin_url, outcome)
-        changed = signed.cookies.plain()
-        if has_ended or changed != signed.before:
+        changed = signed_in.cookies.plain()
+        if has_ended or changed != signed_in.cookies_before:
             session = self.sessions.read(origin_url, crawl)
-            if session.began_at_ms == signed.began_at_ms:
+            if session.began_at_ms == signed_in.began_at_ms:
                 cookies = () if has_ended else tuple(changed)
                 self.sessions.write(origin_url, crawl, replace(session, cookies=cookies))
         return has_ended

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 MAX_NEW_FILES = 50
 """How many new files of an index the refresh schedule adds per reading, newest first."""
-_WITH_SIGNALS, _WITHOUT_SIGNALS, _UNCHANGED = map(SOURCE_READINGS.of, SOURCE_READINGS.values)
+_WITH_SIGNALS, _WITHOUT_SIGNALS, _UNCHANGED = map(SOURCE_READINGS.labels, SOURCE_READINGS.values)
 
 
 @dataclass(frozen=True, slots=True)

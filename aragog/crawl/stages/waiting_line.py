@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import orjson
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.politeness.lines import PAUSED, LineEntry, is_without_slots
+from aragog.crawl.politeness.lines import PAUSED_PREFIX, LineEntry, is_without_slots
 from aragog.crawl.politeness.robots_cache import RECHECK_S
 
 # Jobs leave the line this long before a task that reserves a new slot could get one. So the line
@@ -34,12 +34,12 @@ class InLine(NamedTuple):
 
 def paused_line(crawl: int) -> str:
     """Return the key of the line for the URLs of a paused crawl."""
-    return f"{PAUSED}{crawl}"
+    return f"{PAUSED_PREFIX}{crawl}"
 
 
 def crawl_of_line(key: str) -> int | None:
     """Return the paused crawl that a line belongs to, or None for any other line."""
-    return int(key.removeprefix(PAUSED)) if key.startswith(PAUSED) else None
+    return int(key.removeprefix(PAUSED_PREFIX)) if key.startswith(PAUSED_PREFIX) else None
 
 
 class LineStore(Protocol):
