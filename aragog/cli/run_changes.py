@@ -26,7 +26,7 @@ from aragog.client import Aragog
 from aragog.crawl.pipeline.crawl_records import CrawlRecord
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 from aragog.crawl.pipeline.shared_state import SharedState
-from aragog.crawl.stages.crawl_reports import OTHERS
+from aragog.crawl.stages.crawl_reports import OTHER_DOMAINS
 from aragog.errors import BadInput, ConfigError, SlowDown
 from aragog.settings import Settings
 from aragog.urlstore.crawl_changes import CrawlPage, CrawlPages, PageNews, as_text
@@ -123,7 +123,7 @@ class RunChanges:
 
     def _pages(self) -> Iterator[CrawlPage]:
         domains = self._counts.domains(self._record.numbers).keys()
-        known = None if OTHERS in domains else domains
+        known = None if OTHER_DOMAINS in domains else domains
         return CrawlPages(self._store.zen, self._record.name, known).since(self._record.told_ms)
 
 

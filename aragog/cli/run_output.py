@@ -32,7 +32,7 @@ from aragog.cli.reextract import reextract_pages
 from aragog.cli.run_texts import RunTexts
 from aragog.crawl.stages.reextract import Versions, outdated, text_version
 from aragog.errors import ALL, BadInput, ConfigError, CorruptContent, TakenDown
-from aragog.observability.formatting import counted
+from aragog.observability.formatting import pluralize
 from aragog.pages.items import SiteKinds, load_kinds
 from aragog.pages.main_text import FIELDS, load
 from aragog.pages.rules_version import rules_versions
@@ -219,7 +219,9 @@ class RunOutput:
         ]
         done = reextract_pages(found)
         count = done["changed"] + done["read"]
-        return f"; {counted(count, 'page')} extracted again with the current rules" if count else ""
+        return (
+            f"; {pluralize(count, 'page')} extracted again with the current rules" if count else ""
+        )
 
     def _replace(self, store: UrlStore, file: Path, names: Sequence[str]) -> tuple[int, Path]:
         """Write the file or one next to it; returns the number of rows, and the file's path."""

@@ -33,7 +33,7 @@ from aragog.crawl.politeness.overrides import Overrides
 from aragog.errors import CONFIG
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import OutcomeKind
-from aragog.observability.formatting import plain, span
+from aragog.observability.formatting import format_duration, to_one_line
 from aragog.settings import FetchSettings, Settings
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore
@@ -225,8 +225,8 @@ def card(store: UrlStore, record: Record) -> Panel:
     for name in _order(record)[:MAX_ROWS]:
         value = _text(orjson.loads(orjson.dumps(store.formats.to_json(name, record.fields[name]))))
         info = record.info.get(name)
-        table.add_row(name, Text(printable(plain(value, MAX_CHARS))), _source(info, now_ms))
-    return Panel(table, title=Text(printable(plain(record.canonical_url, 100))), expand=False)
+        table.add_row(name, Text(printable(to_one_line(value, MAX_CHARS))), _source(info, now_ms))
+    return Panel(table, title=Text(printable(to_one_line(record.canonical_url, 100))), expand=False)
 
 
 def _order(record: Record) -> list[str]:
@@ -240,7 +240,7 @@ def _source(info: FieldInfo | None, now_ms: float) -> str:
     if info is None:
         return ""
     syntax = (info.provenance or "derived").partition(" ")[0]
-    return f"{printable(syntax)}, {span(now_ms - info.at_ms)} ago"
+    return f"{printable(syntax)}, {format_duration(now_ms - info.at_ms)} ago"
 
 
 def _text(value: Any) -> str:

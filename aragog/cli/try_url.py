@@ -29,7 +29,7 @@ from aragog.cli.terminal import echo, echo_json, note, one_line, print_table, pr
 from aragog.crawl.stages.page_analysis import AnalyzedFields, fields_of, named_agent
 from aragog.errors import ConfigError
 from aragog.fetch_record.outcome import Fetched
-from aragog.observability.formatting import counted, plain
+from aragog.observability.formatting import pluralize, to_one_line
 from aragog.pages.extractors import ExtractorPage, load_all
 from aragog.pages.items import load_kinds
 from aragog.pages.rule_hits import PageHits, colored_page, find_hits
@@ -239,13 +239,13 @@ class _TriedPage:
         yield "timing", ", ".join(parts), ""
         for name, value in self.values().items():
             shown = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
-            yield name, plain(shown, MAX_CHARS), self.found.provenance.get(name, "")
+            yield name, to_one_line(shown, MAX_CHARS), self.found.provenance.get(name, "")
         for name in self.missing:
             yield name, "", "the rule matched nothing"
         yield from self._items_and_rules()
         yield "links", f"{len(self.links):,}", ""
         for link in self.links[:MAX_LINKS]:
-            yield "", link.url, plain(link.text, 60)
+            yield "", link.url, to_one_line(link.text, 60)
 
     def _items_and_rules(self) -> Iterator[tuple[str, str, str]]:
         if self.other_kinds:
@@ -257,13 +257,13 @@ class _TriedPage:
         for name, found in self.hits.items.items():
             left_out = [*found.dropped.items(), *found.unreadable.items()]
             reasons = "; ".join(f"{count:,} {reason}" for reason, count in left_out)
-            yield f"{ITEMS}.{name}", counted(len(found.items), "item"), reasons
+            yield f"{ITEMS}.{name}", pluralize(len(found.items), "item"), reasons
             for item in found.items[:MAX_ITEMS]:
-                yield "", plain(orjson.dumps(dict(item.values)).decode(), MAX_CHARS), ""
+                yield "", to_one_line(orjson.dumps(dict(item.values)).decode(), MAX_CHARS), ""
         if self.hits.rules:
             yield "rules", f"{len(self.hits.rules):,}", ""
         for hit in self.hits.rules:
-            yield f"  {hit.name}", counted(hit.hits, "hit"), hit.rule
+            yield f"  {hit.name}", pluralize(hit.hits, "hit"), hit.rule
 
     def names(self) -> Mapping[str, Any]:
         """Return the names that are defined at the prompt."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from aragog.crawl.stages.crawl_reports import CrawlReport
 from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.dashboard.hours_plot import HOUR_MS, OTHER_COLOR, STORED_COLOR, WIDTH, bar, hours_plot
-from aragog.observability.formatting import at, span
+from aragog.observability.formatting import format_duration, format_time
 
 MAX_ROWS = 100
 _HIDDEN = (
@@ -120,7 +120,7 @@ def _time_left(report: CrawlReport) -> list[tuple[str, str]]:
 
 
 def _left(seconds: float | None) -> str:
-    return "paused" if seconds is None else span(round(seconds * 1000))
+    return "paused" if seconds is None else format_duration(round(seconds * 1000))
 
 
 def _largest(domains: Mapping[str, Counter[str]]) -> list[tuple[str, Counter[str]]]:
@@ -132,9 +132,11 @@ def _facts(report: CrawlReport) -> list[tuple[str, str]]:
     counts, record = status.counts, status.record
     facts = [("state", f"{status.shown_state} {record.reason}".strip())]
     if record.created_at_ms:
-        facts.append(("started", at(record.created_at_ms)))
+        facts.append(("started", format_time(record.created_at_ms)))
     if record.next_round_ms and not record.has_ended:
-        facts.append(("next round", f"{at(record.next_round_ms)}, round {record.round + 1}"))
+        facts.append(
+            ("next round", f"{format_time(record.next_round_ms)}, round {record.round + 1}")
+        )
     facts += [("scope", rule) for rule in record.scope.rules]
     numbers = {
         "enqueued": counts.enqueued, "waiting": counts.waiting, "repeated": counts.repeated,

@@ -21,7 +21,7 @@ from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.errors import BAD_INPUT, BadInput, BrokerUnavailable, InvalidUrl
-from aragog.observability.formatting import plain
+from aragog.observability.formatting import to_one_line
 from urlspelling import normalize
 from urlspelling.domain import registered_domain, reversed_host
 from urlspelling.hosts import and_parents
@@ -166,7 +166,7 @@ def change_domain(
         BrokerUnavailable: Redis does not respond.
     """
     key, live = limiter_key(domain, components), live_overrides(components)
-    who, reason = plain(who), plain(reason)
+    who, reason = to_one_line(who), to_one_line(reason)
     match action:
         case "stop" | "resume":
             live.set_stopped(key, action == "stop", who=who, reason=reason)

@@ -17,7 +17,7 @@ from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import MIN_PAUSE_MS, domain_rows, latency_text
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.errors import ALL
-from aragog.observability.formatting import moment, plain, span
+from aragog.observability.formatting import format_duration, format_time_and_distance, to_one_line
 from aragog.pages.preferences import PURPOSES, packed, refusal, verdict
 from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import Record
@@ -55,18 +55,20 @@ def _section(
     try:
         # Keep the lines that were produced before the error.
         lines.extend(
-            Line(plain(line.name), plain(line.text, 2000), plain(line.note))
+            Line(to_one_line(line.name), to_one_line(line.text, 2000), to_one_line(line.note))
             for line in how(url, components)
         )
     except ALL as error:
-        problem = plain(str(error), 2000)
+        problem = to_one_line(str(error), 2000)
     return ExplanationSection(title, tuple(lines), problem)
 
 
 def _spelling(url: str, normalized: str) -> Iterator[Line]:
     yield Line("normalized", normalized)
     for step in explain(url):
-        yield Line(step.name, plain(step.after, 2000), plain(f"was {step.before}", 2000))
+        yield Line(
+            step.name, to_one_line(step.after, 2000), to_one_line(f"was {step.before}", 2000)
+        )
 
 
 def _ssrf_filter(url: str, components: Components) -> Iterator[Line]:
@@ -84,7 +86,7 @@ def _egress(url: str, components: Components) -> Iterator[Line]:
         names |= {*other.names}
     for row in components.failing_ways.read():
         if row.way in names:
-            again = f"tried again {moment(row.retry_at_ms, now_ms)}"
+            again = f"tried again {format_time_and_distance(row.retry_at_ms, now_ms)}"
             yield Line(f"{row.way} fails", f"on {row.machine}: {row.reason}", again)
 
 
@@ -106,9 +108,9 @@ def _robots(url: str, components: Components) -> Iterator[Line]:
     status = "no answer" if cached.status is None else f"status {cached.status}"
     yield Line("rules", f"{cached.state.value}, from {status}")
     if cached.fetched_at_ms is not None:
-        yield Line("fetched", moment(cached.fetched_at_ms, now_ms))
+        yield Line("fetched", format_time_and_distance(cached.fetched_at_ms, now_ms))
     if cached.retry_at_ms is not None:
-        yield Line("asked for again", moment(cached.retry_at_ms, now_ms))
+        yield Line("asked for again", format_time_and_distance(cached.retry_at_ms, now_ms))
     delay_s = cached.rules.crawl_delay_s(components.user_agent)
     if delay_s is not None:
         yield Line("Crawl-delay", f"{delay_s:g} s")
@@ -116,7 +118,10 @@ def _robots(url: str, components: Components) -> Iterator[Line]:
         yield Line("at times", line)
     opens_in_s = cached.rules.opens_in_s(components.user_agent, now_ms / 1000)
     if opens_in_s:
-        yield Line("Visit-time", f"begins in {span(opens_in_s * 1000)}: its pages wait until then")
+        yield Line(
+            "Visit-time",
+            f"begins in {format_duration(opens_in_s * 1000)}: its pages wait until then",
+        )
 
 
 def _preferences(url: str, components: Components) -> Iterator[Line]:
@@ -147,22 +152,27 @@ def _slot(url: str, components: Components) -> Iterator[Line]:
     if report.stopped:
         yield Line("stopped", "by an operator: its URLs wait until it is resumed")
     if report.quiet_ms:
-        yield Line("quiet hours", f"for {span(report.quiet_ms)} more: its URLs wait until then")
+        yield Line(
+            "quiet hours", f"for {format_duration(report.quiet_ms)} more: its URLs wait until then"
+        )
     if report.paused_ms > MIN_PAUSE_MS:
-        yield Line("paused", f"for {span(report.paused_ms)} more: its server answered 429 or 503")
+        yield Line(
+            "paused",
+            f"for {format_duration(report.paused_ms)} more: its server answered 429 or 503",
+        )
     if report.backoff_factor > 1:
         errors = f"{report.errors_in_a_row} errors in a row"
         yield Line("slowed down", f"{report.backoff_factor:g} times, after {errors}")
     if report.latency_factor > 1:
         yield Line("slowed down", latency_text(report))
     elif report.usual_latency_ms is not None:
-        yield Line("usual latency", span(report.usual_latency_ms))
+        yield Line("usual latency", format_duration(report.usual_latency_ms))
     if report.max_concurrent:
         yield Line("at a time", f"{report.max_concurrent} requests at most")
     if report.next_slot_at_ms is None:
         yield Line("next slot", "at once")
     else:
-        yield Line("next slot", moment(report.next_slot_at_ms, now_ms))
+        yield Line("next slot", format_time_and_distance(report.next_slot_at_ms, now_ms))
     yield from _backlog(report, queued_by_domain(components).get(key, 0), rate)
 
 
@@ -176,7 +186,7 @@ def _backlog(report: DomainReport, queued: int, qps: float) -> Iterator[Line]:
         in_all = report.waiting + queued
         # The limiter's own number covers only the line.
         ms = report.backlog_ms + (queued * 1000 / qps if qps else 0)
-        yield Line("in all", f"{in_all:,} URLs, {span(ms)} at this rate")
+        yield Line("in all", f"{in_all:,} URLs, {format_duration(ms)} at this rate")
 
 
 def _crawl_delay_s(url: str, components: Components) -> float | None:
@@ -250,7 +260,9 @@ def _stored(url: str, components: Components) -> Iterator[Line]:
         yield _fact(name, record.facts[name], now_ms)
     yield from _content(record)
     due = record.due_at_ms
-    yield Line("next refresh", "none is planned" if due is None else moment(due, now_ms))
+    yield Line(
+        "next refresh", "none is planned" if due is None else format_time_and_distance(due, now_ms)
+    )
     mark, trust = store.signals.of_page(url)
     state, refresh = store.schedule.refresh_state(url), store.signals.settings
     for name, text in signal_lines(state, mark, trust, refresh, now_ms):
@@ -267,9 +279,11 @@ def _redirect(url: str, components: Components) -> Iterator[Line]:
 
 def _fact(name: str, value: object, now_ms: int) -> Line:
     if name.endswith(_INSTANTS) and isinstance(value, int):
-        return Line(name.removesuffix(_INSTANTS).replace("_", " "), moment(value, now_ms))
+        return Line(
+            name.removesuffix(_INSTANTS).replace("_", " "), format_time_and_distance(value, now_ms)
+        )
     if name.endswith("_ms") and isinstance(value, int | float):
-        return Line(name.removesuffix("_ms").replace("_", " "), span(value))
+        return Line(name.removesuffix("_ms").replace("_", " "), format_duration(value))
     return Line(name.replace("_", " "), str(value))
 
 
@@ -288,7 +302,7 @@ def _fields(url: str, components: Components) -> Iterator[Line]:
     [confirmed_at_ms] = store.pages.seen_at_ms([url])
     for name, value in sorted(record.fields.items()):
         note = age_text(name, record.info.get(name), confirmed_at_ms, now_ms, components.extractors)
-        yield Line(name, plain(value.decode("utf-8", "replace")), note)
+        yield Line(name, to_one_line(value.decode("utf-8", "replace")), note)
 
 
 def _links(url: str, components: Components) -> Iterator[Line]:

@@ -31,7 +31,7 @@ from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.flower import no_crawls
 from aragog.dashboard.hours_plot import hours_plot
 from aragog.errors import ALL, BAD_INPUT, BadInput
-from aragog.observability.formatting import at, moment, plain
+from aragog.observability.formatting import format_time, format_time_and_distance, to_one_line
 from pinlater.flower_pages import FlowerPage
 
 MAX_LINKS = 50
@@ -142,8 +142,8 @@ class DomainsPage(DashboardPage):
         self.show(
             "aragog_domains.html", rows, problem,
             domain=domain, search=search, sort=sort, cursor=cursor, following=following,
-            changes=changes, at=at,
-            moment=lambda ms: moment(ms, now_ms),
+            changes=changes, at=format_time,
+            moment=lambda ms: format_time_and_distance(ms, now_ms),
         )  # fmt: skip
 
     def _read(
@@ -205,7 +205,13 @@ class CrawlsPage(DashboardPage):
             return
         self.keep_fresh()
         self.show(
-            "aragog_crawls.html", found or [], problem, crawl=None, sections=(), at=at, plot=None
+            "aragog_crawls.html",
+            found or [],
+            problem,
+            crawl=None,
+            sections=(),
+            at=format_time,
+            plot=None,
         )
 
     async def _show_one(self, name: str) -> None:
@@ -217,7 +223,7 @@ class CrawlsPage(DashboardPage):
             self.show("", report and plain_report(report), problem)
         else:
             self.show(
-                "aragog_crawls.html", [report.status] if report else [], problem, at=at,
+                "aragog_crawls.html", [report.status] if report else [], problem, at=format_time,
                 crawl=report, sections=list(sections(report)) if report else (),
                 plot=hours_plot(report.hours) if report and report.hours else None,
             )  # fmt: skip
@@ -251,8 +257,8 @@ class CrawlsPage(DashboardPage):
             case "resume":
                 control.resume(name)
             case "cancel":
-                who = plain(self.who())
-                control.cancel(name, f"{plain(reason)} ({who})" if reason else f"by {who}")
+                who = to_one_line(self.who())
+                control.cancel(name, f"{to_one_line(reason)} ({who})" if reason else f"by {who}")
             case _:
                 raise BadInput(f"{action!r}: must be pause, resume or cancel")
 

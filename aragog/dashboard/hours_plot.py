@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import NamedTuple
 
-from aragog.observability.formatting import at
+from aragog.observability.formatting import format_time
 
 HOUR_MS = 3_600_000
 WIDTH, HEIGHT = 720, 160
@@ -74,8 +74,8 @@ def hours_plot(hours: Mapping[int, Counter[str]]) -> HoursPlot:
     most = max(counts.total() for counts in hours.values())
     bars = (*_bars(hours, first, WIDTH / (last - first + 1), most), *_legend_bars())
     labels = (
-        PlotLabel("0", at(first * HOUR_MS), "start"),
-        PlotLabel(str(WIDTH), at((last + 1) * HOUR_MS), "end"),
+        PlotLabel("0", format_time(first * HOUR_MS), "start"),
+        PlotLabel(str(WIDTH), format_time((last + 1) * HOUR_MS), "end"),
         *(PlotLabel(f"{left + 12:.0f}", name, "start") for left, _, name in _LEGEND),
     )
     return HoursPlot(bars, labels, f"URLs an hour, at most {most}")
@@ -87,7 +87,7 @@ def _bars(
     for hour, counts in hours.items():
         left, stored = (hour - first) * width, counts["stored"]
         low, high = HEIGHT * stored / most, HEIGHT * counts.total() / most
-        title = f"{at(hour * HOUR_MS)}: {stored} stored, {counts.total() - stored} other"
+        title = f"{format_time(hour * HOUR_MS)}: {stored} stored, {counts.total() - stored} other"
         yield bar(left, HEIGHT - low, width, low, STORED_COLOR, title)
         yield bar(left, HEIGHT - high, width, high - low, OTHER_COLOR, title)
 

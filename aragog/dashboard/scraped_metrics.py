@@ -27,7 +27,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.crawl_log import at_ms
+from aragog.crawl.pipeline.crawl_log import row_time_ms
 from aragog.dashboard.components import Components
 from aragog.errors import ALL
 from aragog.observability.instruments import INSTRUMENTS
@@ -243,7 +243,7 @@ def crawl_log_metrics(components: Components) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "aragog_crawl_log_lag_seconds",
         "Age of the oldest of these rows; normally up to twice crawl_log.span_s.",
-        value=(log.now_ms() - at_ms(first)) / 1000 if first else 0,
+        value=(log.now_ms() - row_time_ms(first)) / 1000 if first else 0,
     )
 
 

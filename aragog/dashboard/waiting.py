@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from aragog.crawl.pipeline.waiting_urls import RETRY, ROBOTS, SLOT, TURN, WaitingUrl, sample
-from aragog.crawl.politeness.lines import is_of_rules
+from aragog.crawl.politeness.lines import is_rules_line
 from aragog.dashboard.components import Components
 from urlspelling.domain import origin
 
@@ -56,7 +56,7 @@ def queued_by_domain(components: Components) -> dict[str, int]:
         if waiting.url:
             counts[limiter.key_for(waiting.url)] += waiting.weight
     for key, count in (limiter.lines.longest(MAX_LINES) if limiter.lines else {}).items():
-        if is_of_rules(key):
+        if is_rules_line(key):
             counts[limiter.key_for(f"{key}/")] += count
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return {key: round(count) for key, count in ordered}
@@ -98,7 +98,7 @@ def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
             counts[origin(waiting.url)] += waiting.weight
     lines = components.limiter().lines
     for key, count in (lines.longest(MAX_LINES) if lines else {}).items():
-        if is_of_rules(key):
+        if is_rules_line(key):
             counts[key] += count
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [(key.partition("://")[2], round(count)) for key, count in ordered]

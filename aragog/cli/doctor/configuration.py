@@ -152,12 +152,12 @@ def check_open_files(system: CheckedSystem) -> Iterator[Finding]:
     """Check that processes may open as many files as the default settings need."""
     running = system.running_pid
     allowed = (open_files.limit_of(running) if running else None) or open_files.limit()
-    if allowed >= open_files.ENOUGH:
+    if allowed >= open_files.SUFFICIENT_LIMIT:
         yield Finding("open files", ok=True, text=f"a process may open {allowed:,}")
         return
     text = (
         f"a process may only open {allowed:,}, so it fetches from fewer hosts and serves fewer "
-        f"clients than configured: allow {open_files.ENOUGH:,} (`ulimit -Hn`, "
+        f"clients than configured: allow {open_files.SUFFICIENT_LIMIT:,} (`ulimit -Hn`, "
         "or LimitNOFILE in systemd) and restart"
     )
     yield Finding("open files", ok=True, text=text, warning=True)

@@ -55,19 +55,19 @@ def test_a_bad_certificate_is_refused_before_anything_is_asked(fetcher_with, con
 
 
 def test_a_failed_handshake_is_counted_by_its_reason(fetcher_with):
-    before = TLS_FAILURES.of("expired").read().get("", 0)
+    before = TLS_FAILURES.labels("expired").read().get("", 0)
     _fetch(fetcher_with, expired_context(HOST))
 
-    assert TLS_FAILURES.of("expired").read()[""] == before + 1
+    assert TLS_FAILURES.labels("expired").read()[""] == before + 1
 
 
 @pytest.fixture
 def handshakes():
     """How many handshakes were full and how many resumed, since the test began."""
     kinds = ("full", "resumed")
-    before = [TLS_HANDSHAKES.of(kind).read().get("", 0) for kind in kinds]
+    before = [TLS_HANDSHAKES.labels(kind).read().get("", 0) for kind in kinds]
     return lambda: tuple(
-        TLS_HANDSHAKES.of(kind).read().get("", 0) - count
+        TLS_HANDSHAKES.labels(kind).read().get("", 0) - count
         for kind, count in zip(kinds, before, strict=True)
     )
 

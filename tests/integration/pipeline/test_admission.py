@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from aragog.client import Aragog
-from aragog.crawl.pipeline.memory_limit import REFUSED_FROM, Admission
+from aragog.crawl.pipeline.memory_limit import REFUSE_ABOVE_SHARE, Admission
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.errors import SlowDown
 from aragog.runtime.clock import ManualClock
@@ -24,7 +24,7 @@ def home():
 def fill(home):
     """Leave less room than new URLs need."""
     used = home.redis.info("memory")["used_memory"]
-    home.redis.config_set("maxmemory", int(used / (REFUSED_FROM + 0.05)))
+    home.redis.config_set("maxmemory", int(used / (REFUSE_ABOVE_SHARE + 0.05)))
 
 
 def test_a_nearly_full_server_refuses_new_urls_and_says_when_to_come_back(home):
@@ -50,7 +50,7 @@ def test_the_backlog_shows_it_before_anything_is_refused(home):
         busy = client.backlog()
 
     assert (quiet.in_flight, quiet.memory_share, quiet.fetching_waits) == (2, 0.0, False)
-    assert busy.memory_share > REFUSED_FROM
+    assert busy.memory_share > REFUSE_ABOVE_SHARE
 
 
 def test_who_would_rather_wait_is_served_when_there_is_room(home):
