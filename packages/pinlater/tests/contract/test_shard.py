@@ -85,7 +85,7 @@ def test_items_due_far_ahead_wait_together_and_run_in_their_own_spans(server_wor
     delays_ms = list(range(0, 1400, 7))
     these = [JobItem(b"%d" % delay_ms, delay_ms) for delay_ms in delays_ms]
     now_ms = shard.age_ms()[0]
-    shard.collect("q", frame(span_ms=span_ms, most=25), these)
+    shard.collect("q", frame(span_ms=span_ms, max_items=25), these)
     waiting = shard.sizes("q").pending
     claimed = []
 

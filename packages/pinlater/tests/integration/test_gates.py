@@ -77,7 +77,7 @@ def test_while_nothing_may_be_claimed_the_gate_is_asked_four_times_a_second(cons
 
     assert [consumer.take(10) for _ in range(100)] == [0] * 100
     assert len(times) == 1
-    assert consumer.next_check_s - clock.monotonic_s() >= gates.ASK_EVERY_S
+    assert consumer.next_check_s - clock.monotonic_s() >= gates.GATE_CHECK_EVERY_S
 
 
 def test_a_gate_that_is_nearly_closed_lets_a_few_jobs_pass_at_a_time(consumer, clock):
@@ -146,7 +146,7 @@ def test_room_that_is_kept_for_urgent_jobs_takes_no_others(consumer, clock):
     assert [consumer.take(4), consumer.take(2)] == [2, 0]
 
     put(consumer, 2, 9)
-    clock.advance_ms(1000 * gates.ASK_NEARLY_FULL_S)
+    clock.advance_ms(1000 * gates.URGENT_CHECK_EVERY_S)
     assert consumer.take(2) == 1
     assert delivered(consumer) == [b"5", b"5", b"2"]
 
@@ -172,7 +172,7 @@ def test_a_worker_with_room_for_urgent_jobs_only_leaves_wake_tokens_to_others(
     consumer.wait()
 
     assert redis_client.llen(poller.shard.wake_key("q")) == 1
-    assert poller.sent_s is None
+    assert poller.waiting_since_s is None
 
 
 def test_jobs_that_the_gate_holds_back_wake_nobody(consumer, redis_client, clock):
@@ -219,7 +219,7 @@ def test_jobs_of_a_limited_queue_leave_the_room_to_the_others(limited, clock):
     shard.enqueue("q", [NewJob(b"q")])
     clock.advance_ms(1000)
     assert claim_all(limited, 1) == {"q": 1}
-    assert limited.claims.held("slow") == 2
+    assert limited.claims.count_held("slow") == 2
 
 
 def test_the_next_job_of_a_limited_queue_is_claimed_when_one_ends(limited):

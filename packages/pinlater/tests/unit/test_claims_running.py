@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from celery.worker import state
 
-from pinlater.claims import celery_runs
+from pinlater.claims import is_running_in_celery
 
 
 class Request(SimpleNamespace):
@@ -46,11 +46,11 @@ def test_tasks_that_begin_and_end_in_threads_do_not_disturb_the_look(switching):
     thread.start()
     try:
         state.active_requests.add(running)
-        looks = {celery_runs("running") for _ in range(40_000)}
+        looks = {is_running_in_celery("running") for _ in range(40_000)}
     finally:
         over.set()
         thread.join()
         state.active_requests.clear()
 
     assert looks == {True}
-    assert not celery_runs("running")
+    assert not is_running_in_celery("running")

@@ -11,7 +11,7 @@ from pinlater.models import JobFrame, JobItem, NewJob
 from pinlater.testing.manual_clock import ManualClock
 from pinlater.testing.memory_shard import MemoryShard
 
-FRAME = JobFrame(prefix=b"[", suffix=b"]", span_ms=1, most=5)
+FRAME = JobFrame(prefix=b"[", suffix=b"]", span_ms=1, max_items=5)
 
 
 class FaultyShard(MemoryShard):
@@ -88,11 +88,11 @@ def test_a_lost_shard_is_asked_every_five_seconds_and_logged_when_it_goes_and_re
 def test_nobody_waits_for_the_probe_of_a_lost_shard(cluster, shards, clock):
     lose(shards[1])
     cluster.enqueue("q", [NewJob(b"x")] * 50)
-    assert not cluster.usable(shards[1])
+    assert not cluster.is_usable(shards[1])
     shards[1].problem = None
     clock.advance_ms(5000)
 
-    wait_until(lambda: cluster.usable(shards[1]))
+    wait_until(lambda: cluster.is_usable(shards[1]))
 
 
 def test_a_full_shard_gets_no_new_jobs_and_stays_in_rotation(cluster, shards, clock, caplog):
@@ -100,8 +100,8 @@ def test_a_full_shard_gets_no_new_jobs_and_stays_in_rotation(cluster, shards, cl
     fill(shards[1])
     cluster.enqueue("q", [NewJob(b"x")] * 50)
     cluster.collect("q", FRAME, [JobItem(b"%d" % n, n) for n in range(50)])
-    assert cluster.usable(shards[1])
-    assert [s.name for s in cluster.accepting()] == ["0", "2"]
+    assert cluster.is_usable(shards[1])
+    assert [s.name for s in cluster.accepting_shards()] == ["0", "2"]
     assert sizes(shards)[1] == 0
 
     shards[1].problem = None
@@ -134,4 +134,4 @@ def test_the_refusal_of_a_full_server_takes_no_shard_out_of_rotation(cluster, sh
     with pytest.raises(BrokerFull), cluster.watched(shards[1]):
         raise BrokerFull("shard 1", "its memory is full")
 
-    assert cluster.usable(shards[1])
+    assert cluster.is_usable(shards[1])
