@@ -40,18 +40,18 @@ RULES = QueryRules(
         ("a=1;jsessionid=77&b=2;c", "a=1&b=2;c"),
     ],
 )
-def test_a_query_has_one_spelling(query, tidy):
+def test_query_has_one_normal_form(query, tidy):
     assert RULES.normalize_query(query, None) == tidy
     assert RULES.normalize_query(tidy, None) == tidy
 
 
-def test_a_site_keeps_and_drops_what_others_do_not():
+def test_site_rule_overrides_the_general_rules():
     site = RULES.site("www.a.test")
 
     assert RULES.normalize_query("si=1&click=2&utm_x=3", site) == "click=2"
 
 
-def test_the_longest_matching_host_decides_alone():
+def test_longest_matching_host_decides_alone():
     site = RULES.site("x.sub.a.test")
 
     assert RULES.normalize_query("si=1&b&a&click", site) == "si=1&b&a"
@@ -71,7 +71,7 @@ def test_later_sites_replace_earlier_ones():
     assert rules.site("sub.a.test") == RULES.site("sub.a.test")
 
 
-def test_thousands_of_names_do_not_pile_up():
+def test_cache_of_names_is_bounded():
     rules = QueryRules()
 
     for n in range(20_000):
@@ -84,7 +84,7 @@ names = st.text("ab%2B+;=", max_size=6)
 
 
 @given(st.lists(names, max_size=6), st.randoms())
-def test_the_order_of_parameters_does_not_matter(parameters, chance):
+def test_order_of_parameters_does_not_matter(parameters, chance):
     shuffled = parameters[:]
     chance.shuffle(shuffled)
 
@@ -97,7 +97,7 @@ packaged_rules_once = packaged_rules()
 
 
 @given(st.lists(names.filter(lambda name: ";" not in name and name), max_size=6))
-def test_the_short_cut_sorts_as_the_rule_does(parameters):
+def test_shortcut_sorts_as_the_rule_does(parameters):
     plain = QueryRules()
     tidy = plain.normalize_query("&".join(parameters), None)
 
@@ -105,10 +105,10 @@ def test_the_short_cut_sorts_as_the_rule_does(parameters):
     assert tidy == "&".join(sorted(parameters, key=sort_key))
 
 
-# The files.
+# The rule files.
 
 
-def test_the_packaged_files_are_dated_lower_case_and_without_doubles():
+def test_packaged_files_are_dated_lowercase_and_without_duplicates():
     folder = resources.files("urlspelling")
     data = tomllib.loads(folder.joinpath("query_rules.toml").read_text())
     seen = [
@@ -124,7 +124,7 @@ def test_the_packaged_files_are_dated_lower_case_and_without_doubles():
     assert all(name == name.lower() and re.fullmatch(r"[a-z0-9_]+", name) for name in seen)
 
 
-def test_a_site_rule_of_the_package_works():
+def test_packaged_site_rule_works():
     assert (
         normalize("https://www.youtube.com/watch?v=1&si=2&t=3")
         == "https://www.youtube.com/watch?t=3&v=1"
@@ -135,7 +135,7 @@ def test_a_site_rule_of_the_package_works():
     )
 
 
-def test_an_operators_rules_hold_for_the_whole_process():
+def test_operator_rules_apply_to_the_whole_process():
     try:
         normalize("http://operator.test/?b&a&x")
         use_site_rules(
@@ -149,7 +149,7 @@ def test_an_operators_rules_hold_for_the_whole_process():
     assert normalize("http://operator.test/?b&a&x") == "http://operator.test/?a&b&x"
 
 
-def test_every_fault_of_a_site_file_is_reported_at_once():
+def test_all_problems_of_a_site_file_are_reported_at_once():
     text = '[[site]]\nhost = 7\n[[site]]\nhost = "a"\ndrop = "x"\nsort = "no"\nkeeps = []'
 
     with pytest.raises(InvalidSiteRules) as caught:
@@ -164,6 +164,6 @@ def test_every_fault_of_a_site_file_is_reported_at_once():
 
 
 @pytest.mark.parametrize("text", ["[[site", "site = 7", 'site = ["a"]'])
-def test_a_file_that_is_not_a_site_file_is_a_config_error(text):
+def test_malformed_site_file_is_a_config_error(text):
     with pytest.raises(InvalidSiteRules, match=r"sites\.toml"):
         site_rules(text, "sites.toml")

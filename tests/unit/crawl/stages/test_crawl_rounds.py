@@ -10,7 +10,7 @@ DAY_MS = 86_400_000
 
 
 @given(st.integers(1, 10**7), st.integers(0, 2**50), st.integers(0, 2**40))
-def test_rounds_keep_their_time_of_day_and_missed_ones_are_left_out(every_s, due_ms, late_ms):
+def test_rounds_keep_their_time_of_day_and_missed_ones_are_skipped(every_s, due_ms, late_ms):
     record = CrawlRecord(name="docs", number=2, every_s=every_s, next_round_ms=due_ms)
 
     following = following_ms(record, due_ms + late_ms)
@@ -19,7 +19,7 @@ def test_rounds_keep_their_time_of_day_and_missed_ones_are_left_out(every_s, due
     assert 0 < following - (due_ms + late_ms) <= every_s * 1000
 
 
-def test_a_crawl_without_an_interval_has_no_round():
+def test_crawl_without_an_interval_has_no_rounds():
     record = CrawlRecord(name="docs", number=2, every_s=0, next_round_ms=5)
 
     assert scheduled(record, DAY_MS).next_round_ms == 0

@@ -1,4 +1,4 @@
-"""When a fetch tells all fields of a page, so that those it does not bring are gone."""
+"""When a fetch returns all fields of a page, so that missing ones are deleted."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def read(body=PAGE, **facts):
     return from_blob(to_blob([planned]))[0].write
 
 
-def test_a_page_that_was_read_to_its_end_is_whole():
+def test_fully_read_page_is_complete():
     assert read().complete
 
 
@@ -36,5 +36,5 @@ def test_a_page_that_was_read_to_its_end_is_whole():
     ],
     ids=["cut short", "another status", "no HTML", "unreadable JSON-LD", "too many tags"],
 )
-def test_a_page_that_may_have_more_is_not(facts):
+def test_possibly_partial_page_is_not_complete(facts):
     assert not read(**facts).complete
