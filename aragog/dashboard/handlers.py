@@ -137,7 +137,7 @@ class DomainsPage(DashboardPage):
             self.show("", data, problem)
             return
         if not (domain or search or cursor):
-            self.keep_fresh()
+            self.set_auto_refresh()
         now_ms = self.components.clock.now_ms()
         self.show(
             "aragog_domains.html", rows, problem,
@@ -203,7 +203,7 @@ class CrawlsPage(DashboardPage):
         if self.as_json:
             self.show("", [plain_status(status) for status in found or ()], problem)
             return
-        self.keep_fresh()
+        self.set_auto_refresh()
         self.show(
             "aragog_crawls.html",
             found or [],

@@ -32,7 +32,7 @@ from pinlater.brokers import (
     shard_urls,
 )
 from pinlater.cluster import connect_shards
-from pinlater.queue_rows import concerns, queue_rows
+from pinlater.queue_rows import problems_of, queue_rows
 from pinlater.redis.address import server_name
 from pinlater.redis.connect import connect
 from pinlater.redis.errors import redis_errors
@@ -218,7 +218,7 @@ def check_queues(system: CheckedSystem) -> Iterator[Finding]:
     """Report queues that are paused or late, or whose shard is missing."""
     admin = None if system.is_down else components(system.resolved).admin
     for row in queue_rows(admin) if admin else ():
-        for text in concerns(row, "aragog queue"):
+        for text in problems_of(row, "aragog queue"):
             yield Finding(f"queue {row.queue}", ok=False, text=text)
 
 

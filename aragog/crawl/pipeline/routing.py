@@ -21,7 +21,7 @@ from kombu.utils import json
 
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT, UrlJob
 from aragog.errors import BrokerFull, BrokerUnavailable
-from pinlater.envelope import HEADER, Collection
+from pinlater.envelope import COLLECT_HEADER, Collection
 from pinlater.redis.errors import IS_FULL, caused_by_full_memory, reason_of
 
 
@@ -203,7 +203,7 @@ def _headers(outgoing: OutgoingMessage) -> dict[str, Any] | None:
     if outgoing.even_when_full:
         headers["even_when_full"] = True
     if outgoing.collect:
-        headers[HEADER] = outgoing.collect.header()
+        headers[COLLECT_HEADER] = outgoing.collect.header()
     return headers or None
 
 

@@ -65,11 +65,11 @@ def test_a_worker_that_gets_a_further_queue_hears_of_its_jobs(channel, shard):
     poller.attach(hub)
     poller._channels.add(channel)
     channel.active_queues = ("a",)
-    poller.turn()
+    poller.run_iteration()
     channel.active_queues = ("a", "b")
-    poller.turn()
+    poller.run_iteration()
 
-    poller._on_nudge()  # the poller's own socket is not what is to be heard
+    poller._on_wake()  # the poller's own socket is not what is to be heard
     shard.wake("b")
 
     assert hears(hub.poller.poll, channel.pollers[0].fileno)

@@ -15,7 +15,7 @@ from aragog.tasks.policy import (
     return_message,
     stage,
 )
-from pinlater.envelope import TAGGED
+from pinlater.envelope import ATTEMPT_PROPERTY
 from pinlater.worker import RunLater
 
 DOWN = BrokerUnavailable("broker", "connection refused")
@@ -131,7 +131,7 @@ def test_a_message_of_a_newer_version_that_cannot_be_sent_again_stays_in_its_que
 
 def test_a_job_of_a_newer_version_is_given_back_to_pinlater_without_an_attempt():
     task = Newer()
-    task.request.properties[TAGGED] = 1
+    task.request.properties[ATTEMPT_PROPERTY] = 1
 
     with pytest.raises(RunLater) as caught:
         return_message(task, str(NEWER), RETURN_DELAY_S)

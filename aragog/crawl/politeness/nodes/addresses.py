@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aragog.runtime.secret import reveal
-from pinlater.redis.address import hosts_of, is_sentinel, plain
+from pinlater.redis.address import hosts_of, is_sentinel, redis_py_url
 
 # The name of the server at `redis.url`, whose address may change.
 SHARED_NAME = "redis.url"
@@ -33,7 +33,7 @@ class NodeAddresses:
         text = reveal(url)
         if text in (SHARED_NAME, self._shared):
             return SHARED_NAME
-        scheme, separator, rest = plain(text).partition("://")
+        scheme, separator, rest = redis_py_url(text).partition("://")
         return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
     def url(self, name: str) -> str:
