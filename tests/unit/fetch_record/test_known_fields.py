@@ -1,4 +1,4 @@
-"""What a newer version wrote is told apart from what this one knows."""
+"""Separates the fields known to this version from those of a newer one."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ class Pair:
     right: int = 2
 
 
-def test_a_field_of_a_newer_version_is_told_apart():
+def test_field_of_a_newer_version_is_separated():
     values = {"left": 1, "middle": 3}
 
     assert Pair(**known_fields(Pair, values)) == Pair(1)

@@ -1,4 +1,4 @@
-"""The log while no collector answers."""
+"""Log lines while no collector responds."""
 
 import logging
 
@@ -10,7 +10,7 @@ def record(text):
     return logging.LogRecord("otlp", logging.WARNING, "", 0, text + "\nmore", (), None)
 
 
-def test_one_line_a_minute_says_how_many_others_there_were():
+def test_one_line_a_minute_counts_the_suppressed_ones():
     clock = ManualClock(0)
     errors = ExportErrors(clock)
     first, *others = [record("refused " + "x" * 1000) for _ in range(4)]
