@@ -1,4 +1,4 @@
-"""Identical bodies of a host are stored once, and pages are found by what they are like."""
+"""Identical bodies on a host are stored once, and pages are found by similarity."""
 
 import hashlib
 from dataclasses import replace
@@ -23,7 +23,7 @@ TEXT = "<p>the body that several pages have</p>" * 60
 
 
 def liked(url, text=TEXT, at_ms=NOW_MS, words="", **more):
-    """A fetch with what its page is compared by."""
+    """A fetch with the values by which its page is compared."""
     likeness = Likeness(hashlib.sha256(text.encode()).hexdigest()[:16], sketch_of(words))
     return replace(fetched(url, text, at_ms, **more), likeness=likeness)
 
@@ -46,11 +46,11 @@ def whose(stand, url):
 
 
 def bodies_in(stand):
-    """How many records of the bucket have the text."""
+    """The number of records in the bucket that contain the text."""
     return stand.everything().count(TEXT.encode())
 
 
-def test_a_body_that_the_host_has_is_stored_once():
+def test_repeated_body_on_a_host_is_stored_once():
     stand = pack_stand()
     (first,), (second,) = write(stand, liked(A)), write(stand, liked(B))
 
@@ -61,7 +61,7 @@ def test_a_body_that_the_host_has_is_stored_once():
     assert b"WARC-Refers-To-Target-URI: " + A.encode() in stand.everything()
 
 
-def test_another_host_stores_the_body_again():
+def test_another_host_stores_its_own_copy():
     stand = pack_stand()
     write(stand, liked(A))
 
@@ -71,14 +71,14 @@ def test_another_host_stores_the_body_again():
     assert bodies_in(stand) == 2
 
 
-def test_a_small_body_is_stored_again():
+def test_small_body_is_stored_again():
     stand = pack_stand()
     write(stand, liked(A, "small"))
 
     assert write(stand, liked(B, "small"))[0].same_as is None
 
 
-def test_an_unchanged_page_names_the_original_again():
+def test_unchanged_page_still_refers_to_the_original():
     stand = pack_stand()
     write(stand, liked(A))
     write(stand, liked(B))
@@ -89,7 +89,7 @@ def test_an_unchanged_page_names_the_original_again():
     assert stand.everything().count(b"WARC-Refers-To-Target-URI: " + A.encode()) == 2
 
 
-def test_a_takedown_of_the_page_with_the_bytes_leaves_them_to_the_other_alone():
+def test_takedown_of_the_original_leaves_its_bytes_to_the_copy():
     stand = pack_stand()
     write(stand, liked(A))
     write(stand, liked(B))
@@ -105,7 +105,7 @@ def test_a_takedown_of_the_page_with_the_bytes_leaves_them_to_the_other_alone():
     assert whose(stand, B) is None
 
 
-def test_a_takedown_of_both_leaves_no_bytes():
+def test_takedown_of_both_leaves_no_bytes():
     stand = pack_stand()
     write(stand, liked(A))
     write(stand, liked(B))
@@ -120,7 +120,7 @@ def test_a_takedown_of_both_leaves_no_bytes():
     assert HOST.encode() not in stand.everything()
 
 
-def test_a_takedown_of_a_page_that_shares_leaves_the_record_of_the_other_as_it_is():
+def test_takedown_of_the_copy_leaves_the_original_record_unchanged():
     stand = pack_stand()
     write(stand, liked(A))
     before = pointer_of(node(stand, A))
@@ -135,7 +135,7 @@ def test_a_takedown_of_a_page_that_shares_leaves_the_record_of_the_other_as_it_i
 
 
 @pytest.mark.parametrize("remove", ["remove", "withdraw"])
-def test_what_a_removed_page_had_stays_for_the_other(remove):
+def test_removed_page_leaves_its_body_to_the_copy(remove):
     stand = pack_stand()
     write(stand, liked(A))
     write(stand, liked(B))
@@ -150,7 +150,7 @@ def test_what_a_removed_page_had_stays_for_the_other(remove):
     assert stand.store.content(B).body == TEXT.encode()
 
 
-def test_a_body_stays_when_the_page_that_sent_it_has_another_one():
+def test_copy_keeps_its_body_when_the_original_page_changes():
     stand = pack_stand()
     write(stand, liked(A), *(liked(f"{HOST}{n}", f"{n} {TEXT}") for n in range(3)))
     write(stand, liked(B))
@@ -168,13 +168,13 @@ def test_a_body_stays_when_the_page_that_sent_it_has_another_one():
     assert stand.store.content(B).body == TEXT.encode()
 
 
-def test_a_pack_that_was_moved_before_its_page_was_written_is_not_pointed_to():
+def test_page_does_not_point_to_a_pack_moved_before_its_write():
     stand = pack_stand()
     write(stand, liked(A))
     packing = stand.store.pack_pages([liked(B)], now=True)
     pages = packing.wait()
     write(stand, liked(A, "new" * 1000, NOW_MS + 1))
-    stand.upkeep()  # the pack is all dead, and goes at once
+    stand.upkeep()  # the pack is all dead and is deleted at once
 
     stand.store.write_pages(pages)
     packing.settle()
@@ -183,7 +183,7 @@ def test_a_pack_that_was_moved_before_its_page_was_written_is_not_pointed_to():
     assert whose(stand, B) is None
 
 
-def test_a_batch_that_was_killed_before_it_looked_finds_that_its_pack_went():
+def test_batch_delayed_before_its_lookup_notices_that_its_pack_was_deleted():
     stand = pack_stand()
     write(stand, liked(A))
     packing = stand.store.pack_pages([liked(B)], now=True)
@@ -197,7 +197,7 @@ def test_a_batch_that_was_killed_before_it_looked_finds_that_its_pack_went():
     assert whose(stand, B) is None
 
 
-def test_the_last_look_before_a_pack_is_deleted_finds_who_shares_it():
+def test_final_check_before_deleting_a_pack_finds_the_pages_that_share_it():
     stand = pack_stand()
     write(stand, liked(A))
     write(stand, liked(B))
@@ -212,7 +212,7 @@ def test_the_last_look_before_a_pack_is_deleted_finds_who_shares_it():
     assert stand.store.content(B).body == TEXT.encode()
 
 
-def test_a_version_that_was_shared_is_kept():
+def test_version_with_a_shared_body_is_kept():
     stand = pack_stand(keep_versions=1)
     write(stand, liked(A))
     write(stand, liked(B))
@@ -221,7 +221,7 @@ def test_a_version_that_was_shared_is_kept():
     assert stand.store.content(B, at_ms=NOW_MS).body == TEXT.encode()
 
 
-def test_a_crowded_pack_lends_no_more():
+def test_record_with_too_many_copies_is_no_longer_shared():
     stand = pack_stand()
     write(stand, liked(A))
     pointer = pointer_of(node(stand, A))
@@ -232,7 +232,7 @@ def test_a_crowded_pack_lends_no_more():
     assert written == [A, None, f"{HOST}1", f"{HOST}1"]
 
 
-def test_what_is_taken_down_lends_nothing():
+def test_page_taken_down_is_not_used_as_an_original():
     stand = pack_stand()
     write(stand, liked(A))
     stand.store.takedowns.take_down(url=A)
@@ -245,7 +245,7 @@ def urls(page):
 
 
 @pytest.mark.parametrize("layout", ["packs", "objects"])
-def test_readers_find_the_pages_with_the_same_body(layout):
+def test_pages_with_the_same_body_are_found(layout):
     stand = pack_stand(layout=layout)
     for url in (A, B, OTHER_HOST):
         write(stand, liked(url))
@@ -265,7 +265,7 @@ def test_readers_find_the_pages_with_the_same_body(layout):
 WORDS = [f"word{n}" for n in range(400)]
 
 
-def test_near_copies_are_found_by_the_distance_of_their_fingerprints():
+def test_near_copies_are_found_by_fingerprint_distance():
     near = [*WORDS[:200], "changed", *WORDS[201:]]
     stand = pack_stand()
     write(stand, liked(A, "a", words=" ".join(WORDS)))
@@ -283,7 +283,7 @@ def test_near_copies_are_found_by_the_distance_of_their_fingerprints():
 
 
 @pytest.mark.parametrize("within", [None, 3])
-def test_a_list_continues_behind_its_cursor(within):
+def test_cursor_continues_a_list_of_copies(within):
     stand = pack_stand()
     for n in range(12):
         write(stand, liked(f"{HOST}{n}"))
@@ -301,12 +301,12 @@ def test_a_list_continues_behind_its_cursor(within):
 
 
 @pytest.mark.parametrize("more", [{"within": 4}, {"within": -1}, {"cursor": "x"}, {"cursor": "00"}])
-def test_what_no_caller_may_ask_is_refused(more):
+def test_invalid_arguments_are_refused(more):
     with pytest.raises(BadInput):
         pack_stand().store.same.page(A, **more)
 
 
-def test_repair_enters_pages_of_stores_without_the_index():
+def test_repair_adds_missing_entries_of_bodies():
     stand = pack_stand()
     write(stand, liked(A))
     write(stand, liked(B))
@@ -321,7 +321,7 @@ def test_repair_enters_pages_of_stores_without_the_index():
     assert urls(stand.store.same.page(A)) == [B]
 
 
-def test_no_entry_of_a_page_that_was_taken_down_stays():
+def test_takedown_removes_the_entries_of_a_page():
     stand = pack_stand()
     write(stand, liked(A))
     stand.store.takedowns.take_down(url=A)
@@ -331,7 +331,7 @@ def test_no_entry_of_a_page_that_was_taken_down_stays():
     assert left == []
 
 
-def test_a_node_knows_the_record_that_it_shares():
+def test_node_lists_the_record_that_it_shares():
     stand = pack_stand()
     write(stand, liked(A))
     write(stand, liked(B))

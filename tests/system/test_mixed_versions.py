@@ -1,4 +1,7 @@
-"""Workers of an earlier version beside today's, on one Redis and one store, until all is stored."""
+"""
+Workers of an earlier version beside current ones, on one Redis and one store, until everything is
+stored.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ asked = set()
 
 
 def served(request, _wire):
-    """A site of pages that name the next ones, with every kind of outcome among them."""
+    """A site of pages that link to the next ones, with every kind of outcome."""
     host, path = request.host.partition(":")[0], request.path
     if path == "/robots.txt" and host not in asked:
         asked.add(host)
@@ -75,13 +78,13 @@ def expected(host):
 
 
 def begin_as_earlier(data_dir):
-    """A store that the earlier version began: it refuses one of a later format."""
+    """A store created by the earlier version, which refuses a later format."""
     (data_dir / "store").mkdir(parents=True)
     (data_dir / "store" / "format").write_text("1\n")
 
 
 def done_by(admin, queue):
-    """The process ids of the workers that did the jobs of a queue."""
+    """The process IDs of the workers that ran the jobs of a queue."""
     jobs = admin.jobs(queue, JobState.SUCCEEDED, limit=500)
     return {int(job.worker.split(":")[1]) for job in jobs}
 
@@ -93,7 +96,7 @@ def test_workers_of_both_versions_store_every_page(earlier, tmp_path, way):
     workers = []
     asked.clear()
     urls = [url for host in HOSTS for url in given(host)]
-    # Links to pages of a number beyond are those of its last pages.
+    # Links to pages beyond the limit come from its last pages.
     limit = {f"//{host}/page/{n}": answer(404) for host in HOSTS for n in range(PAGES, 2 * PAGES)}
     with Origin(limit | {"*": served}) as origin, producer_home() as home, ExitStack() as stack:
         begin_as_earlier(home.settings.data_dir)

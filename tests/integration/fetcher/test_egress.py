@@ -1,4 +1,6 @@
-"""Named egress routes, with real proxies: what is sent by which way, and what happens when one fails."""
+"""
+Named egress routes with real proxies: which route a request takes, and what happens when one fails.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def site():
 
 @pytest.fixture
 def by():
-    """Makes fetchers with these ways and rules; closes them."""
+    """Makes fetchers with these routes and rules, and closes them."""
     fetchers = []
 
     def make(ways, *rules, clock=None, tls=None, **fetch):
@@ -53,7 +55,7 @@ def everything(*ways, **conditions):
 
 
 @pytest.mark.parametrize("kind", [HttpProxy, SocksProxy])
-def test_a_proxy_gets_the_address_that_was_checked_and_the_login_from_the_environment(
+def test_proxy_gets_the_checked_address_and_the_login_from_the_environment(
     site, by, kind, monkeypatch
 ):
     monkeypatch.setenv("OFFICE_LOGIN", "me:se:cret")
@@ -70,7 +72,7 @@ def test_a_proxy_gets_the_address_that_was_checked_and_the_login_from_the_enviro
 
 
 @pytest.mark.parametrize("kind", [HttpProxy, SocksProxy])
-def test_https_through_a_proxy_is_checked_by_name_here(by, kind):
+def test_https_through_a_proxy_is_verified_by_name_here(by, kind):
     with Origin({"/": page(HELLO)}, tls=server_context(HOST)) as site, kind() as proxy:
         ways = {"office": WaySettings(proxy=proxy.url)}
         names = {HOST: site.address, "other.test": site.address}
@@ -90,7 +92,7 @@ def test_https_through_a_proxy_is_checked_by_name_here(by, kind):
         (HttpProxy, {"resolve_at_proxy": True}),
     ],
 )
-def test_names_are_resolved_at_the_proxy_where_the_way_says_so(site, by, kind, changes):
+def test_proxy_resolves_names_if_the_route_says_so(site, by, kind, changes):
     name = "only-known.example"
     with kind(names={name: ("127.0.0.1", site.port)}) as proxy:
         url = proxy.url.replace("socks5:", f"{changes.get('scheme', 'socks5')}:")
@@ -114,7 +116,7 @@ def test_names_are_resolved_at_the_proxy_where_the_way_says_so(site, by, kind, c
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("scheme", ["socks5", "socks5h", "http"])
-def test_each_way_has_the_checks_of_what_a_url_says(by, url, scheme):
+def test_every_route_checks_urls_with_the_ssrf_filter(by, url, scheme):
     with SocksProxy() as socks, HttpProxy() as http:
         proxy = http.url if scheme == "http" else socks.url.replace("socks5:", f"{scheme}:")
         fetcher = by({"far": WaySettings(proxy=proxy)}, everything("far"), allowed_networks=())
@@ -126,7 +128,7 @@ def test_each_way_has_the_checks_of_what_a_url_says(by, url, scheme):
         assert socks.asked + http.asked == []
 
 
-def test_local_names_stay_blocked_at_a_proxy_that_resolves_although_networks_are_allowed(by):
+def test_local_names_stay_blocked_at_a_resolving_proxy_despite_allowed_networks(by):
     with SocksProxy() as proxy:
         ways = {"far": WaySettings(proxy=proxy.url.replace("socks5:", "socks5h:"))}
         fetcher = by(ways, everything("far"), allowed_networks=("10.0.0.0/8",))
@@ -137,7 +139,7 @@ def test_local_names_stay_blocked_at_a_proxy_that_resolves_although_networks_are
         assert proxy.asked == []
 
 
-def test_a_direct_way_starts_at_its_address(site, by):
+def test_direct_route_uses_its_source_address(site, by):
     came_from = []
 
     def note(_, wire):
@@ -155,7 +157,7 @@ def test_a_direct_way_starts_at_its_address(site, by):
     assert came_from == ["127.0.0.9"]
 
 
-def test_an_address_that_the_machine_does_not_have_is_a_failing_way(site, by):
+def test_unavailable_source_address_fails_the_route(site, by):
     ways = {"moved": WaySettings(addresses=("192.0.2.7",))}
     fetcher = by(ways, everything("moved", "direct"))
 
@@ -166,7 +168,7 @@ def test_an_address_that_the_machine_does_not_have_is_a_failing_way(site, by):
     assert "192.0.2.7 cannot be used" in fetcher.adapter.egress.health.reason(["moved"])
 
 
-def test_the_next_way_is_taken_when_a_proxy_is_dead_and_the_dead_one_is_left_alone(site, by):
+def test_next_route_replaces_a_dead_proxy_that_is_then_left_alone(site, by):
     clock = ManualClock()
     with HttpProxy() as good:
         ways = {
@@ -182,9 +184,7 @@ def test_the_next_way_is_taken_when_a_proxy_is_dead_and_the_dead_one_is_left_alo
         assert [request.target for request in site.seen] == ["/0", "/1", "/2"]
 
 
-def test_a_proxy_that_answers_407_fails_and_nothing_of_its_login_is_shown(
-    site, by, monkeypatch, caplog
-):
+def test_proxy_that_answers_407_fails_and_its_login_stays_secret(site, by, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("OFFICE_LOGIN", "me:wr0ng-word")
     for kind in (HttpProxy, SocksProxy):
@@ -202,7 +202,7 @@ def test_a_proxy_that_answers_407_fails_and_nothing_of_its_login_is_shown(
     assert site.seen == []
 
 
-def test_no_request_leaves_by_a_way_that_the_rule_does_not_name(site, by):
+def test_request_uses_only_the_routes_of_its_rule(site, by):
     ways = {"dead": WaySettings(proxy=DEAD.format(port=free_port()))}
     fetcher = by(ways, everything("dead"))
 
@@ -213,21 +213,21 @@ def test_no_request_leaves_by_a_way_that_the_rule_does_not_name(site, by):
     assert site.seen == []
 
 
-def test_a_way_that_works_again_is_used_again(site, by):
+def test_recovered_route_is_used_again(site, by):
     clock, port = ManualClock(), free_port()
     ways = {"office": WaySettings(proxy=DEAD.format(port=port))}
     fetcher = by(ways, everything("office", "direct"), clock=clock)
     assert fetcher.fetch(site.url("/1")).way is None
 
     with HttpProxy(port=port):
-        assert fetcher.fetch(site.url("/2")).way is None  # its trial is not due
+        assert fetcher.fetch(site.url("/2")).way is None  # its retry is not due
         clock.advance_ms(5_100)
         assert fetcher.fetch(site.url("/3")).way == "office"
         assert fetcher.fetch(site.url("/4")).way == "office"
     assert fetcher.adapter.egress.health.reason(["office"]) == ""
 
 
-def test_a_target_that_a_proxy_does_not_reach_is_not_a_failure_of_the_way(site, by):
+def test_target_unreachable_for_a_proxy_is_not_a_failure_of_the_route(site, by):
     for kind, answer in (
         (HttpProxy, b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"),
         (SocksProxy, socks_answer(5)),
@@ -243,7 +243,7 @@ def test_a_target_that_a_proxy_does_not_reach_is_not_a_failure_of_the_way(site, 
     assert site.seen == []
 
 
-def test_a_proxy_that_reaches_none_of_five_domains_in_a_row_fails_itself(by):
+def test_proxy_that_reaches_none_of_five_domains_in_a_row_is_failing(by):
     answer = b"HTTP/1.1 503 No way\r\nContent-Length: 0\r\n\r\n"
     names = {f"site{n}.test": f"127.0.0.1:{8080 + n}" for n in range(5)}
     with HttpProxy(answer=answer) as proxy:
@@ -256,7 +256,7 @@ def test_a_proxy_that_reaches_none_of_five_domains_in_a_row_fails_itself(by):
         assert isinstance(fetcher.fetch("http://site0.test:8080/"), o.Deferred)
 
 
-def test_a_proxy_that_refuses_a_target_leaves_it_to_the_next_way_and_stays_in_use(site, by):
+def test_target_refused_by_a_proxy_takes_the_next_route(site, by):
     for kind, answer in (
         (HttpProxy, b"HTTP/1.1 403 Not here\r\nContent-Length: 0\r\n\r\n"),
         (SocksProxy, socks_answer(2)),
@@ -273,7 +273,7 @@ def test_a_proxy_that_refuses_a_target_leaves_it_to_the_next_way_and_stays_in_us
             assert alone.kind == "connect"
 
 
-def test_a_connection_is_used_again_within_its_way_only(site, by):
+def test_connections_are_reused_within_a_route_only(site, by):
     with HttpProxy() as one, HttpProxy() as two:
         ways = {"one": WaySettings(proxy=one.url), "two": WaySettings(proxy=two.url)}
         fetcher = by(ways)
@@ -287,7 +287,7 @@ def test_a_connection_is_used_again_within_its_way_only(site, by):
         assert (len(one.asked), len(two.asked), len({r.connection for r in site.seen})) == (1, 1, 3)
 
 
-def test_a_session_is_one_word_for_a_domain_and_its_connections_are_its_own(site, by, monkeypatch):
+def test_each_domain_has_one_session_with_its_own_connections(site, by, monkeypatch):
     monkeypatch.setenv("LOGIN", "customer-{domain}-{session}:pw")
     clock = ManualClock()
     names = {"a.one.test": site.address, "b.one.test": site.address, "two.test": site.address}
@@ -307,7 +307,7 @@ def test_a_session_is_one_word_for_a_domain_and_its_connections_are_its_own(site
     assert len({a, two, later}) == 3
 
 
-def test_a_login_is_read_again_for_each_connection(site, by, tmp_path):
+def test_login_is_reread_for_each_connection(site, by, tmp_path):
     file = tmp_path / "login"
     file.write_text("me:old\n")
     with HttpProxy() as proxy:
@@ -323,7 +323,7 @@ def test_a_login_is_read_again_for_each_connection(site, by, tmp_path):
     assert proxy.logins == ["me:old", "me:newer"]
 
 
-def test_a_login_that_is_not_there_is_named_without_its_value(by, tmp_path, monkeypatch):
+def test_missing_login_is_reported_without_its_value(by, tmp_path, monkeypatch):
     monkeypatch.delenv("NOWHERE", raising=False)
     monkeypatch.setenv("BROKEN", "only-a-user-s3cret")
     for login, expected in (
@@ -336,7 +336,7 @@ def test_a_login_that_is_not_there_is_named_without_its_value(by, tmp_path, monk
         assert "s3cret" not in str(caught.value)
 
 
-def test_fetch_proxy_is_the_way_of_urls_that_no_rule_matches(site, by):
+def test_fetch_proxy_is_the_route_of_urls_that_match_no_rule(site, by):
     with SocksProxy(login="me:pw") as usual, HttpProxy() as office:
         fetcher = by(
             {"office": WaySettings(proxy=office.url)},
@@ -350,7 +350,7 @@ def test_fetch_proxy_is_the_way_of_urls_that_no_rule_matches(site, by):
         assert usual.logins == ["me:pw"]
 
 
-def test_an_unknown_way_that_a_request_names_is_none(site, by):
+def test_unknown_route_in_a_request_defers_it(site, by):
     outcome = by({}).fetch(site.url("/"), egress=EgressContext(way="moon"))
 
     assert isinstance(outcome, o.Deferred)
@@ -358,7 +358,7 @@ def test_an_unknown_way_that_a_request_names_is_none(site, by):
 
 
 @pytest.mark.parametrize("kind", [HttpProxy, SocksProxy])
-def test_a_proxy_gets_addresses_of_version_6_as_well(site, by, kind):
+def test_proxy_accepts_ipv6_addresses(site, by, kind):
     far = "2001:4860:4860::8888"
     with kind(names={far: ("127.0.0.1", site.port)}) as proxy:
         ways = {"office": WaySettings(proxy=proxy.url)}
@@ -371,7 +371,7 @@ def test_a_proxy_gets_addresses_of_version_6_as_well(site, by, kind):
         assert proxy.asked[0].replace("[", "").replace("]", "") == f"{far}:8080"
 
 
-def test_a_direct_way_without_an_address_of_version_6_leaves_such_hosts_to_the_next(by):
+def test_direct_route_without_ipv6_leaves_ipv6_hosts_to_the_next(by):
     far = "[2001:4860:4860::8888]:8080"
     answer = b"HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n"
     with HttpProxy(answer=answer) as proxy:
@@ -385,7 +385,7 @@ def test_a_direct_way_without_an_address_of_version_6_leaves_such_hosts_to_the_n
         assert fetcher.adapter.egress.health.retry_in_ms(["here"]) == 0
 
 
-def test_a_login_that_is_gone_fails_its_way_and_not_the_batch(site, by, tmp_path):
+def test_lost_login_fails_its_route_but_not_the_batch(site, by, tmp_path):
     file = tmp_path / "login"
     file.write_text("me:pw")
     with HttpProxy(login="me:pw") as proxy:

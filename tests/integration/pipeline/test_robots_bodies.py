@@ -1,4 +1,4 @@
-"""What a robots.txt of status 200 may be like without closing its site, over a real connection."""
+"""Odd robots.txt responses with status 200 that do not close their site, over a real connection."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ USED = {
 
 
 @pytest.mark.parametrize("name", USED)
-def test_the_rules_are_used(name):
+def test_rules_are_used(name):
     outcome = outcome_of(USED[name])
 
     assert status_of(outcome) == 200, outcome
@@ -79,11 +79,11 @@ CLOSED = {
 
 
 @pytest.mark.parametrize("name", CLOSED)
-def test_the_site_is_closed_where_rules_may_be_missing(name):
+def test_site_is_closed_if_rules_may_be_missing(name):
     assert status_of(outcome_of(CLOSED[name])) is None
 
 
-def test_headers_beyond_the_limit_close_the_site():
+def test_headers_over_the_limit_close_the_site():
     data = answer(body=RULES, headers={"X-Padding": "x" * 5_000})
 
     assert status_of(outcome_of(data, replace(SETTINGS, max_header_bytes=4_000))) is None

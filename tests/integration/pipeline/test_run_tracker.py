@@ -1,4 +1,4 @@
-"""A run counts each of its URLs once, and asks again for what was in flight for another user."""
+"""A run counts each URL once and requests again those that were in flight for another user."""
 
 from contextlib import closing
 
@@ -39,7 +39,7 @@ def shared(settings):
 
 
 class AccessRequest:
-    """Takes what the run asks for again, as an enqueuer does."""
+    """Accepts the run's repeated requests, as an enqueuer does."""
 
     def __init__(self, in_flight):
         self.wishes, self._in_flight = [], in_flight
@@ -53,13 +53,13 @@ class AccessRequest:
 
 @pytest.fixture
 def run(settings, store, shared):
-    """Makes the tracker of a run and what takes its wishes."""
+    """The tracker of a run, and a recorder of its repeated requests."""
     with closing(RunTracker(settings, store)) as tracker:
         yield tracker, AccessRequest(shared.in_flight)
 
 
-def test_a_url_that_is_linked_again_after_it_is_done_counts_once(run, shared, settings):
-    """2,199 were stored of 2,100 URLs that were fetched once each."""
+def test_url_linked_again_after_completion_counts_once(run, shared, settings):
+    """2,199 pages were reported as stored although 2,100 URLs were fetched once each."""
     tracker, asked = run
     followed = FollowedUrls(shared.client, prefix=settings.redis.prefix)
     tracker.add(A)
@@ -73,7 +73,7 @@ def test_a_url_that_is_linked_again_after_it_is_done_counts_once(run, shared, se
     assert tracker.endings == {Ending.ALREADY_STORED: 1}
 
 
-def test_what_was_in_flight_for_somebody_else_is_asked_for_when_it_is_done(run, shared):
+def test_url_in_flight_for_another_user_is_requested_when_done(run, shared):
     tracker, asked = run
     shared.in_flight.mark([A])
     shared.in_flight.confirm([A])
@@ -92,7 +92,7 @@ def test_what_was_in_flight_for_somebody_else_is_asked_for_when_it_is_done(run, 
     assert len(asked.wishes) == 1
 
 
-def test_a_refresh_asks_for_what_somebody_else_found_stored(settings, store, shared):
+def test_refresh_requests_pages_that_another_user_found_stored(settings, store, shared):
     with closing(RunTracker(settings, store, refresh=True)) as tracker:
         asked = AccessRequest(shared.in_flight)
         tracker.add(A, depth=0, was_in_flight=True)
@@ -102,7 +102,7 @@ def test_a_refresh_asks_for_what_somebody_else_found_stored(settings, store, sha
 
 
 def test_failures_are_counted_by_outcome_and_status(run, store):
-    """`failed 20,004` said nothing of the reasons."""
+    """`failed 20,004` gave no reasons."""
     tracker, asked = run
     gone = [f"http://a.test/gone{n}" for n in range(3)]
     facts = {"outcome": "Gone", "status": 404, "attempted_at_ms": LATER_MS}
@@ -114,7 +114,7 @@ def test_failures_are_counted_by_outcome_and_status(run, store):
     assert tracker.outcomes == {"Gone 404": 3, "no record": 1}
 
 
-def test_a_page_that_stays_stored_after_an_earlier_failure_is_stored(run, store):
+def test_page_still_stored_after_a_failed_attempt_counts_as_stored(run, store):
     tracker, asked = run
     facts = {"outcome": "Busy", "status": 503, "attempted_at_ms": 2}
     store.write_pages([page(A, 2, facts=facts)])
@@ -124,8 +124,10 @@ def test_a_page_that_stays_stored_after_an_earlier_failure_is_stored(run, store)
     assert tracker.endings == {Ending.ALREADY_STORED: 1}
 
 
-def test_files_of_items_are_counted_apart_and_are_not_pages_of_the_run(settings, store, shared):
-    """Each file would be a record of the run without fields, or a URL without one."""
+def test_files_of_items_are_counted_separately_from_pages(settings, store, shared):
+    """
+    Otherwise each file would be a record of the run without fields, or a URL without a record.
+    """
     gone, pages = "http://b.test/gone.png", []
     facts = {"outcome": "Fetched", "file": 1, "fetched_at_ms": 1}
     failed = {"outcome": "Gone", "status": 404, "attempted_at_ms": LATER_MS, "file": 1}
@@ -143,8 +145,8 @@ def test_files_of_items_are_counted_apart_and_are_not_pages_of_the_run(settings,
         assert tracker.problems[gone].is_file
 
 
-def test_a_look_at_many_urls_in_flight_reads_a_part_and_misses_none_for_long(run, shared):
-    """What was seen: a run of 2,000 URLs read the state of each four times a second."""
+def test_many_urls_in_flight_are_checked_in_slices(run, shared):
+    """A run of 2,000 URLs read the state of each one four times a second."""
     tracker, asked = run
     urls = [f"http://a.test/{number}" for number in range(6 * SLICE)]
     shared.in_flight.mark(urls)

@@ -1,4 +1,4 @@
-"""Readers see a whole table while its writer is killed, again and again; none is left out."""
+"""Readers see a complete table while its writer is killed repeatedly, and no change is lost."""
 
 import os
 import random
@@ -40,7 +40,7 @@ fields = { sku = "css:.sku", price = { select = "css:.price", type = "integer" }
 
 
 def write(store, value, fields):
-    """Fetches of pages, by URL, with these fields; `value` makes their bodies others."""
+    """Fetches of pages, by URL, with these fields; `value` makes their bodies differ."""
     now_ms = store.zen.clock.now_ms()
     facts = {"outcome": "Fetched", "status": 200}
     store.write_pages(
@@ -55,7 +55,7 @@ def write(store, value, fields):
 
 
 class OfPages:
-    """400 pages, some of which get another price."""
+    """400 pages, some of which get a new price."""
 
     options = ("--fields", "shop.price")
     columns = ("url", "shop.price")
@@ -125,7 +125,7 @@ def environ(tmp_path, monkeypatch):
 
 
 class Readers:
-    """DuckDB and Polars, which read the table until they are stopped; `seen`: what was wrong."""
+    """DuckDB and Polars readers, which read the table until stopped; `seen` lists errors."""
 
     def __init__(self, place, what, options=None):
         self.place, self.what, self.options = place, what, options
@@ -165,7 +165,7 @@ class Readers:
 
 
 def killed_again_and_again(place, what, log, options=None):
-    """Change pages while the command is killed; what the readers saw, and how they ended."""
+    """Change pages while the command is killed; returns the readers."""
     with closing(url_store(load_settings())) as store, Readers(place, what, options) as readers:
         what.start(store)
         for number in range(KILLS):
@@ -173,7 +173,7 @@ def killed_again_and_again(place, what, log, options=None):
                 command = [*COMMAND, *what.options, place]
                 process = subprocess.Popen(command, stdout=errors, stderr=errors)
             what.change(store, number + 2)
-            if number < 2:  # once it has committed, later at any time
+            if number < 2:  # once it has committed; later at any time
                 wait_until(lambda: DeltaTable.is_deltatable(place, options), 60)
             else:
                 wait_until(lambda now=readers.reads + 2: readers.reads >= now, 60)
@@ -187,7 +187,7 @@ def killed_again_and_again(place, what, log, options=None):
 
 
 def run_once(place, log):
-    """A later run, which needs no options but those of its own."""
+    """A later run, which needs only its own options."""
     command = [part for part in COMMAND if part != "--follow"]
     with log.open("ab") as errors:
         subprocess.run([*command, place], stdout=errors, stderr=errors, check=True, timeout=120)
@@ -203,7 +203,7 @@ def version(place, options):
 
 
 @pytest.mark.parametrize("kind", [OfPages, OfItems])
-def test_readers_see_a_whole_table_while_its_writer_is_killed(environ, tmp_path, kind):
+def test_readers_see_a_complete_table_while_its_writer_is_killed(environ, tmp_path, kind):
     readers = killed_again_and_again(str(tmp_path / "table"), kind(), tmp_path / "log")
 
     assert readers.seen == []
@@ -212,7 +212,9 @@ def test_readers_see_a_whole_table_while_its_writer_is_killed(environ, tmp_path,
 
 @pytest.mark.s3
 @pytest.mark.parametrize("kind", [OfPages, OfItems])
-def test_so_do_readers_of_a_table_in_s3(environ, tmp_path, s3_settings, monkeypatch, kind):
+def test_readers_in_s3_see_a_complete_table_while_its_writer_is_killed(
+    environ, tmp_path, s3_settings, monkeypatch, kind
+):
     monkeypatch.setenv("ARAGOG_CONTENT__S3_ENDPOINT", s3_settings.s3_endpoint)
     monkeypatch.setenv("ARAGOG_CONTENT__S3_REGION", s3_settings.s3_region)
     place = f"s3://{s3_settings.s3_bucket}/table"
