@@ -23,14 +23,8 @@ DEMO = "tests/system/test_demo_crawl.py"
 PRODUCERS = "tests/system/test_cli_docs.py"
 EXPORTS = "tests/integration/urlstore/test_exports_page.py"
 SPIDERS = "tests/system/test_scrapy_spiders.py"
-KAFKA = (
-    "tests/integration/kafka/test_kafka_page.py"
-    "::test_commands_and_records_match_the_page"
-)
-QUOTAS = (
-    "tests/integration/serving/test_token_quotas.py"
-    "::test_refusal_and_settings_match_the_page"
-)
+KAFKA = "tests/integration/kafka/test_kafka_page.py::test_commands_and_records_match_the_page"
+QUOTAS = "tests/integration/serving/test_token_quotas.py::test_refusal_and_settings_match_the_page"
 TABLE = "tests/integration/table/test_table_page.py::test_documented_commands_build_update_and_read_a_table"
 PAGE_OBJECTS = (
     "tests/integration/poet/test_page_objects.py::test_page_object_reads_authors_from_the_store"
@@ -40,8 +34,7 @@ OWN_SITE = "tests/system/test_own_site_tutorial.py::test_tutorial_crawl_ends_as_
 ZEN = "tests/integration/serving/test_application_graphs.py"
 ITEMS, ITEMS_PAGE = "tests/system/test_items.py", "tests/unit/pages/test_items_page.py"
 ITEM_FILES = (
-    "tests/system/test_item_files.py"
-    "::test_run_stores_the_files_of_its_items_and_counts_them"
+    "tests/system/test_item_files.py::test_run_stores_the_files_of_its_items_and_counts_them"
 )
 OWN_FIELDS = "tests/system/test_own_fields.py"
 NEW = "tests/system/test_new.py"
@@ -303,7 +296,9 @@ RUN_BY = {
     ),
 }  # fmt: skip
 
-MEASURES = "measures for minutes; test_measurements_accept_the_documented_arguments parses its options"
+MEASURES = (
+    "measures for minutes; test_measurements_accept_the_documented_arguments parses its options"
+)
 NOT_RUN = {
     ("README.md", "text"): "a drawing without names of the code",
     ("docs/deployment.md", "sh: pip install cython"): (

@@ -244,12 +244,12 @@ def test_requesting_a_permit_twice_grants_one(limiter):
 
 def test_permit_expires_if_its_holder_never_reports(limiter):
     now_ms = int(time.time() * 1000)
-    dead, heir = limiter.resume("a.com", now_ms), limiter.resume("a.com", now_ms + 100)
+    dead, successor = limiter.resume("a.com", now_ms), limiter.resume("a.com", now_ms + 100)
     left_us = limiter.permits.request(dead).at_us
 
-    assert limiter.acquire_permit(heir)
+    assert limiter.acquire_permit(successor)
 
-    decision = limiter.permits.request(heir)
+    decision = limiter.permits.request(successor)
     assert decision.at_us >= left_us + PERMIT_TTL_US + 100_000 - CATCH_UP_US
 
 
@@ -362,12 +362,12 @@ def test_concurrency_limit_is_kept(overridden):
     limiter = overridden('["a.com"]\nmax_concurrent = 2\nqps = 400\n')
     slots = limiter.reserve([SlotRequest("a.com")] * 3)
 
-    let_out = []
+    allowed = []
     for slot in slots[:2]:
-        let_out.append(limiter.acquire_permit(slot))
+        allowed.append(limiter.acquire_permit(slot))
         limiter.release_permit(slot)
 
-    assert let_out == [True, True]
+    assert allowed == [True, True]
     assert limiter.permits.request(slots[2]).verdict == "wait"
     limiter.finished(slots[0])
     assert limiter.permits.request(slots[2]).verdict == "go"
@@ -500,12 +500,12 @@ asks = st.lists(
 @given(st.lists(asks, max_size=5))
 def test_slots_keep_their_interval_for_any_requests(redis_client, limiter, calls):
     redis_client.delete("aragog:slot:a.com", "aragog:slot:b.com")
-    given_: dict[str, list[Slot]] = {"a.com": [], "b.com": []}
+    reserved: dict[str, list[Slot]] = {"a.com": [], "b.com": []}
 
     for call in calls:
         for slot in limiter.reserve([SlotRequest(key, delay_s) for key, delay_s in call]):
-            given_[slot.key].append(slot)
+            reserved[slot.key].append(slot)
 
-    for slots in given_.values():
+    for slots in reserved.values():
         for gap, slot in zip(gaps_us(slots), slots[1:], strict=True):
             assert gap >= slot.interval_us - 1

@@ -74,7 +74,7 @@ def planned_us(operator):
     return {domain: operator.locate(domain).state.planned_us for domain in DOMAINS}
 
 
-def none_earlier(later, earlier):
+def no_slot_is_earlier(later, earlier):
     """Whether no slot is earlier than before, up to the measured clock difference of the nodes."""
     return all(later[domain] >= earlier[domain] for domain in DOMAINS)
 
@@ -105,7 +105,7 @@ def test_joining_node_takes_over_the_slots_of_its_domains(worker, operator, urls
     operator.add(urls[2])
 
     moved = planned_us(operator)
-    assert none_earlier(moved, before)
+    assert no_slot_is_earlier(moved, before)
     replies = late.reserve([SlotRequest(domain, within_ms=0) for domain in DOMAINS])
     free_ms = [r.free_at_ms if isinstance(r, RateExceeded) else r.at_ms for r in replies]
     assert all(
@@ -189,9 +189,9 @@ def test_drained_node_stays_a_member_and_can_be_reactivated(worker, operator, ur
     assert (report[urls[0]].state, report[urls[0]].share) == ("drained", 0.0)
     assert {operator.locate(domain).node for domain in DOMAINS} == {urls[1]}
     drained = planned_us(operator)
-    assert none_earlier(drained, before)
+    assert no_slot_is_earlier(drained, before)
     operator.add(urls[0])
-    assert none_earlier(planned_us(operator), drained)
+    assert no_slot_is_earlier(planned_us(operator), drained)
     assert {operator.locate(domain).node for domain in DOMAINS} == set(urls[:2])
     operator.remove(urls[1])
     with pytest.raises(BadInput, match="the only active node"):

@@ -153,9 +153,11 @@ def test_each_entry_leaves_once_and_in_order_of_urgency_in_any_history(redis_cli
             token, taken = server.take({"a.com": step[0], "b.com": step[1]})
             back = taken[len(taken) - min(step[2], len(taken)) :]
             for key in ("a.com", "b.com"):
-                went = [entry.priority for entry in taken if entry.key == key]
-                stayed = [p for (k, p, _), count in inside.items() if k == key and count]
-                assert went == sorted(stayed)[: len(went)]
+                left_priorities = [entry.priority for entry in taken if entry.key == key]
+                remaining_priorities = [
+                    p for (k, p, _), count in inside.items() if k == key and count
+                ]
+                assert left_priorities == sorted(remaining_priorities)[: len(left_priorities)]
             server.settle(token, back, {"a.com": 0, "b.com": 0})
             gone = taken[: len(taken) - len(back)]
             inside.subtract((entry.key, entry.priority, entry.payload) for entry in gone)

@@ -9,7 +9,7 @@ import pytest
 from aragog.crawl.politeness.open_hosts import TURN_URLS, OpenHosts, SentUrls
 from tests.support.waiting import wait_until
 
-CRAWL, MOST = 12, 3
+CRAWL, MAX_OPEN = 12, 3
 HOSTS = [f"h{n}.com" for n in range(10)]
 
 
@@ -19,28 +19,28 @@ def places(redis_client):
 
 
 def test_open_hosts_are_limited(places):
-    assert places.open(CRAWL, MOST, HOSTS[:5]) == (set(HOSTS[:3]), [])
-    assert places.open(CRAWL, MOST, HOSTS) == (set(HOSTS[:3]), [])
-    assert places.open(CRAWL + 1, MOST, HOSTS[5:]).open == set(HOSTS[5:8])
+    assert places.open(CRAWL, MAX_OPEN, HOSTS[:5]) == (set(HOSTS[:3]), [])
+    assert places.open(CRAWL, MAX_OPEN, HOSTS) == (set(HOSTS[:3]), [])
+    assert places.open(CRAWL + 1, MAX_OPEN, HOSTS[5:]).open == set(HOSTS[5:8])
 
 
 def test_place_of_an_empty_host_goes_to_the_one_that_waited_longest(places):
-    places.open(CRAWL, MOST, HOSTS)
+    places.open(CRAWL, MAX_OPEN, HOSTS)
 
     places.report_sent(CRAWL, [SentUrls("h1.com", 1, is_empty=True)])
 
     found = []
-    wait_until(lambda: found.extend(places.open(CRAWL, MOST, []).others) or found)
+    wait_until(lambda: found.extend(places.open(CRAWL, MAX_OPEN, []).others) or found)
     assert found == ["h3.com"]
 
 
 def test_empty_host_keeps_its_place_until_its_requests_end(redis_client):
     places = OpenHosts(redis_client, prefix="t:", tail_ms=60_000)
-    places.open(CRAWL, MOST, HOSTS)
+    places.open(CRAWL, MAX_OPEN, HOSTS)
 
     places.report_sent(CRAWL, [SentUrls("h1.com", 1, is_empty=True)])
 
-    assert places.open(CRAWL, MOST, []).others == []
+    assert places.open(CRAWL, MAX_OPEN, []).others == []
 
 
 def test_huge_host_gives_way_after_its_turn(places):
@@ -75,8 +75,8 @@ def test_host_stays_open_if_no_others_wait(places):
 
 
 def test_dead_process_gives_its_places_back(places, redis_client):
-    places.open(CRAWL, MOST, HOSTS)
+    places.open(CRAWL, MAX_OPEN, HOSTS)
 
     redis_client.zadd("t:hosts:12:open", dict.fromkeys(HOSTS[:3], 1))  # ten seconds later
 
-    assert places.open(CRAWL, MOST, []).others == HOSTS[3:6]
+    assert places.open(CRAWL, MAX_OPEN, []).others == HOSTS[3:6]

@@ -110,10 +110,10 @@ def test_other_programs_can_read_a_pack_with_a_dictionary():
 
     found = []
     for frame in frames.split(data):
-        told = zstandard.get_frame_parameters(frame.data)
-        assert told.dict_id == int.from_bytes(dictionary[4:8], "little") >= 32_768
-        assert told.has_checksum
-        assert told.content_size > 0
+        parameters = zstandard.get_frame_parameters(frame.data)
+        assert parameters.dict_id == int.from_bytes(dictionary[4:8], "little") >= 32_768
+        assert parameters.has_checksum
+        assert parameters.content_size > 0
         found.append(codec.decompress(frame.data))
 
     records = [
@@ -135,8 +135,8 @@ def test_frames_without_a_dictionary_have_size_and_checksum_too():
 
     for name in stand.names():
         for frame in frames.split(stand.files.read_all(name)):
-            told = zstandard.get_frame_parameters(frame.data)
-            assert (told.has_checksum, told.dict_id) == (True, 0)
+            parameters = zstandard.get_frame_parameters(frame.data)
+            assert (parameters.has_checksum, parameters.dict_id) == (True, 0)
 
 
 def test_takedown_leaves_nothing_in_a_dictionary(files):
@@ -163,12 +163,12 @@ def test_takedown_leaves_nothing_in_a_dictionary(files):
 
 
 def test_shared_body_survives_in_a_pack_with_a_dictionary():
-    from tests.contract.test_same_content import liked
+    from tests.contract.test_same_content import with_likeness
 
     stand = pack_stand()
     site(stand)
-    write(stand, [liked(f"{HOST}same", text_of("s"))])
-    write(stand, [liked(f"{HOST}copy", text_of("s"))])
+    write(stand, [with_likeness(f"{HOST}same", text_of("s"))])
+    write(stand, [with_likeness(f"{HOST}copy", text_of("s"))])
     stand.upkeep(hours=1)
     stand.upkeep(hours=1)
     stand.store.takedowns.take_down(url=f"{HOST}same")

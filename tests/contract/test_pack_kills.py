@@ -199,7 +199,7 @@ def check_pointers(stand, urls):
             assert stand.store.bodies.read(pointer).body
 
 
-def let_upkeep_pass(place):
+def run_upkeep_for_a_day(place):
     """Run upkeep every six hours for a day, in a new process; returns its stand."""
     stand = place.opened(at_ms=NOW_MS + HOUR_MS)
     for _ in range(4):
@@ -249,7 +249,7 @@ def test_batch_killed_at_any_step_runs_again_without_loss(places, other_ms):
         ), f"killed at step {step}"  # fmt: skip
         stand.store.close()
 
-        stand = let_upkeep_pass(place)
+        stand = run_upkeep_for_a_day(place)
         check_pointers(stand, (A, B, C))
         assert body(stand, A) == newest
         assert place.packed().count(b"the text of c") == 1
@@ -275,19 +275,19 @@ def check_order(stand, place):
 # Upkeep
 
 
-def pages_of_a_half_dead_pack(stand):
+def write_half_dead_pack(stand):
     write(stand, [fetched(f"{A}{n}", f"old {n}") for n in range(3)])
     write(stand, [fetched(f"{A}{n}", SECRET, NOW_MS + 1) for n in range(2)])
     stand.store.takedowns.take_down(url=f"{A}0")
 
 
-def some_rounds(stand):
+def run_upkeep_rounds(stand):
     for hours in (13, 1, 1):
         stand.upkeep(hours=hours)
 
 
 def test_upkeep_killed_at_any_step_is_completed_by_the_next(places):
-    for place, step in kill_at_steps(places, pages_of_a_half_dead_pack, some_rounds):
+    for place, step in kill_at_steps(places, write_half_dead_pack, run_upkeep_rounds):
         stand = place.opened(at_ms=NOW_MS + 20 * HOUR_MS)
         check_pointers(stand, (f"{A}1", f"{A}2"))
         assert body(stand, f"{A}0") is None
@@ -320,7 +320,7 @@ def test_takedown_killed_at_any_step_runs_again_and_leaves_no_byte(places):
         assert body(stand, A) is None
         assert body(stand, f"{A}object") is None
         stand.store.close()
-        stand = let_upkeep_pass(place)
+        stand = run_upkeep_for_a_day(place)
         left = place.everything()
         assert SECRET.encode() not in left, f"killed at step {step}"
         assert b"a.example" not in left
@@ -346,7 +346,7 @@ def test_objects_move_into_packs_after_a_kill_at_any_step(places):
         assert (body(stand, A), body(stand, B)) == ("one", "two")
         assert list(stand.content.keys()) == [], f"killed at step {step}"
         stand.store.close()
-        stand = let_upkeep_pass(place)
+        stand = run_upkeep_for_a_day(place)
         assert (body(stand, A), body(stand, B)) == ("one", "two")
         assert place.everything().count(b"\r\n\r\ntwo") == 1
         check_order(stand, place)

@@ -19,7 +19,7 @@ def seen(a_page):
     return replace(a_page, facts=facts, seen=Seen(outcome=outcome, fetched_at_ms=at_ms))
 
 
-def brought(url, at_ms, **parts):
+def fetched_with_schedule(url, at_ms, **parts):
     return seen(fetched(url, at_ms, **parts))
 
 
@@ -39,7 +39,7 @@ def kinds(a_stand):
 def answers(*names):
     """Fetches of a page, one millisecond apart."""
     make = {
-        "page": lambda at: brought(LIST, at),
+        "page": lambda at: fetched_with_schedule(LIST, at),
         "404": lambda at: gone(LIST, at),
         "400": lambda at: failed(LIST, at, "Gone", 400),
         "403": lambda at: failed(LIST, at, "Forbidden", 403),
@@ -85,14 +85,14 @@ def test_page_from_before_its_withdrawal_is_not_stored(a_stand, is_stored):
     store = a_stand.store
     withdrawal = failed(LIST, NOW_MS + 6, "Reserved", 200, withdrawn=True)
     if is_stored:
-        write(a_stand, brought(LIST, NOW_MS))
+        write(a_stand, fetched_with_schedule(LIST, NOW_MS))
 
-    write(a_stand, withdrawal, gone(LIST, NOW_MS + 7), brought(LIST, NOW_MS + 5))
+    write(a_stand, withdrawal, gone(LIST, NOW_MS + 7), fetched_with_schedule(LIST, NOW_MS + 5))
 
     record = store.get(LIST)
     assert (record.fields, store.content(LIST)) == ({}, None)
     assert store.links.outlinks(LIST).items == []
-    write(a_stand, brought(LIST, NOW_MS + 8))
+    write(a_stand, fetched_with_schedule(LIST, NOW_MS + 8))
     assert shown(store, LIST) == f"the page of {LIST}"
     assert kinds(a_stand) == (["withdrawn", "new"] if is_stored else [])
 
@@ -100,8 +100,8 @@ def test_page_from_before_its_withdrawal_is_not_stored(a_stand, is_stored):
 def test_late_withdrawal_leaves_a_newer_page_unchanged(a_stand):
     write(
         a_stand,
-        brought(LIST, NOW_MS),
-        brought(LIST, NOW_MS + 8),
+        fetched_with_schedule(LIST, NOW_MS),
+        fetched_with_schedule(LIST, NOW_MS + 8),
         failed(LIST, NOW_MS + 6, "Reserved", 200, withdrawn=True),
     )
 
@@ -111,9 +111,9 @@ def test_late_withdrawal_leaves_a_newer_page_unchanged(a_stand):
 def test_feed_has_an_alias_that_redirects_to_a_joining_page(a_stand):
     write(
         a_stand,
-        brought(P1, NOW_MS, same="one text"),
-        brought(LIST, NOW_MS + 1),
-        brought(LIST, NOW_MS + 2, final_url=P2, canonical_url=P1, same="one text"),
+        fetched_with_schedule(P1, NOW_MS, same="one text"),
+        fetched_with_schedule(LIST, NOW_MS + 1),
+        fetched_with_schedule(LIST, NOW_MS + 2, final_url=P2, canonical_url=P1, same="one text"),
     )
 
     assert a_stand.store.resolve(LIST) == P1

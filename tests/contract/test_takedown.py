@@ -99,10 +99,10 @@ def test_domain_takedown_covers_its_hosts_and_host_takedown_does_not(a_stand):
         ("[::1]", "[::1]"),
     ],
 )
-def test_host_is_normalized(a_stand, name, means):
+def test_host_is_normalized(a_stand, name, expected):
     a_stand.store.takedowns.take_down(host=name)
 
-    assert a_stand.store.takedowns.sites() == [("host", means)]
+    assert a_stand.store.takedowns.sites() == [("host", expected)]
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_removed_page_has_no_report(a_stand):
     assert a_stand.store.pages.fetch_report(NEW) is None
 
 
-def brought(report_):
+def fetched_with_content(report_):
     """A fetch with content and with the pipeline's metadata."""
     meta = {"status": "200", "fetched_at_ms": str(report_.fetched_at_ms)}
     content = ContentWrite(compress(b"<html>"), "zstd", 6, meta)
@@ -88,7 +88,7 @@ def headers_of(a_stand, url):
 
 
 def test_headers_are_stored_once_and_read_with_report_and_content(a_stand):
-    a_stand.store.write_pages([brought(report(NEW))])
+    a_stand.store.write_pages([fetched_with_content(report(NEW))])
 
     key = content_key(NEW)
     assert "headers" not in a_stand.content.get(key).meta
@@ -97,7 +97,7 @@ def test_headers_are_stored_once_and_read_with_report_and_content(a_stand):
 
 
 def test_content_keeps_its_response_headers_after_a_304_and_a_failure(a_stand):
-    a_stand.store.write_pages([brought(report(NEW))])
+    a_stand.store.write_pages([fetched_with_content(report(NEW))])
     unchanged = replace(
         report(NEW, NOW_MS + 5, outcome="NotModified", status=304), headers=(("Age", "1"),)
     )
@@ -108,16 +108,16 @@ def test_content_keeps_its_response_headers_after_a_304_and_a_failure(a_stand):
 
 
 def test_response_with_the_same_body_replaces_the_headers(a_stand):
-    a_stand.store.write_pages([brought(report(NEW))])
+    a_stand.store.write_pages([fetched_with_content(report(NEW))])
     again = replace(report(NEW, NOW_MS + 5), headers=(("Server", "2"),))
-    a_stand.store.write_pages([brought(again)])
+    a_stand.store.write_pages([fetched_with_content(again)])
 
     assert headers_of(a_stand, NEW) == [["Server", "2"]]
     assert a_stand.store.content(NEW).meta["fetched_at_ms"] == str(NOW_MS + 5)
 
 
 def test_content_stored_through_an_alias_has_the_headers_of_that_fetch(a_stand):
-    a_stand.store.write_pages([brought(report(OLD, hops=(HOP,)))])
+    a_stand.store.write_pages([fetched_with_content(report(OLD, hops=(HOP,)))])
 
     assert a_stand.store.content(NEW).url == NEW
     assert headers_of(a_stand, OLD) == [["Server", "é"], ["Set-Cookie", "sid="]]
@@ -125,9 +125,9 @@ def test_content_stored_through_an_alias_has_the_headers_of_that_fetch(a_stand):
 
 def test_content_keeps_its_headers_when_the_redirecting_url_gets_its_own_page(a_stand):
     """The page of NEW was archived as a resource, without status and headers."""
-    a_stand.store.write_pages([brought(report(OLD, hops=(HOP,)))])
+    a_stand.store.write_pages([fetched_with_content(report(OLD, hops=(HOP,)))])
     own = replace(report(OLD, NOW_MS + 5, final_url=OLD), headers=(("Server", "own"),))
-    a_stand.store.write_pages([replace(brought(own), canonical_url=OLD)])
+    a_stand.store.write_pages([replace(fetched_with_content(own), canonical_url=OLD)])
 
     assert a_stand.store.get(OLD).canonical_url == OLD
     assert headers_of(a_stand, OLD) == [["Server", "own"]]
@@ -137,7 +137,7 @@ def test_content_keeps_its_headers_when_the_redirecting_url_gets_its_own_page(a_
 
 def test_merged_content_keeps_its_headers(a_stand):
     own = report(OLD, final_url=OLD)
-    a_stand.store.write_pages([replace(brought(own), canonical_url=OLD)])
+    a_stand.store.write_pages([replace(fetched_with_content(own), canonical_url=OLD)])
     a_stand.clock.advance_ms(10)
     a_stand.store.aliases.merge(OLD, NEW)
     a_stand.tables["n"].delete(node_id(OLD), [FETCHED], at_ms=NOW_MS)
@@ -146,21 +146,21 @@ def test_merged_content_keeps_its_headers(a_stand):
 
 
 def test_headers_from_another_urls_response_include_no_redirects(a_stand):
-    a_stand.store.write_pages([brought(report(OLD, hops=(HOP,)))])
+    a_stand.store.write_pages([fetched_with_content(report(OLD, hops=(HOP,)))])
 
     assert a_stand.store.pages.responses([NEW])[NEW].hops == ()
 
 
 def test_direct_response_replaces_that_of_another_url(a_stand):
-    a_stand.store.write_pages([brought(report(OLD, hops=(HOP,)))])
+    a_stand.store.write_pages([fetched_with_content(report(OLD, hops=(HOP,)))])
     direct = replace(report(NEW, NOW_MS + 5), headers=(("Server", "direct"),))
-    a_stand.store.write_pages([brought(direct)])
+    a_stand.store.write_pages([fetched_with_content(direct)])
 
     assert headers_of(a_stand, NEW) == [["Server", "direct"]]
 
 
 def test_content_not_from_a_fetch_has_no_headers(a_stand):
-    a_stand.store.write_pages([brought(report(NEW))])
+    a_stand.store.write_pages([fetched_with_content(report(NEW))])
     a_stand.store.put_content(NEW, b"other", {"fetched_at_ms": "7"}, at_ms=NOW_MS + 5)
 
     assert "headers" not in a_stand.store.content(NEW).meta

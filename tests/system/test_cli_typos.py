@@ -152,15 +152,15 @@ def test_content_and_show_agree_on_whether_a_url_is_known(run):
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
+    ("name", "suggestion"),
     [
         ("ARAGOG_POLITENESS__QSP", "politeness.qps"),
         ("ARAGOG_FETCH__USERAGENT", "fetch.user_agent"),
         ("ARAGOG_REDDIS__URL", "redis"),
     ],
 )
-def test_unknown_setting_is_reported_with_the_closest_name(name, meant):
-    with pytest.raises(ConfigError, match=f"did you mean {meant}"):
+def test_unknown_setting_is_reported_with_the_closest_name(name, suggestion):
+    with pytest.raises(ConfigError, match=f"did you mean {suggestion}"):
         load_settings(environ={name: "1"})
 
 

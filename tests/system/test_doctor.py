@@ -368,34 +368,34 @@ def redis_files(tmp_path):
     return files
 
 
-def down(tmp_path):
+def findings_while_stopped(tmp_path):
     variables = {"ARAGOG_DATA_DIR": str(tmp_path / "var"), "ARAGOG_SETTINGS": os.devnull}
     result = CliRunner().invoke(main, ["doctor", "--no-workers", "--json"], env=variables)
     findings = orjson.loads(result.stdout)
     return [found for found in findings if found["part"] == "redis, files"]
 
 
-def cut_manifest(files):
+def truncate_manifest(files):
     manifest = files / "appendonly.aof.manifest"
     manifest.write_text(manifest.read_text().splitlines(keepends=True)[0])
 
 
-def spoil_middle(files):
+def damage_middle(files):
     file = files / "appendonly.aof.2.incr.aof"
     data = bytearray(file.read_bytes())
     data[len(data) // 2 : len(data) // 2 + 60] = bytes(60)
     file.write_bytes(data)
 
 
-@pytest.mark.parametrize("spoil", [cut_manifest, spoil_middle])
+@pytest.mark.parametrize("damage", [truncate_manifest, damage_middle])
 def test_redis_files_that_would_prevent_a_start_are_found_while_stopped(
-    redis_files, tmp_path, spoil
+    redis_files, tmp_path, damage
 ):
     """doctor reported ok, and the next start lost 479 waiting URLs or failed."""
-    assert [found["ok"] for found in down(tmp_path)] == [True]
-    spoil(redis_files)
+    assert [found["ok"] for found in findings_while_stopped(tmp_path)] == [True]
+    damage(redis_files)
 
-    (found,) = down(tmp_path)
+    (found,) = findings_while_stopped(tmp_path)
 
     assert not found["ok"]
     assert str(redis_files) in found["text"]
@@ -415,13 +415,13 @@ def test_settings_that_differ_from_the_running_system_are_found(examine, tmp_pat
         supervisor.stop()
 
 
-def far(**sections):
+def shared_findings(**sections):
     settings = Settings(redis=RedisSettings(url="redis://127.0.0.1:1"), **sections)
     return [f.text for f in check_one_machine(CheckedSystem(SettingsInUse(settings)))]
 
 
 def test_local_files_with_a_broker_on_another_machine_are_refused():
-    (text,) = far(broker=BrokerSettings(url="pinlater://192.0.2.1:6379"))
+    (text,) = shared_findings(broker=BrokerSettings(url="pinlater://192.0.2.1:6379"))
 
     assert "192.0.2.1" in text
     assert 'store.engine is "sqlite"' in text
@@ -429,7 +429,7 @@ def test_local_files_with_a_broker_on_another_machine_are_refused():
 
 
 def test_local_files_with_a_broker_on_the_same_machine_are_accepted():
-    assert far(broker=BrokerSettings(url="pinlater://localhost:6379")) == []
+    assert shared_findings(broker=BrokerSettings(url="pinlater://localhost:6379")) == []
 
 
 def test_servers_on_other_machines_with_shared_stores_are_accepted():
@@ -438,7 +438,7 @@ def test_servers_on_other_machines_with_shared_stores_are_accepted():
         "content": ContentSettings(engine="s3", s3_bucket="pages"),
     }
 
-    assert far(broker=BrokerSettings(url="amqp://192.0.2.1"), **shared) == []
+    assert shared_findings(broker=BrokerSettings(url="amqp://192.0.2.1"), **shared) == []
 
 
 @pytest.mark.parametrize(

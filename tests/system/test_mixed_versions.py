@@ -77,7 +77,7 @@ def expected(host):
     return outcomes | {moved: "Fetched", gone: "Gone", closed: "Refused"}
 
 
-def begin_as_earlier(data_dir):
+def create_earlier_store(data_dir):
     """A store created by the earlier version, which refuses a later format."""
     (data_dir / "store").mkdir(parents=True)
     (data_dir / "store" / "format").write_text("1\n")
@@ -99,7 +99,7 @@ def test_workers_of_both_versions_store_every_page(earlier, tmp_path, way):
     # Links to pages beyond the limit come from its last pages.
     limit = {f"//{host}/page/{n}": answer(404) for host in HOSTS for n in range(PAGES, 2 * PAGES)}
     with Origin(limit | {"*": served}) as origin, producer_home() as home, ExitStack() as stack:
-        begin_as_earlier(home.settings.data_dir)
+        create_earlier_store(home.settings.data_dir)
         environ = home.environ | {
             "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
             "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
@@ -120,11 +120,11 @@ def test_workers_of_both_versions_store_every_page(earlier, tmp_path, way):
         client = stack.enter_context(Aragog(home.settings))
         list(client.enqueue(urls, depth=10))
 
-        def told():
+        def progress():
             logs = [path.read_text()[-3000:] for path in tmp_path.glob("*.log")]
             return f"{client.in_flight()} wait; {client.counters()}\n" + "\n".join(logs)
 
-        wait_until(lambda: not client.in_flight(), 240, every_s=0.2, otherwise=told)
+        wait_until(lambda: not client.in_flight(), 240, every_s=0.2, otherwise=progress)
         broker = home.settings.resolved().broker
         admin = Admin.connect(broker.url, broker.shards)
         failed = [job for queue in Queue for job in admin.jobs(queue, JobState.FAILED)]

@@ -51,7 +51,7 @@ class Machine:
         assert reported.returncode == 0, reported.stderr + self.logs()
         return reported
 
-    def seen_here(self, expected):
+    def adapted(self, expected):
         """Output from a page with this machine's folder, process and ports filled in."""
         serving = self.settings.serving
         for text, ours in (
@@ -207,13 +207,13 @@ def test_down_in_the_middle_and_up_again_continue_and_print_what_the_page_shows(
     assert gone(children)
     assert machine.aragog("down").returncode == 1
     reported = machine.up()
-    assert agrees(machine.seen_here(up), reported.stdout)
-    what_it_shows_answers(reported)
-    assert agrees(machine.seen_here(refused), machine.aragog("up").stderr)
+    assert agrees(machine.adapted(up), reported.stdout)
+    assert_shown_addresses_respond(reported)
+    assert agrees(machine.adapted(refused), machine.aragog("up").stderr)
     assert machine.finish(urls) == {"Gone": len(urls)}
 
 
-def what_it_shows_answers(reported):
+def assert_shown_addresses_respond(reported):
     addresses = set(re.findall(r"http://([\d.]+):(\d+)", reported.stdout))
     assert len(addresses) == 2
     assert reported.stderr == ""

@@ -17,12 +17,12 @@ KILLED_AT = 60
 """Pages that were fetched before."""
 
 
-def the_pager():
+def pager_trap():
     return next(site for site in more_trapped_sites() if site.host == "marlow-walks.test")
 
 
 def test_run_fetches_all_real_pages_and_few_of_a_trap():
-    pager = the_pager()
+    pager = pager_trap()
     sites = [pager, documentation()]
 
     scores = crawl(sites, qps=100, for_s=300).scores
@@ -45,7 +45,7 @@ def workers_of(pid):
 
 def test_run_with_killed_workers_ends_with_every_link_decided():
     """It ended as complete while links were held for pages that the kill had delayed."""
-    sites = [the_pager(), documentation()]
+    sites = [pager_trap(), documentation()]
 
     def kill(web, pid):
         wait_until(

@@ -51,7 +51,7 @@ def field(store, name):
     return json.loads(store.get(LAMP).fields[name])
 
 
-def as_before(line):
+def without_new_data(line):
     """
     An exported record without data that earlier versions did not export: the fetch of an alias.
     """
@@ -69,7 +69,7 @@ def test_records_are_exported_as_by_the_earlier_version(left, tmp_path):
         path.read_text().splitlines() for path in (left / "records.jsonl", tmp_path / "now.jsonl")
     )
     assert len(earlier) > 70
-    assert sorted(map(as_before, now)) == sorted(earlier)
+    assert sorted(map(without_new_data, now)) == sorted(earlier)
 
 
 def test_copy_in_a_new_store_has_new_keys_and_the_same_records(left, tmp_path):
@@ -81,7 +81,7 @@ def test_copy_in_a_new_store_has_new_keys_and_the_same_records(left, tmp_path):
 
     earlier = (left / "records.jsonl").read_text().splitlines()
     copied = (tmp_path / "copied.jsonl").read_text().splitlines()
-    assert sorted(map(as_before, copied)) == sorted(earlier)
+    assert sorted(map(without_new_data, copied)) == sorted(earlier)
     forms = [(path / "store" / "format").read_text() for path in (left / "var", folder)]
     assert forms == ["1\n", "2\n"]
     assert "no problems found" in aragog(folder, "store", "repair", "--no-wait")

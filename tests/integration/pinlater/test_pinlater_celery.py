@@ -25,7 +25,7 @@ APP = "tests.support.pinlater_app"
 THREE_HOURS_MS = 3 * 3600 * 1000
 
 
-def assert_tasks_run_now_later_and_again(app):
+def assert_tasks_run_now_later_and_on_retry(app):
     now = app.send_task("add", (1, 2))
     started_at_s = time.monotonic()
     later = app.send_task("add", (3, 4), countdown=0.5)
@@ -39,7 +39,7 @@ def assert_tasks_run_now_later_and_again(app):
 
 def test_worker_with_threads_runs_tasks_now_later_and_again(place, tmp_path):
     with Worker(APP, tmp_path / "log", env=place.env, args=["-P", "threads", "-c2"]):
-        assert_tasks_run_now_later_and_again(place.app)
+        assert_tasks_run_now_later_and_on_retry(place.app)
 
 
 def test_solo_worker_runs_urgent_tasks_first_and_its_own_queue(place, tmp_path):
@@ -52,7 +52,7 @@ def test_solo_worker_runs_urgent_tasks_first_and_its_own_queue(place, tmp_path):
         wait_until(lambda: len(place.notes()) == 4)
         place.app.send_task("say", ("you",), exchange="C.dq2", routing_key="me@here")
         wait_until(lambda: len(place.notes()) == 5)
-        assert_tasks_run_now_later_and_again(place.app)
+        assert_tasks_run_now_later_and_on_retry(place.app)
 
     assert place.notes() == ["0", "5", "7", "9", "you"]
 
@@ -150,7 +150,7 @@ def test_tasks_end_in_the_correct_state(staffed):
     broken = NewJob(b"no message", name="broken", key="1")
     staffed.shard.enqueue("celery", [broken])
 
-    sizes = eventually_sizes(staffed, ended=8)
+    sizes = wait_for_sizes(staffed, ended=8)
     failed = {job.name: job for job in staffed.shard.jobs("celery", JobState.FAILED, limit=20)}
     notes = staffed.notes()
 
@@ -166,7 +166,7 @@ def test_tasks_end_in_the_correct_state(staffed):
     assert failed["broken"].problem.startswith("malformed: job body")
 
 
-def eventually_sizes(place, *, ended):
+def wait_for_sizes(place, *, ended):
     def done():
         sizes = place.shard.sizes("celery")
         return sizes.succeeded + sizes.failed == ended

@@ -156,7 +156,7 @@ def test_prefetched_jobs_run_once_after_a_broken_connection(own_place, tmp_path,
         for _ in range(2):
             claimed = own_place.shard.stats("celery")["claimed"]
             own_place.cut_connections()
-            wait_until(partial(claims_again, own_place, claimed))
+            wait_until(partial(has_claimed_again, own_place, claimed))
         own_place.noted.set("gate is open", 1)
         wait_until(lambda: own_place.shard.sizes("celery").succeeded == 12)
         ran = own_place.notes()
@@ -164,7 +164,7 @@ def test_prefetched_jobs_run_once_after_a_broken_connection(own_place, tmp_path,
     assert Counter(map(int, ran)) == dict.fromkeys(range(12), 1)
 
 
-def claims_again(place, claimed):
+def has_claimed_again(place, claimed):
     """Its worker has returned its claims and claimed again since."""
     return place.shard.stats("celery")["claimed"] > claimed
 
@@ -336,7 +336,7 @@ def test_worker_reads_all_shards_and_a_lost_one_keeps_its_jobs(two, tmp_path):
         }
         shards = shards_of(two)
         with make(env["ARAGOG_TEST_BROKER"], **conf) as app:
-            sent = sent_to_both(app, shards)
+            sent = send_to_both(app, shards)
             waiting = shards[1].sizes("celery").pending
             second.stop()
             with Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]):
@@ -367,7 +367,7 @@ def test_hung_shard_is_left_out_and_keeps_its_jobs(two, tmp_path):
         Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]),
         redis.Redis.from_url(first.url) as client,
     ):
-        later = sent_to_both(app, shards, "later ", countdown=5)
+        later = send_to_both(app, shards, "later ", countdown=5)
         waiting = shards[1].sizes("celery").pending
         freeze(second)
         for i in range(40):
@@ -381,7 +381,7 @@ def test_hung_shard_is_left_out_and_keeps_its_jobs(two, tmp_path):
         assert wait_until(lambda: everything <= set(client.lrange("notes", 0, -1)))
 
 
-def sent_to_both(app, shards, text="", **options):
+def send_to_both(app, shards, text="", **options):
     """Send tasks until each shard has some (a slow one gets them late); returns how many."""
     numbers = count()
 

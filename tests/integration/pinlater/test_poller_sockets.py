@@ -54,7 +54,7 @@ def channel(shard):
     claims.stop()
 
 
-def hears(poll, fd):
+def is_readable(poll, fd):
     return any(readable == fd for readable, _ in poll(10))
 
 
@@ -72,7 +72,7 @@ def test_worker_is_woken_for_jobs_of_an_added_queue(channel, shard):
     poller._on_nudge()  # the poller's own socket is not meant
     shard.wake("b")
 
-    assert hears(hub.poller.poll, channel.pollers[0].fileno)
+    assert is_readable(hub.poller.poll, channel.pollers[0].fileno)
     poller.detach()
     hub.close()
 
@@ -89,4 +89,4 @@ def test_added_queue_is_heard_without_an_event_loop(channel, shard):
 
     shard.wake("b")
 
-    assert hears(poller.poller.poll, channel.pollers[0].fileno)
+    assert is_readable(poller.poller.poll, channel.pollers[0].fileno)

@@ -220,11 +220,11 @@ def test_inspect_shows_waiting_urls_by_domain(punctual_origin, tmp_path):
         it.fetch(urls).apply_async()
         inspect = it.app.control.inspect(timeout=10, limit=1)
 
-        def told():
+        def waiting_domain():
             (answer,) = (inspect._request("waiting", domains=5) or {"": {}}).values()
             return answer.get("urls", 0) >= 30 and answer
 
-        answer = wait_until(told)
+        answer = wait_until(waiting_domain)
         done = subprocess.run(
             [sys.executable, "-m", "celery", "-A", "aragog.workers", "inspect", "waiting"],
             env=os.environ | it.environ, capture_output=True, text=True, timeout=120, check=False,

@@ -148,7 +148,7 @@ def in_another_crawl(store, _settings):
     store.crawls.add("news", {URL: NOW_MS})
 
 
-def enqueued_without_a_name(store, _settings):
+def in_unnamed_crawl(store, _settings):
     store.crawls.add("enqueued", {URL: NOW_MS})
 
 
@@ -173,7 +173,7 @@ def imported_from_an_archive(store, settings):
 REASONS = {
     watched: "it is watched",
     in_another_crawl: "it belongs to another crawl",
-    enqueued_without_a_name: "it belongs to another crawl",
+    in_unnamed_crawl: "it belongs to another crawl",
     written_by_an_application: "an application wrote its fields",
     imported: "it was imported",
     imported_from_an_archive: "it was imported",
@@ -269,13 +269,13 @@ def test_concurrent_changes_of_a_record_are_all_kept(control, redis_client):
 @pytest.mark.parametrize(
     ("said", "depth", "priority"), [({}, 5, 2), ({"depth": 1, "priority": 0}, 1, 0)]
 )
-def test_continued_run_changes_only_what_it_sets(redis_url, tmp_path, said, depth, priority):
+def test_continued_run_changes_only_what_it_sets(redis_url, tmp_path, changes, depth, priority):
     settings = Settings(data_dir=tmp_path, redis=RedisSettings(url=redis_url))
     registry = SharedState.of(settings).crawls
     registry.start("docs", {"depth": 5, "priority": 2})
 
     options = RunOptions(
-        **{"depth": 0, "include": (), "exclude": (), "refresh": False, "crawl": "docs", **said}
+        **{"depth": 0, "include": (), "exclude": (), "refresh": False, "crawl": "docs", **changes}
     )
     Crawl(settings=settings, urls=(), places=(), options=options, console=SafeConsole())._start()
 

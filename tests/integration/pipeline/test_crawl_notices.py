@@ -61,10 +61,10 @@ def test_address_of_a_crawl_is_notified_once_when_it_is_done(crawls, receiver):
     tell(crawls)
 
     [(headers, body)] = receiver.got
-    told = orjson.loads(body)["crawl"]
-    assert (told["event"], told["crawl"], told["state"]) == ("end", "docs", "done")
-    assert told["outcomes"] == {"stored": 1, "gone: 404": 1}
-    assert told["enqueued"] == 2
+    notice = orjson.loads(body)["crawl"]
+    assert (notice["event"], notice["crawl"], notice["state"]) == ("end", "docs", "done")
+    assert notice["outcomes"] == {"stored": 1, "gone: 404": 1}
+    assert notice["enqueued"] == 2
     signed = headers["Aragog-Signature"]
     now_s = crawls.stand.clock.now_ms() / 1000
     assert Verifier(SECRET).check(signed, body, now_s=now_s) is Verdict.NEW
@@ -106,9 +106,9 @@ def test_too_many_failures_are_notified_once(crawls, receiver):
     tell(crawls)
     tell(crawls)
 
-    told = [body["crawl"] for body in bodies(receiver)]
-    assert [each["event"] for each in told] == ["end", "end", "errors"]
-    assert told[-1]["last_day"] == {"urls": 30, "failed": 15}
+    notices = [body["crawl"] for body in bodies(receiver)]
+    assert [each["event"] for each in notices] == ["end", "end", "errors"]
+    assert notices[-1]["last_day"] == {"urls": 30, "failed": 15}
 
 
 def test_error_rate_covers_the_last_day_and_needs_a_minimum_of_urls():

@@ -47,9 +47,9 @@ def system(request, tmp_path_factory):
 
 @contextmanager
 def at_once():
-    began_s = time.monotonic()
+    started_s = time.monotonic()
     yield
-    assert time.monotonic() - began_s < AT_ONCE_S
+    assert time.monotonic() - started_s < AT_ONCE_S
 
 
 def test_crawl_can_be_cancelled_while_a_shard_is_down_with_exact_counts(system):

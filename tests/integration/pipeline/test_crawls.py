@@ -404,11 +404,11 @@ def test_crawl_keeps_its_rate_and_never_exceeds_that_of_the_domain(crawl_stand):
     crawls = StandCrawls(stand)
     crawls.start("slow", rate=5)
 
-    began_ms = time.monotonic() * 1000
+    started_ms = time.monotonic() * 1000
 
     stand.crawl([f"http://a.test/p{n}" for n in range(4)], EnqueueOptions(crawl="slow"))
 
-    at_ms = [r.monotonic_ms - began_ms for r in stand.origin.seen if r.path != "/robots.txt"]
+    at_ms = [r.monotonic_ms - started_ms for r in stand.origin.seen if r.path != "/robots.txt"]
     assert len(at_ms) == 4
     # Each may arrive late, by more than an interval on a busy machine, but none before its slot.
     assert all(after_ms >= 200 * n - 10 for n, after_ms in enumerate(sorted(at_ms)))

@@ -33,7 +33,7 @@ def batch(stand, *bodies):
     )  # fmt: skip
 
 
-def lose_a_run(stand, one_batch):
+def lose_run(stand, one_batch):
     """The process was killed after it had started to read."""
     stand.run_marks.begin([a.token for a in one_batch.results])
 
@@ -47,7 +47,7 @@ def written(stand, sends):
 
 def test_batch_of_a_lost_process_is_split_into_its_pages(pipeline_stand):
     one_batch = batch(pipeline_stand, b"<title>A</title>", b"<title>B</title>")
-    lose_a_run(pipeline_stand, one_batch)
+    lose_run(pipeline_stand, one_batch)
 
     sends = pipeline_stand.canonicalize(one_batch)
 
@@ -62,7 +62,7 @@ def test_batch_of_a_lost_process_is_split_into_its_pages(pipeline_stand):
 
 def test_single_page_is_reread_after_one_lost_run(pipeline_stand):
     one_batch = batch(pipeline_stand, b"<title>A</title>")
-    lose_a_run(pipeline_stand, one_batch)
+    lose_run(pipeline_stand, one_batch)
 
     (write,) = written(pipeline_stand, pipeline_stand.canonicalize(one_batch))
 
@@ -72,8 +72,8 @@ def test_single_page_is_reread_after_one_lost_run(pipeline_stand):
 
 def test_single_page_lost_twice_is_stored_as_unreadable_with_the_reason(pipeline_stand):
     one_batch = batch(pipeline_stand, b"<title>A</title>")
-    lose_a_run(pipeline_stand, one_batch)
-    lose_a_run(pipeline_stand, one_batch)
+    lose_run(pipeline_stand, one_batch)
+    lose_run(pipeline_stand, one_batch)
 
     (write,) = written(pipeline_stand, pipeline_stand.canonicalize(one_batch))
 
@@ -121,8 +121,8 @@ def test_one_malformed_part_loses_neither_links_nor_title(pipeline_stand, markup
 def test_sitemap_lost_twice_is_not_read_either(pipeline_stand):
     (answer,) = batch(pipeline_stand, b"<urlset><url><loc>/x</loc></url></urlset>").results
     one_batch = ResultBatch((replace(answer, job=replace(answer.job, sitemap=True)),))
-    lose_a_run(pipeline_stand, one_batch)
-    lose_a_run(pipeline_stand, one_batch)
+    lose_run(pipeline_stand, one_batch)
+    lose_run(pipeline_stand, one_batch)
 
     (write,) = written(pipeline_stand, pipeline_stand.canonicalize(one_batch))
 

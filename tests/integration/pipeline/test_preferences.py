@@ -161,9 +161,11 @@ def test_without_purposes_everything_is_kept_and_readers_can_choose(stand_for, r
             allowed = set()  # tdmrep.json might reserve any of them
         assert {record.url for record in exported.records} == allowed
     report = stand.urls.pages.fetch_report(url_of("usage-n"))
-    said = "ai-train=n (robots.txt line 2, Content-Usage: train-ai=n)"
+    robots_reason = "ai-train=n (robots.txt line 2, Content-Usage: train-ai=n)"
     note = "tdmrep=read (/.well-known/tdmrep.json)"
-    assert report.robots_preferences == (f"{said}\n{note}" if reads_file else said)
+    assert report.robots_preferences == (
+        f"{robots_reason}\n{note}" if reads_file else robots_reason
+    )
     facts = stand.urls.get(url_of("silent")).facts
     assert facts.get("robots_preferences") == (note if reads_file else None)
     assert "page_preferences" not in facts

@@ -31,8 +31,8 @@ PASSWORD = "wr1tten-nowhere"
 class Members:
     """A site with member pages, which can end its sessions."""
 
-    def __init__(self, how_it_asks="redirect"):
-        self.how_it_asks = how_it_asks
+    def __init__(self, prompt="redirect"):
+        self.prompt = prompt
         self.tokens, self.sessions, self.signed_in, self.rejected = set(), set(), 0, 0
 
     def handlers(self):
@@ -62,9 +62,9 @@ class Members:
         cookies = set((request.header("Cookie") or "").split("; "))
         if cookies & self.sessions:
             return page(b"<title>for members</title>")
-        if self.how_it_asks == "redirect":
+        if self.prompt == "redirect":
             return redirect("/login")
-        if self.how_it_asks == "401":
+        if self.prompt == "401":
             return answer(401, b"who are you?")
         return self.form(request, _wire)
 
@@ -112,9 +112,9 @@ def test_pages_of_a_crawl_share_a_session_that_no_record_shows(opened, redis_cli
     assert sid.partition("=")[2] in str(Sessions(redis_client, prefix="aragog:").read(PLACE, ""))
 
 
-@pytest.mark.parametrize("how_it_asks", ["redirect", "401", "form"])
-def test_expired_session_is_renewed_and_no_form_is_stored_as_a_page(opened, how_it_asks):
-    site = Members(how_it_asks)
+@pytest.mark.parametrize("prompt", ["redirect", "401", "form"])
+def test_expired_session_is_renewed_and_no_form_is_stored_as_a_page(opened, prompt):
+    site = Members(prompt)
     stand = opened(site)
     stand.crawl([f"{PLACE}/1"], EnqueueOptions())
     site.sessions.clear()

@@ -306,7 +306,7 @@ def with_broker(tmp_path, own_redis, monkeypatch):
     return use
 
 
-def failed_and_waiting(broker_url, messages):
+def send_failed_and_waiting(broker_url, messages):
     """Send each (task, message); those that should be FAILED are claimed and given up."""
     app = Celery("test-takedown", set_as_current=False)
     app.conf.update(celery_settings(broker_url, (), 60.0))
@@ -340,7 +340,7 @@ def test_takedown_purges_failed_messages_spool_deliveries_and_robots_rules(
         {"url": url, "fields": {"page.title": SECRET * (url == GONE)}} for url in (GONE, KEEP)
     )
     delivery = Delivery("hook", "cursor", changes)
-    admin = failed_and_waiting(
+    admin = send_failed_and_waiting(
         broker_url,
         [
             (Destination.CANONICALIZE, results, JobState.FAILED),
@@ -386,7 +386,7 @@ def test_takedown_removes_waiting_messages_that_name_it(tmp_path, own_redis, ori
     results = crawl.fetched(GONE, KEEP)
     crawl.pipeline.enqueuer.enqueue([GONE + "waits"], EnqueueOptions())
     origins = ("http://gone.test", "http://keep.test")
-    admin = failed_and_waiting(
+    admin = send_failed_and_waiting(
         broker_url,
         [
             (Destination.FETCH, FetchBatch(jobs), JobState.PENDING),

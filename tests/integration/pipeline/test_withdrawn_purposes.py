@@ -90,9 +90,9 @@ def test_purpose_withdrawn_after_storing_reserves_the_page(stand_of, site, where
     assert record.facts["outcome"] == "Refused"
     assert line in record.facts["reason"]
     assert (record.fields, record.content_key, stand.urls.content(url)) == ({}, None, None)
-    allowed, where_it_stands = use_of(record.facts, TRAIN)
+    allowed, source = use_of(record.facts, TRAIN)
     assert allowed is False
-    assert line in where_it_stands
+    assert line in source
 
 
 def test_without_purposes_the_page_stays_and_refuses_that_purpose(stand_of, site):

@@ -67,22 +67,22 @@ def test_page_object_reads_authors_from_the_store(store, module, tmp_path):
         "pip install 'aragog-crawler[poet]'", ["aragog", "page-objects"],
     )  # fmt: skip
 
-    said = run(*arguments[2:])
+    output = run(*arguments[2:])
 
     with (tmp_path / "authors.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {row["name"] for row in rows} == quotes_site.authors()
-    assert said == f"{len(rows)} items from {len(rows)} pages\n"
+    assert output == f"{len(rows)} items from {len(rows)} pages\n"
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
 
 
 def test_page_whose_object_raises_is_reported_and_left_out(store, module, tmp_path):
     name = module(TITLE)
 
-    said = run("x.jsonl", "--page-object", f"{name}:Title")
+    output = run("x.jsonl", "--page-object", f"{name}:Title")
 
-    assert f"http://{quotes_site.HOST}/: AttributeError" in said
-    assert "50 items from 51 pages; 1 with an error" in said
+    assert f"http://{quotes_site.HOST}/: AttributeError" in output
+    assert "50 items from 51 pages; 1 with an error" in output
     lines = (tmp_path / "x.jsonl").read_text().splitlines()
     assert {json.loads(line)["title"] for line in lines} == quotes_site.authors()
 
@@ -112,9 +112,9 @@ def test_page_object_that_needs_requests_is_refused(store, module, tmp_path):
         "@attrs.define\nclass More(WebPage):\n    client: HttpClient\n"
     )
 
-    said = run("x.jsonl", "--page-object", f"{name}:More", code=1)
+    output = run("x.jsonl", "--page-object", f"{name}:More", code=1)
 
-    assert "stored pages cannot provide its inputs" in said
+    assert "stored pages cannot provide its inputs" in output
     assert not (tmp_path / "x.jsonl").exists()
 
 

@@ -504,8 +504,8 @@ def test_rules_of_tdmrep_json_are_kept_with_any_robots_txt(new_cache, clock, sta
 
     assert cached.rules.tdm == rules
     assert allows(cached, "/private") is (status == 404)
-    said = cached.rules.statements("aragog", ORIGIN + "/a/b", ())
-    assert "n" in [statement.value for statement in said]
+    statements = cached.rules.statements("aragog", ORIGIN + "/a/b", ())
+    assert "n" in [statement.value for statement in statements]
 
 
 def test_crawl_that_needs_tdmrep_json_refetches_rules_without_it(new_cache, clock):

@@ -87,8 +87,8 @@ def lost(tables, writer):
     nodes = dict(tables["n"].scan(b"", None))
     cells = dict(tables["e"].scan(b"", None))
     sizes = Counter(row.partition(b"-")[0] for row in nodes)
-    torn = {number for number, size in sizes.items() if size != BATCH}
-    return [row for row in writer.acknowledged if row not in nodes or row not in cells], torn
+    partial = {number for number, size in sizes.items() if size != BATCH}
+    return [row for row in writer.acknowledged if row not in nodes or row not in cells], partial
 
 
 def test_kill_in_the_middle_of_batches_loses_and_splits_none(own_postgres, writer):

@@ -45,11 +45,11 @@ def test_full_disk_is_reported_with_the_remedy_and_no_lua(small_disk):
             except BrokerUnavailable as error:
                 return str(error)
 
-        told = wait_until(refused)
+        message = wait_until(refused)
         small_disk.free()
 
-        assert told.startswith("shard 0: its disk is full")
-        assert "script" not in told
+        assert message.startswith("shard 0: its disk is full")
+        assert "script" not in message
         wait_until(lambda: refused() is None)
 
 

@@ -96,7 +96,7 @@ async def next_of(*processes):
     return got[0]
 
 
-async def assert_idle_in_the_end(*schedulers):
+async def assert_becomes_idle(*schedulers):
     """Poll as engines do until all are idle."""
 
     def idle():
@@ -141,7 +141,7 @@ def test_request_goes_to_one_process_and_ends_when_processed(run):
 
             crawler.under_way.clear()
 
-            await assert_idle_in_the_end(one, other)
+            await assert_becomes_idle(one, other)
 
     run(main())
 
@@ -356,7 +356,7 @@ def test_unknown_callback_is_left_to_processes_that_have_it(run):
                 request, crawler = await next_of((old, b), (new, a))
                 assert (crawler, request.callback) == (a, a.spider.parse_page)
             a.under_way.clear()
-            await assert_idle_in_the_end(new, old)
+            await assert_becomes_idle(new, old)
             assert new._queue.failed() == 0
 
     run(main())

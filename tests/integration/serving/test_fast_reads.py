@@ -56,7 +56,7 @@ def both(api, path, **headers):
     return fast, ordinary
 
 
-def took_the_shortcut(reply):
+def took_fast_path(reply):
     """Decided by the order of the headers, the only difference between the two paths."""
     names = list(reply.headers)
     return names.index("content-type") < names.index("cache-control")
@@ -65,8 +65,8 @@ def took_the_shortcut(reply):
 def test_plain_read_takes_the_fast_path_and_one_with_an_origin_does_not(api):
     fast, ordinary = both(api, f"/v1/urls?url={A}&fields=page.title&include=")
 
-    assert took_the_shortcut(fast)
-    assert not took_the_shortcut(ordinary)
+    assert took_fast_path(fast)
+    assert not took_fast_path(ordinary)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_draining_server_completes_started_requests():
     assert reply.headers["connection"] == "close"
 
 
-@pytest.mark.parametrize("query", ["&include=", ""], ids=["shortcut", "ordinary"])
+@pytest.mark.parametrize("query", ["&include=", ""], ids=["fast path", "ordinary"])
 def test_request_that_arrives_as_the_server_stops_is_answered(store, query):
     request = f"GET /v1/urls?url={A}{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     with running(store) as api, api.connect() as sock:

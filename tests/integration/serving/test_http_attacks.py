@@ -37,7 +37,7 @@ def api(a_stand):
 
 
 @pytest.fixture(autouse=True)
-def others_are_unharmed(request):
+def server_answers_afterwards(request):
     """After every test, the server must answer the next client."""
     yield
     if "api" in request.fixturenames:

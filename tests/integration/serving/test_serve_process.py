@@ -69,10 +69,10 @@ def test_serve_answers_on_http_and_thrift_and_exits_with_0_on_sigterm(
     }
     with serving(redis_server, tmp_path, port, **more) as process:
         assert all(answers(port) for _ in range(20))
-        it_enqueues_and_says_what_became_of_each_url(port)
-        it_serves_thrift(port, thrift_port, apache, processes)
+        assert_urls_are_enqueued(port)
+        assert_thrift_is_served(port, thrift_port, apache, processes)
         if processes == 2:  # which share the ports
-            others_on_its_ports_end_with_the_reason(redis_server, tmp_path, port, thrift_port)
+            assert_ports_are_reported_as_in_use(redis_server, tmp_path, port, thrift_port)
         with apache.client(thrift_port) as client:
             client.get("http://h0.example/", ["n"], apache.types.ReadOptions())
             process.send_signal(signal.SIGTERM)
@@ -82,7 +82,7 @@ def test_serve_answers_on_http_and_thrift_and_exits_with_0_on_sigterm(
     assert not answers(port)
 
 
-def it_enqueues_and_says_what_became_of_each_url(port):
+def assert_urls_are_enqueued(port):
     url = f"http://h{port}.example/"
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/v1/enqueue",
@@ -102,7 +102,7 @@ def it_enqueues_and_says_what_became_of_each_url(port):
     assert reported["results"][2]["reason"]
 
 
-def it_serves_thrift(port, thrift_port, apache, processes):
+def assert_thrift_is_served(port, thrift_port, apache, processes):
     for n in range(10):
         with apache.client(thrift_port) as client:
             url = f"http://h{n}.example/"
@@ -125,7 +125,7 @@ def it_serves_thrift(port, thrift_port, apache, processes):
         client.dequeue("mine", 1, apache.types.DequeueOptions())
 
 
-def others_on_its_ports_end_with_the_reason(redis_server, folder, port, thrift_port):
+def assert_ports_are_reported_as_in_use(redis_server, folder, port, thrift_port):
     """Start both at once: each needs a second for its imports."""
     with (
         serving(redis_server, folder, port) as on_http,

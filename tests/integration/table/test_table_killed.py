@@ -91,13 +91,13 @@ class OfItems:
 
     def change(self, store, value):
         numbers = random.sample(range(40), 12)
-        givers, takers = numbers[:6], numbers[6:]
-        for giver, taker in zip(givers, takers, strict=True):
-            moving = [key for key in self.pages[giver] if key not in self.always]
-            self.pages[giver] = [key for key in self.pages[giver] if key in self.always]
-            self.pages[taker] += moving
-        self._write(store, value, takers)
-        self._write(store, value, givers)
+        sources, targets = numbers[:6], numbers[6:]
+        for source, target in zip(sources, targets, strict=True):
+            moving = [key for key in self.pages[source] if key not in self.always]
+            self.pages[source] = [key for key in self.pages[source] if key in self.always]
+            self.pages[target] += moving
+        self._write(store, value, targets)
+        self._write(store, value, sources)
 
     def _write(self, store, value, numbers):
         fields = {}
@@ -164,7 +164,7 @@ class Readers:
             yield connection.sql(f'SELECT {key}, "{price}" FROM found').fetchall()
 
 
-def killed_again_and_again(place, what, log, options=None):
+def change_and_kill_repeatedly(place, what, log, options=None):
     """Change pages while the command is killed; returns the readers."""
     with closing(url_store(load_settings())) as store, Readers(place, what, options) as readers:
         what.start(store)
@@ -182,7 +182,7 @@ def killed_again_and_again(place, what, log, options=None):
                 wait_until(lambda before=seen: version(place, options) > before, 60)
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
-        wait_until(lambda: run_once(place, log) and all_are(readers, what.expected), 60)
+        wait_until(lambda: run_once(place, log) and all_readers_see(readers, what.expected), 60)
     return readers
 
 
@@ -194,7 +194,7 @@ def run_once(place, log):
     return True
 
 
-def all_are(readers, expected):
+def all_readers_see(readers, expected):
     return all(dict(rows) == expected for rows in readers.rows())
 
 
@@ -204,7 +204,7 @@ def version(place, options):
 
 @pytest.mark.parametrize("kind", [OfPages, OfItems])
 def test_readers_see_a_complete_table_while_its_writer_is_killed(environ, tmp_path, kind):
-    readers = killed_again_and_again(str(tmp_path / "table"), kind(), tmp_path / "log")
+    readers = change_and_kill_repeatedly(str(tmp_path / "table"), kind(), tmp_path / "log")
 
     assert readers.seen == []
     assert readers.reads > KILLS
@@ -220,7 +220,7 @@ def test_readers_in_s3_see_a_complete_table_while_its_writer_is_killed(
     place = f"s3://{s3_settings.s3_bucket}/table"
     options = storage_options(s3_settings)
 
-    readers = killed_again_and_again(place, kind(), tmp_path / "log", options)
+    readers = change_and_kill_repeatedly(place, kind(), tmp_path / "log", options)
 
     assert readers.seen == []
     assert readers.reads > KILLS

@@ -76,11 +76,11 @@ def test_documented_commands_build_update_and_read_a_table(store, tmp_path, caps
     before = read(tmp_path, capsys)
     put(store, 1, 43)
     put(store, 2, 47)
-    said = []
+    outputs = []
 
     def is_merged():
-        said.append(run(place))
-        return "2 pages written" in said[-1]
+        outputs.append(run(place))
+        return "2 pages written" in outputs[-1]
 
     wait_until(is_merged, SETTLE_MS / 1000 + 60)
     after = read(tmp_path, capsys)
@@ -101,11 +101,11 @@ def test_documented_commands_build_and_read_a_table_of_items(store, tmp_path, ca
     built = run(place, *command[3:])
     before = read(tmp_path, capsys, "cards")
     show(store, ("L-1", "43"))
-    said = []
+    outputs = []
 
     def is_merged():
-        said.append(run(place))
-        return "1 items written, 1 no longer in the table" in said[-1]
+        outputs.append(run(place))
+        return "1 items written, 1 no longer in the table" in outputs[-1]
 
     wait_until(is_merged, SETTLE_MS / 1000 + 60)
     after = read(tmp_path, capsys, "cards")

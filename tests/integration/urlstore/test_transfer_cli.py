@@ -60,9 +60,9 @@ def test_fields_that_no_page_has_are_reported(store, tmp_path):
     """A misspelled name gave an export without fields, without a warning."""
     store.put(URLS[0], {"team.score": b"7"})
 
-    said = run("export", tmp_path / "x.jsonl", "--fields", "team.score,team.scor")
+    summary = run("export", tmp_path / "x.jsonl", "--fields", "team.score,team.scor")
 
-    assert said == "5 records; no page has 'team.scor'\n"
+    assert summary == "5 records; no page has 'team.scor'\n"
 
 
 def test_dash_is_standard_output_with_only_records(store):
@@ -226,6 +226,6 @@ def test_run_file_in_a_bucket_keeps_the_pages_of_earlier_runs(store, s3_settings
     for url in URLS[:2]:
         output = RunOutput(place, ("url",), settings)
         output.add(url)
-        said = output.write(store)
+        summary = output.write(store)
 
-    assert said.startswith(f"2 records in {place}, 1 of them from the earlier file only")
+    assert summary.startswith(f"2 records in {place}, 1 of them from the earlier file only")

@@ -71,12 +71,12 @@ class Play:
 
     def step(self, verb: str, *arguments: Any) -> None:
         """Do one step, and note its output."""
-        began_s = time.monotonic()
+        started_s = time.monotonic()
         try:
             said = getattr(self, verb)(*arguments)
         except ZengraphError as error:
             said, self.why = type(error).__name__, str(error)
-        self.slow = self.slow or time.monotonic() - began_s > 15
+        self.slow = self.slow or time.monotonic() - started_s > 15
         if said is not None:
             self.said.append(said)
 

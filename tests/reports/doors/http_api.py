@@ -82,12 +82,12 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _filled(step: Mapping[str, Any], last: Reply, events: list[dict[str, str]]) -> dict[str, Any]:
     """The step with the values of the previous response filled in."""
-    said = {"{etag}": last.headers.get("etag", ""), "{id}": events[-1]["id"] if events else ""}
+    values = {"{etag}": last.headers.get("etag", ""), "{id}": events[-1]["id"] if events else ""}
     with suppress(ValueError, TypeError, KeyError):
-        said["{cursor}"] = str(json.loads(last.body)["cursor"])
+        values["{cursor}"] = str(json.loads(last.body)["cursor"])
 
     def fill(text: Any) -> Any:
-        for name, value in said.items():
+        for name, value in values.items():
             text = text.replace(name, value) if isinstance(text, str) else text
         return text
 

@@ -126,12 +126,12 @@ def _run(
         code = process.wait(LIMIT_S)
         if into is not subprocess.PIPE:
             into.close()
-    said = (folder / "err").read_bytes().decode("utf-8", "replace")
+    err = (folder / "err").read_bytes().decode("utf-8", "replace")
     text = out.decode("utf-8", "replace")
     lines = text.splitlines()
     return {
         "exit": code, "failed": code != 0, "out": text.replace(str(folder), "{folder}"), "lines": len(lines),
-        "err": said.replace(str(folder), "{folder}"), "json": all(map(_is_json, lines)),
+        "err": err.replace(str(folder), "{folder}"), "json": all(map(_is_json, lines)),
         "files": sorted(path.name for path in folder.iterdir()),
     }  # fmt: skip
 
