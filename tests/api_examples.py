@@ -58,7 +58,7 @@ LAMP, NEWS = "http://www.shop.test/p/brass-lamp", "http://news.test/"
 LAMPS = "http://www.shop.test/c/lamps"
 BATCH = "u3kqWcT0x2"
 VOLATILE = ("version", "cursor", "at_ms", "created_at_ms", "changed_at_ms")
-"""Members whose values are random, or instants of Redis."""
+"""Members whose values are random, or times from Redis."""
 
 
 class Batches:

@@ -26,7 +26,7 @@ GLOSSARY = (DOCS / "glossary.md").read_text()
 ARCHITECTURE = (DOCS / "architecture.md").read_text()
 
 LIVING = [page for page in PAGES if page.name != "CHANGELOG.md"]
-"""Pages about what is there; what changed names what was there then."""
+"""Pages about the current state; the changelog also names what existed earlier."""
 
 
 def page_id(page):

@@ -89,7 +89,7 @@ DISPUTED = {
     "`%u011f`": ("http://a.test/%u011f", "http://a.test/%u011f"),
     "`a.test&b=1`": ("http://a.test&b=1", "http://a.test&b=1/"),
 }  # fmt: skip
-"""What other crawlers disagree on: the question, as the page has it, to a URL and what it becomes."""
+"""The questions on which crawlers disagree, as on the page, each with a URL and its normalized form."""
 
 
 def test_every_disputed_question_has_an_example():

@@ -72,7 +72,7 @@ def test_agreeing_page_is_served_as_the_fetched_one_on_any_host(a_stand, other):
     assert not a_stand.store.get(other).provisional
 
 
-def test_page_that_comes_to_agree_gives_up_its_own_record(a_stand):
+def test_page_that_later_agrees_loses_its_own_record(a_stand):
     write(
         a_stand,
         fetched(LIST),
@@ -192,7 +192,7 @@ def test_fetching_a_provisional_canonical_url_confirms_or_ends_trust(a_stand, ag
     assert not a_stand.store.get(P1).provisional
 
 
-def test_gone_target_makes_no_alias(a_stand):
+def test_gone_target_gets_no_alias(a_stand):
     gone = page(DECLARED, facts={"status": 404, "outcome": "Gone"}, gone=True)
     write(a_stand, gone, fetched(P1, NOW_MS + 5, canonical_url=DECLARED))
 

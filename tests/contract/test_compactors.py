@@ -239,13 +239,13 @@ def test_readers_see_each_link_once_while_two_processes_compact(quick_tables, se
     always, ever = set.intersection(*states), set.union(*states)
     for target, sources, counted in read:
         stays, most = ({page for page, to in links if to == target} for links in (always, ever))
-        assert sources == sorted({*sources}), "a link twice"
+        assert sources == sorted({*sources}), "a link is listed twice"
         assert stays <= {*sources} <= most
         assert len(stays) <= counted <= len(most)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 8])
-def test_compaction_without_remaining_work_leaves_nothing_behind(limit):
+def test_compaction_that_reports_no_more_work_left_nothing_behind(limit):
     """
     The pages span more lanes than one compaction claims, and it takes `limit` pages at a time.
     """
@@ -274,7 +274,7 @@ def test_lanes_are_divided_between_compactors(a_stand):
     claims[0].plan(first, {3})
     third = claims[2].begin(range(LANES), 1)
     assert third.lanes == {0}
-    assert claims[3].begin(range(LANES), 1) is None, "three compact at once"
+    assert claims[3].begin(range(LANES), 1) is None, "three processes compact at once"
 
 
 def test_expired_claim_cannot_store_a_plan(a_stand):

@@ -24,7 +24,7 @@ def test_repair_fixes_counts_that_a_killed_writer_left_wrong(a_stand):
     assert a_stand.store.maintenance.repair(grace_s=60).repaired == {}
 
 
-def test_repair_leaves_counts_of_edges_being_written_alone(a_stand):
+def test_repair_ignores_counts_of_edges_being_written(a_stand):
     zen = MultiGraph(a_stand.tables, SCHEMA, a_stand.clock)
     zen.put_edge(A, KNOWS, B)
     a_stand.tables["n"].incr(A, b"c:3o", 5)

@@ -26,7 +26,7 @@ PAIRS = {
     "forbidden": (problem_of(LacksScope("write")), wire_exception(LacksScope("write"))),
     "internal": (problem_of(KeyError()), wire_exception(KeyError())),
 }
-"""Errors of the servers themselves, as each door sends them."""
+"""Errors of the servers themselves, as HTTP and Thrift send them."""
 SERVICES = ("UrlStore", "Fetcher", "PinLater", "Zen")
 
 

@@ -34,11 +34,11 @@ class World:
     """One kind of lease, named "a"."""
 
     acquire: Callable[[], Any]
-    """Something true if the caller holds it now."""
+    """Returns a true value if the caller now holds the lease."""
     renew: Callable[[Any], Any]
     release: Callable[[Any], object]
     expire: Callable[[], None]
-    """Let the time of a lease that was acquired pass."""
+    """Lets an acquired lease expire."""
 
 
 def in_redis(client) -> World:

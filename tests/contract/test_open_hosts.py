@@ -74,7 +74,7 @@ def test_host_stays_open_if_no_others_wait(places):
     assert places.open(CRAWL, 2, HOSTS[:2]).open == set(HOSTS[:2])
 
 
-def test_dead_process_gives_its_places_back(places, redis_client):
+def test_places_of_a_dead_process_are_freed(places, redis_client):
     places.open(CRAWL, MAX_OPEN, HOSTS)
 
     redis_client.zadd("t:hosts:12:open", dict.fromkeys(HOSTS[:3], 1))  # ten seconds later

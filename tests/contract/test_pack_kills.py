@@ -34,7 +34,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:Deprecati
 A, B, C = (f"http://{name}.example/" for name in "abc")
 SECRET = "the secret of this page"
 FAR_MS = 4_000_000_000_000
-"""An instant at which every file that a test wrote is old."""
+"""A time at which every file written by a test is old."""
 
 
 @dataclass
@@ -132,7 +132,7 @@ class Places:
 
     make: Callable[[], Place]
     steps: Iterator[int]
-    """The steps at which processes are killed, each on a place of its own."""
+    """The steps at which processes are killed, each in a separate place."""
 
 
 @pytest.fixture(params=["folder", S3, VERSIONS])

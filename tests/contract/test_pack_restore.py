@@ -14,7 +14,7 @@ from zengraph.tables.memory import MemoryTables
 A, B, C = (f"http://{name}.example/" for name in "abc")
 SECRET = "the secret of this page"
 FAR_MS = 4_000_000_000_000
-"""An instant at which every file that a test wrote is old."""
+"""A time at which every file written by a test is old."""
 
 
 def write(stand, *pages):

@@ -166,7 +166,7 @@ def store_report(url, final_url):
     )
 
 
-def test_watches_and_next_fetch_of_such_a_page_stay(a_stand):
+def test_watches_and_next_fetch_of_the_page_stay(a_stand):
     store = a_stand.store
     store.write_pages([redirected()])
     store.schedule.watch(THIEF, "team")

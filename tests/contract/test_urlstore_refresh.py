@@ -314,7 +314,7 @@ def test_tick_can_be_taken_again_only_after_its_interval(a_stand):
     assert store.schedule.take_tick("t", NOW_MS + 3999, 4) is None
     assert store.schedule.take_tick("other", NOW_MS, 4) == 4
     assert store.schedule.take_tick("t", NOW_MS + 9000, 4) == 9
-    assert store.schedule.take_tick("t", NOW_MS - 10**9, 4) is not None, "a clock that went back"
+    assert store.schedule.take_tick("t", NOW_MS - 10**9, 4) is not None, "the clock was set back"
 
 
 def test_oldest_due_time_is_reported_until_claimed(a_stand):

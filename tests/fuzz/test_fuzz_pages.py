@@ -44,7 +44,7 @@ HOSTILE = {
     "templates": b"<template>x" * 60_000,
     "cells without rows": b"<table><td>" * 60_000,
     "markers": b"".join(b"<i id=%d><object>" % n for n in range(60_000)),
-    "formatting behind a marker": b"".join(
+    "formatting after a marker": b"".join(
         b"<b x%d><object></b></object><p>" % n for n in range(4_000)
     ),
     "formatting in capitals": b"".join(
@@ -62,7 +62,7 @@ HOSTILE = {
     "named elements in each other": b"<div class=ingredient>" * 400 + b"<p>x</p>" * 50_000,
 }
 MAX_CPU_S = 4.0
-"""Without its limits each of them takes 10 s or more, or gigabytes."""
+"""Without the markup limits, each of them takes 10 s or more, or gigabytes."""
 MAX_BYTES = 400_000_000
 
 

@@ -49,13 +49,13 @@ class Report:
     first: str
     """`right` or `wrong`: the verdict of the first run."""
     door: str = ""
-    """The module of `doors` that answers it; empty: that of its class."""
+    """The module of `doors` that answers it; empty means that of its class."""
     held_back: bool = False
-    """Whether those who mended did not know it: its verdicts say how mends carry over."""
+    """Whether the authors of fixes did not know it; its verdicts show how well fixes generalize."""
     open: str = ""
-    """What is still wrong; empty when it is right."""
+    """What is still wrong; empty if the answer is right."""
     by_design: str = ""
-    """Why aragog answers otherwise on purpose; empty when it does not."""
+    """Why aragog deliberately answers differently; empty if it does not."""
 
     @property
     def differs(self) -> str:

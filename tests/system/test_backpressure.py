@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
 SPOOL = 500_000
 URLS = 80
-"""More than the 64 that fill the spool. Those that find no room come again ten seconds later."""
+"""More than the 64 that fill the spool. The others are retried ten seconds later."""
 WORDS = " ".join(str(n * n * 2_654_435_761) for n in range(900)).encode()
 
 

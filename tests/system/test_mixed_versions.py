@@ -28,11 +28,11 @@ HOSTS = [f"site-{number}.test" for number in range(8)]
 PAGES = 24
 SENDS, READS = (Queue.FETCH, Queue.ROBOTS), (Queue.CANONICALIZE, Queue.STORE, Queue.UPKEEP)
 WAYS = {
-    "today's fetch, the earlier ones read": (SENDS, READS),
-    "the earlier ones fetch, today's read": (READS, SENDS),
+    "current versions fetch, earlier ones read": (SENDS, READS),
+    "earlier versions fetch, current ones read": (READS, SENDS),
     "both do everything": (SENDS + READS, SENDS + READS),
 }
-"""The queues of today's workers, and those of the earlier version."""
+"""The queues of current workers, and those of the earlier version."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def earlier(tmp_path_factory):
 
 
 asked = set()
-"""Hosts that were requested robots.txt; the first one fails once."""
+"""Hosts whose robots.txt was requested; the first request to the first host fails."""
 
 
 def served(request, _wire):

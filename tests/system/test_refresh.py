@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.redis, pytest.mark.slow]
 PRICED, GONE, UNWATCHED, NEVER_WATCHED = (f"http://shop.test/{n}" for n in ("p", "gone", "r", "n"))
 MIN_INTERVAL_S, MAX_INTERVAL_S = 1.0, 2.0
 AGAIN = 2
-"""Rounds that are watched after all is as it should be."""
+"""Rounds that are observed after the final state is reached."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Seen:
     records: dict[str, Record]
     changes: list[Change]
     stopped_at: dict[str, int]
-    """Requests of a path when its refreshing had ended."""
+    """The number of requests to a path when its refreshing ended."""
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def test_gone_page_is_confirmed_three_times_and_given_up(seen):
 
     assert gone == ["new", "gone", "given_up"]
     assert seen.records[GONE].due_at_ms is None
-    assert seen.records[GONE].fields["product.price"] == b'"5.00"', "what is stored stays"
+    assert seen.records[GONE].fields["product.price"] == b'"5.00"', "stored fields stay"
     assert len(seen.origin.of("/gone")) == seen.stopped_at["/gone"]
 
 

@@ -103,7 +103,7 @@ def test_every_url_has_an_outcome_in_the_store(crawl):
         ("bad-json-ld", "Fetched"),
     ],
 )
-def test_outcome_names_what_happened(crawl, name, outcome):
+def test_outcome_matches_the_misbehavior(crawl, name, outcome):
     facts = crawl[0][name].facts
 
     assert facts["outcome"] == outcome

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
 WORKERS = ("fetch", "upkeep", "canonicalize", "store")
 KILLED_AT = 60
-"""Pages that were fetched before."""
+"""Pages that are fetched before the kill."""
 
 
 def pager_trap():

@@ -163,7 +163,7 @@ def test_dripping_gateway_times_out_by_call_not_by_read(open_pool, table, proxy,
 
 
 CLOSE_WAIT = "08"
-"""The state, in /proc/net/tcp, of a connection that its other end has closed."""
+"""The state in /proc/net/tcp of a connection closed by the other end."""
 
 
 def was_dropped(proxy):

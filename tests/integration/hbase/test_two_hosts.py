@@ -44,7 +44,7 @@ def two_hosts(tmp_path, hbase_server, s3_server):
     """
     if subprocess.run(["unshare", "--net", "true"], check=False).returncode:
         skip_without(NAMESPACES)
-    wait_until(lambda: not namespaces(), otherwise="another one runs on this machine")
+    wait_until(lambda: not namespaces(), otherwise="another `make two-hosts` runs on this machine")
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(
             ["make", "--old-file=setup", "two-hosts"],

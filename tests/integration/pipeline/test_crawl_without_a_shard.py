@@ -17,7 +17,7 @@ from bench.crawl_shards import Shards
 
 URLS = [f"http://h{n % 40}.test/{n}" for n in range(200)]
 AT_ONCE_S = 20.0
-"""A busy machine is no fault; a connection that nobody answers would take minutes."""
+"""Generous for a busy machine; a connection without a response would take minutes."""
 
 
 @pytest.fixture(

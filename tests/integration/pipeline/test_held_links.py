@@ -68,7 +68,7 @@ def sweep_until_nothing_is_held(crawls):
         if not crawls.of("docs").open:
             return
         crawls.stand.crawl([], OPTIONS)
-    raise AssertionError("links are held for ever")
+    raise AssertionError("links are held forever")
 
 
 def test_crawl_is_not_done_while_links_are_held(crawls):

@@ -56,7 +56,7 @@ def _serving(tmp_path, server):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     with origin.certificates(["shop.test"]) as certificates:
-        tls_context.cache_clear()  # it trusts SSL_CERT_FILE as it was
+        tls_context.cache_clear()  # it still trusts the previous SSL_CERT_FILE
         with origin.serve(tmp_path / "pages", server, certificates, http2=True) as port:
             yield f"127.0.0.1:{port}"
     tls_context.cache_clear()

@@ -45,7 +45,7 @@ def urls(count):
     return [f"http://{HOST}/item/{n}" for n in range(count)]
 
 
-def came(url, text):
+def arrived(url, text):
     return ArrivedPage(url, traits_of_texts(text, text))
 
 
@@ -63,7 +63,7 @@ def crawl(budgets, links, text_of):
     budgets.follow({f"http://{HOST}/": {OPTIONS: links}}, [], enqueue)
     while under_way:
         url = under_way.pop(0)
-        budgets.follow({}, [came(url, text_of(url))], enqueue)
+        budgets.follow({}, [arrived(url, text_of(url))], enqueue)
     return enqueued
 
 
@@ -97,13 +97,13 @@ def test_two_processes_keep_what_the_other_learned(store):
 def test_repeated_batch_judges_a_page_once(budgets, store):
     budgets.follow({f"http://{HOST}/": {OPTIONS: urls(1)}}, [], lambda *_: 0)
     for _ in range(2):
-        budgets.follow({}, [came(urls(1)[0], "There is nothing.")], lambda *_: 0)
+        budgets.follow({}, [arrived(urls(1)[0], "There is nothing.")], lambda *_: 0)
 
     assert store.read([HOST])[HOST].budget.templates["/item/{n}"].nothing == 1
 
 
 def test_urls_without_depth_keep_no_budgets(budgets, store):
-    budgets.follow({}, [came(urls(1)[0], "A page.")], lambda *_: 0)
+    budgets.follow({}, [arrived(urls(1)[0], "A page.")], lambda *_: 0)
 
     assert store.known([HOST]) == set()
 

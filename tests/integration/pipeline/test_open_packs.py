@@ -26,7 +26,7 @@ ON_ITS_WAY = "http://c.example/"
 BODY = bytes(10_000 - OVERHEAD_BYTES)
 FOREVER_S = 600.0
 DEADLINE_S = 1.0
-"""Of a read on miss."""
+"""The deadline of a read on miss."""
 
 
 def spool_of(client, max_bytes=100_000):

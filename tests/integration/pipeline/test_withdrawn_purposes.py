@@ -187,7 +187,7 @@ def test_page_stored_for_one_crawl_is_fetched_for_another(stand_of, site):
 
     record = stand.urls.get(URL)
     assert record.facts["outcome"] == "Reserved"
-    assert record.content_key, "the usual crawl has it"
+    assert record.content_key, "the crawl without purposes keeps it"
     assert [seen.path for seen in stand.origin.seen].count("/page") == 2
 
 

@@ -86,7 +86,7 @@ def test_crawl_with_two_open_hosts_opens_a_third_when_one_is_done(stand, registr
         return sum(seen.values()) == 15
 
     wait_until(look)
-    assert max(len(hosts) for hosts in looks) <= 4  # two, and those of the next places
+    assert max(len(hosts) for hosts in looks) <= 4  # two, plus the hosts that take their places
     assert len(looks[0]) == 2
     assert set(seen.values()) == {3}
 

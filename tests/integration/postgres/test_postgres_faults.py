@@ -91,7 +91,7 @@ def lost(tables, writer):
     return [row for row in writer.acknowledged if row not in nodes or row not in cells], partial
 
 
-def test_kill_in_the_middle_of_batches_loses_and_splits_none(own_postgres, writer):
+def test_killed_server_loses_no_batch_and_stores_none_in_part(own_postgres, writer):
     tables = opened(own_postgres.dsn)
     writing = writer(tables)
     writing.wait_for_more()

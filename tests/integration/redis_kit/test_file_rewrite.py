@@ -25,7 +25,7 @@ def busy(client):
 def test_rewrite_requested_during_another_is_done_later(client):
     """A takedown soon after another one returned an error, although it was done."""
     rewrite = FileRewrite(client, prefix="aragog:")
-    client.config_set("rdb-key-save-delay", 100_000)  # each key takes the child 0.1 s
+    client.config_set("rdb-key-save-delay", 100_000)  # the child needs 0.1 s per key
     client.mset({f"k{number}": "x" for number in range(10)})
     rewrite.request()
     assert busy(client)

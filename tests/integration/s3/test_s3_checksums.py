@@ -136,7 +136,7 @@ def test_large_body_is_read_back_too(server):
     assert content.get(KEY).body == b"page" * 250_000
 
 
-def test_such_a_server_stores_the_checksum_framing(server):
+def test_server_without_checksum_support_stores_the_framing(server):
     content = S3Content(settings_of(server, s3_checksums=True))
     content.put(KEY, b"page", {})
     with pytest.raises(CorruptContent):

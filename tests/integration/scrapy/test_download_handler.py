@@ -29,7 +29,7 @@ from tests.support.standalone import free_port
 
 pytestmark = pytest.mark.redis
 DAMAGED = b"\x1f\x8b" + bytes(20)
-"""It begins as gzip does, and is none."""
+"""Begins like gzip, but is not."""
 ROBOTS = b"User-agent: *\nDisallow: /private\nAllow: /\n"
 
 

@@ -111,7 +111,7 @@ def test_one_address_cannot_take_all_connections(serve):
         many = [server.connect() for _ in range(12)]
         assert answers(many[-1], serve.question)
         wait_until(lambda: sum(map(is_open, many)) == 4, otherwise="four are left")
-        assert answers(quiet, serve.question), "the other address lost nothing"
+        assert answers(quiet, serve.question), "the other address keeps its connection"
         for sock in (*many, quiet):
             sock.close()
 

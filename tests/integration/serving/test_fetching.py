@@ -183,7 +183,7 @@ def test_fields_have_their_own_ages(pipeline_stand, fetching):
 
     assert response.stale_fields == ("team.score",)
     assert response.record.fields == {"page.title": b'"Title"'}
-    assert not response.fetching, "the page was tried within every limit: a fetch cannot help"
+    assert not response.fetching, "the page was tried recently enough, so another fetch cannot help"
 
 
 def test_custom_field_is_as_old_as_the_last_confirmation_of_its_page(pipeline_stand, fetching):

@@ -77,7 +77,9 @@ def test_trailers_are_not_headers(closed):
     trailer = f"Authorization: Bearer {READER}\r\n".encode()
     first = chunked(b"/v1/token", trailer)
 
-    assert statuses(closed.raw(first + LAST)) == [401, 200], "the connection goes on behind them"
+    assert statuses(closed.raw(first + LAST)) == [401, 200], (
+        "the connection stays usable after them"
+    )
 
 
 def test_if_match_in_a_trailer_is_ignored(api):

@@ -37,7 +37,7 @@ LARGE = {
     + BATCH,
     "a content": f"GET /v1/content?url={BIG} {HOST}\r\n".encode(),
 }
-"""Requests whose responses have 12 MB."""
+"""Requests with 12 MB responses."""
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_unfinished_body_frees_its_memory_when_its_client_disconnects(store):
         with api.connect() as sock:
             sock.sendall(unfinished(100_000))
             wait_until(lambda: api.api.bodies.held_bytes == 99_990, otherwise="it is counted")
-        wait_until(lambda: api.api.bodies.held_bytes == 0, otherwise="it is given back")
+        wait_until(lambda: api.api.bodies.held_bytes == 0, otherwise="its memory is freed")
         assert api.get("/healthz").status == 200
 
 
@@ -112,7 +112,7 @@ def test_body_is_not_stored_before_its_token_is_checked(store):
         guess.close()
 
     assert refused.status == 401
-    assert after.status == 200, "the connection goes on after the body"
+    assert after.status == 200, "the connection stays usable after the body"
 
 
 def test_form_is_limited_because_it_contains_the_token(store):
@@ -146,7 +146,10 @@ def test_unread_responses_share_a_memory_limit(store, request_):
         small = api.get_fast(f"/v1/urls?url={A}&include=").status
         readers = [sock for sock in socks if answered([sock]) == [200]]
         bodies = [len(read_one(sock).body) for sock in readers]
-        wait_until(lambda: api.api.unsent.held_bytes == 0, otherwise="what was read is given back")
+        wait_until(
+            lambda: api.api.unsent.held_bytes == 0,
+            otherwise="the memory of read responses is freed",
+        )
         again = api.connect()
         again.sendall(request_)
         status = read_one(again).status
@@ -157,7 +160,7 @@ def test_unread_responses_share_a_memory_limit(store, request_):
     fit = 1 if request_ is LARGE["a batch"] else 2
     assert sorted(statuses) == [200] * fit + [503] * (8 - fit)
     assert 12_000_000 <= held <= 30_000_000
-    assert small == 200, "small responses need no room"
+    assert small == 200, "small responses need no free memory"
     assert all(size >= 12_000_000 for size in bodies)
     assert status == 200
 
@@ -168,7 +171,7 @@ def test_unread_response_frees_its_memory_when_its_client_disconnects(store, req
         with api.connect(receive_bytes=65_536) as sock:
             sock.sendall(request_)
             wait_until(lambda: api.api.unsent.held_bytes > 0, otherwise="it is counted")
-        wait_until(lambda: api.api.unsent.held_bytes == 0, otherwise="it is given back")
+        wait_until(lambda: api.api.unsent.held_bytes == 0, otherwise="its memory is freed")
         assert api.get("/healthz").status == 200
 
 
@@ -323,8 +326,8 @@ def test_clients_that_never_read_small_responses_are_disconnected(store):
         read = len(api.get_fast(f"/v1/urls?url={SMALL}&include=").body)
         for door in doors:
             door.close()
-        wait_until(lambda: api.api.unsent.held_bytes == 0, otherwise="it is given back")
+        wait_until(lambda: api.api.unsent.held_bytes == 0, otherwise="its memory is freed")
 
     assert settled <= limit + clients * UNCOUNTED_BYTES
     assert left < clients / 2
-    assert read > 60_000, "who reads is served"
+    assert read > 60_000, "clients that read are served"

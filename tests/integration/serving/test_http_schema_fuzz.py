@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
 A = "http://a.test/"
 EXAMPLES = 8
-"""Requests an operation."""
+"""Requests per operation."""
 schema = schemathesis.openapi.from_dict(DOCUMENT)
 
 

@@ -130,7 +130,7 @@ READS = {
         (A, {"max_age_s": -1.0}), (A, {"field_max_age_s": {"x": -1.0}}), (A, {"include": ("all",)}), (A, {"purpose": "sale"}),
     ],
 }  # fmt: skip
-"""Calls whose answers do not depend on who made the one before."""
+"""Calls whose results do not depend on earlier calls."""
 
 
 REMOVED, REMOVED_ALIAS, OF_REMOVED_HOST = (
@@ -174,7 +174,7 @@ COMMANDS = {
     ("changes",): ("/v1/changes", "changes"),
     ("store", "takedowns"): ("/v1/takedowns", "takedowns"),
 }
-"""Commands with `--json`, and where HTTP has the same; a list has an item a line."""
+"""Commands with `--json` and their HTTP equivalents; lists are printed one item per line."""
 
 
 @pytest.mark.parametrize("command", COMMANDS)

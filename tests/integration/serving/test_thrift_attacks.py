@@ -300,7 +300,8 @@ def test_client_that_does_not_read_is_disconnected_and_holds_one_reply(store):
         with server.connect() as other:
             assert asked(other, PING) == PONG
         wait_until(
-            lambda: server.server.connections == 0, otherwise="the deaf client is disconnected"
+            lambda: server.server.connections == 0,
+            otherwise="the client that does not read is disconnected",
         )
         assert server.server.calls["get", "ok"] < 5
 

@@ -150,13 +150,13 @@ def test_large_frames_are_counted_as_they_arrive(store):
             small = asked(third, get(URL))
         slow.sendall(framed(LARGE_GET)[-10:])
         answered = read_frame(slow)
-        wait_until(lambda: server.server.requests.held_bytes == 0, otherwise="it is given back")
+        wait_until(lambda: server.server.requests.held_bytes == 0, otherwise="its memory is freed")
         slow.close()
         other.close()
 
     assert result_of(refused) == UNAVAILABLE
     assert end == b""
-    assert result_of(small) == b"\x0c\x00\x00", "small frames need no room"
+    assert result_of(small) == b"\x0c\x00\x00", "small frames need no free memory"
     assert result_of(answered) == b"\x0c\x00\x00"
 
 
@@ -165,7 +165,7 @@ def test_frame_frees_its_memory_when_its_client_disconnects(store):
         with server.connect() as sock:
             sock.sendall(framed(LARGE_GET)[:-10])
             wait_until(lambda: server.server.requests.held_bytes > 0, otherwise="it is counted")
-        wait_until(lambda: server.server.requests.held_bytes == 0, otherwise="it is given back")
+        wait_until(lambda: server.server.requests.held_bytes == 0, otherwise="its memory is freed")
         with server.connect() as other:
             assert asked(other, PING) == PONG
 
@@ -215,7 +215,7 @@ def test_unread_replies_share_a_limit_and_leave_memory_for_frames(store):
         with server.connect() as other:
             large_frame, small = asked(other, LARGE_GET), asked(other, get(URL))
         sizes = sorted(len(read_frame(sock)) for sock in socks)
-        wait_until(lambda: server.server.replies.held_bytes == 0, otherwise="it is given back")
+        wait_until(lambda: server.server.replies.held_bytes == 0, otherwise="its memory is freed")
         for sock in socks:
             sock.close()
 
@@ -231,6 +231,6 @@ def test_unread_reply_frees_its_memory_when_its_client_disconnects(store):
         with deaf(server) as sock:
             sock.sendall(framed(get(BIG)))
             wait_until(lambda: server.server.replies.held_bytes > 0, otherwise="it is counted")
-        wait_until(lambda: server.server.replies.held_bytes == 0, otherwise="it is given back")
+        wait_until(lambda: server.server.replies.held_bytes == 0, otherwise="its memory is freed")
         with server.connect() as other:
             assert asked(other, PING) == PONG

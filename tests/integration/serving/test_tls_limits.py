@@ -96,7 +96,7 @@ def test_one_address_cannot_take_all_connections_with_handshakes(serve):
         assert answers(quiet, serve.question)
         silent = [server.connect() for _ in range(12)]
         wait_until(lambda: sum(map(is_open, silent)) == 4, otherwise="four are left")
-        assert answers(quiet, serve.question), "the other address lost nothing"
+        assert answers(quiet, serve.question), "the other address keeps its connection"
         for sock in (*silent, quiet):
             sock.close()
 
