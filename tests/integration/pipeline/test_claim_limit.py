@@ -1,4 +1,4 @@
-"""What a fetch worker may claim, by how full the spool and its server are."""
+"""Which jobs a fetch worker may claim, by how full the spool and its server are."""
 
 import pytest
 import redis
@@ -18,7 +18,7 @@ def clock():
     return ManualClock()
 
 
-def test_everything_then_the_urgent_then_nothing_and_back(redis_client, clock):
+def test_claims_shrink_to_urgent_ones_then_none_and_recover(redis_client, clock):
     spool = Spool(redis_client, prefix="t:", max_bytes=100_000)
     limit = claim_limit(spool, clock=clock)
     limits, tokens = [], []
@@ -34,7 +34,7 @@ def test_everything_then_the_urgent_then_nothing_and_back(redis_client, clock):
     assert limit() == Allowance(ALL_PRIORITIES)
 
 
-def test_workers_claim_ever_fewer_batches_on_the_way_to_the_high_mark(redis_client, clock):
+def test_workers_claim_fewer_batches_near_the_high_mark(redis_client, clock):
     spool = Spool(redis_client, prefix="t:", max_bytes=8_000_000)  # the high mark: 3,000,000
     limit = claim_limit(spool, clock=clock)
     limits = []
@@ -51,9 +51,7 @@ def test_workers_claim_ever_fewer_batches_on_the_way_to_the_high_mark(redis_clie
     ]
 
 
-def test_fetching_resumes_soon_below_the_high_mark_and_claimed_batches_find_room_above_it(
-    redis_client, clock
-):
+def test_fetching_resumes_below_the_high_mark_and_claimed_batches_fit_above_it(redis_client, clock):
     spool = Spool(redis_client, prefix="t:", max_bytes=8_000_000)
     limit = claim_limit(spool, clock=clock)
     tokens = spool.put_many([bytes(100_000)] * 30)
@@ -65,9 +63,7 @@ def test_fetching_resumes_soon_below_the_high_mark_and_claimed_batches_find_room
     assert limit().lowest == ALL_PRIORITIES
 
 
-def test_a_nearly_full_server_stores_what_the_spool_holds_before_more_is_fetched(
-    redis_client, clock
-):
+def test_nearly_full_server_stores_the_spool_before_fetching_more(redis_client, clock):
     spool = Spool(redis_client, prefix="t:", max_bytes=10_000_000)
     limit = claim_limit(spool, Admission({"r": redis_client}, clock=clock), clock)
     tokens = spool.put_many([b"x"])
@@ -81,12 +77,12 @@ def test_a_nearly_full_server_stores_what_the_spool_holds_before_more_is_fetched
         redis_client.config_set("maxmemory", 0)
 
 
-def test_nothing_is_claimed_while_the_spool_does_not_answer(tmp_path):
+def test_nothing_is_claimed_while_the_spool_is_unreachable(tmp_path):
     with redis.Redis.from_url(f"unix://{tmp_path}/nobody.sock") as client:
         assert claim_limit(Spool(client, prefix="t:", max_bytes=1))() == Allowance(NO_PRIORITY)
 
 
-def test_redis_is_asked_ten_times_a_second_at_most(redis_client, clock):
+def test_redis_is_queried_ten_times_a_second_at_most(redis_client, clock):
     limit = claim_limit(Spool(redis_client, prefix="t:", max_bytes=1_000_000), clock=clock)
     limit()
     before = redis_client.info("stats")["total_commands_processed"]

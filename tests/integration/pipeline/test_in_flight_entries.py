@@ -1,4 +1,4 @@
-"""Entries of the in-flight set: their size, and those that an earlier version wrote."""
+"""Entries of the in-flight set: their size, and entries written by an earlier version."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def in_flight(redis_client):
     return InFlightSet(redis_client, prefix="entries:")
 
 
-def test_a_second_crawl_adds_at_most_16_bytes_to_a_waiting_url(in_flight, redis_client):
+def test_second_crawl_adds_at_most_16_bytes_to_a_waiting_url(in_flight, redis_client):
     urls = [f"http://www.site-{n % 10}.example/articles/{n}" for n in range(2_000)]
 
     def size() -> int:
@@ -30,7 +30,7 @@ def test_a_second_crawl_adds_at_most_16_bytes_to_a_waiting_url(in_flight, redis_
     assert size() - of_one <= 16 * len(urls)
 
 
-def test_an_entry_expires_when_its_crawl_says(in_flight, redis_client):
+def test_entry_expires_when_its_crawl_sets_it_to(in_flight, redis_client):
     in_flight.mark([URL], wants=DOCS)
     in_flight.confirm([URL])
 

@@ -1,4 +1,4 @@
-"""What processes measure is added up in Redis and shown to Prometheus."""
+"""Measurements of all processes are summed in Redis and shown to Prometheus."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ def text_of(settings):
         collector.close()
 
 
-def test_two_processes_are_added_up_as_a_histogram_with_ascending_buckets(
+def test_two_processes_are_summed_into_a_histogram_with_ascending_buckets(
     totals, redis_url, tmp_path
 ):
     observer = STAGE_SECONDS.labels("test.stage")
@@ -70,7 +70,7 @@ def test_two_processes_are_added_up_as_a_histogram_with_ascending_buckets(
     assert counts[name + '_sum{stage="test.stage"}'] == pytest.approx(201.606)
 
 
-def test_what_cannot_be_added_now_is_added_later(totals):
+def test_amounts_that_cannot_be_added_now_are_added_later(totals):
     refuse = [True]
 
     def add(amounts):
@@ -90,7 +90,7 @@ def test_what_cannot_be_added_now_is_added_later(totals):
     assert totals.read()[Measurement("aragog_slots", "test", "")] == 4
 
 
-def test_a_block_that_raises_is_measured_too():
+def test_block_that_raises_is_measured_too():
     observer = STAGE_SECONDS.labels("test.raises")
 
     with pytest.raises(KeyError), timed(observer):
@@ -99,7 +99,7 @@ def test_a_block_that_raises_is_measured_too():
     assert sum(n for part, n in observer.read().items() if part != "sum") == 1
 
 
-def test_a_crawl_measures_slots_store_and_content(crawl_stand):
+def test_crawl_measures_slots_store_and_content(crawl_stand):
     stand = crawl_stand({"/*": page(b"<title>here</title>")}, qps=1000)
     before = read_measurements()
 
@@ -121,7 +121,7 @@ def test_a_crawl_measures_slots_store_and_content(crawl_stand):
 @pytest.mark.parametrize(
     ("layout", "expected"), [("packs", ("pack_put", "pack_read")), ("objects", ("put", "get"))]
 )
-def test_operations_of_the_stores_are_measured_by_name(tmp_path, layout, expected):
+def test_store_operations_are_measured_by_name(tmp_path, layout, expected):
     settings = replace(
         Settings(data_dir=tmp_path),
         store=StoreSettings(engine="sqlite"),
@@ -147,7 +147,7 @@ def test_operations_of_the_stores_are_measured_by_name(tmp_path, layout, expecte
     )
 
 
-def test_a_measurement_of_a_newer_version_harms_no_other(totals, redis_client):
+def test_measurement_of_a_newer_version_does_not_break_the_others(totals, redis_client):
     totals.add({Measurement("a", "", ""): 1.0})
     (key,) = redis_client.keys("*")
     redis_client.hset(key, '["a", "b", "c", "more"]', 2)
