@@ -96,9 +96,8 @@ def rotate(file: Path | None, overlap: int, *, now: bool) -> None:
     if now:
         echo(f"{successor.thumbprint} signs from now on; publish it at once")
     else:
-        echo(
-            f"{successor.thumbprint} signs in {format_duration(overlap_s * 1000)}; publish it before then"
-        )
+        wait = format_duration(overlap_s * 1000)
+        echo(f"{successor.thumbprint} signs in {wait}; publish it before then")
 
 
 @identity.command("show")

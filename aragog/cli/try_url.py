@@ -127,7 +127,7 @@ class _TriedPage:
     @classmethod
     def of(cls, outcome: Fetched, settings: Settings) -> _TriedPage:
         """Analyze a fetched page in the same way as the pipeline."""
-        began_s = time.perf_counter()
+        started_s = time.perf_counter()
         page = documents.parse(
             outcome.body,
             url=outcome.final_url,
@@ -146,22 +146,24 @@ class _TriedPage:
             pin_page=pin_page,
             found=found,
             links=page_links,
-            analysis_ms=1000 * (time.perf_counter() - began_s),
+            analysis_ms=1000 * (time.perf_counter() - started_s),
             missing=tuple(
                 f"{SITE}.{name}" for name in rules if f"{SITE}.{name}" not in found.fields
             ),
             formats=FieldFormats({**prefixes, **settings.store.field_formats}),
             hits=find_hits(pin_page, site_rules, kinds),
             other_kinds=tuple(
-                name for name, each in kinds.of(page.url).items() if not each.kind.is_on(page.url)
+                name
+                for name, site_kind in kinds.of(page.url).items()
+                if not site_kind.kind.is_on(page.url)
             ),
         )
 
     def values(self) -> dict[str, Any]:
         """Return the decoded fields, without items."""
         fields = sorted(self.found.fields.items())
-        own = ((n, v) for n, v in fields if not n.startswith(f"{ITEMS}."))
-        return {n: self.formats.to_value(n, v) for n, v in own}
+        without_items = ((n, v) for n, v in fields if not n.startswith(f"{ITEMS}."))
+        return {n: self.formats.to_value(n, v) for n, v in without_items}
 
     def items(self) -> dict[str, Any]:
         """
@@ -238,8 +240,10 @@ class _TriedPage:
         )
         yield "timing", ", ".join(parts), ""
         for name, value in self.values().items():
-            shown = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
-            yield name, to_one_line(shown, MAX_CHARS), self.found.provenance.get(name, "")
+            value_text = (
+                value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+            )
+            yield name, to_one_line(value_text, MAX_CHARS), self.found.provenance.get(name, "")
         for name in self.missing:
             yield name, "", "the rule matched nothing"
         yield from self._items_and_rules()
@@ -255,8 +259,8 @@ class _TriedPage:
                 f"`pages` of {', '.join(self.other_kinds)} does not match the URL",
             )
         for name, found in self.hits.items.items():
-            left_out = [*found.dropped.items(), *found.unreadable.items()]
-            reasons = "; ".join(f"{count:,} {reason}" for reason, count in left_out)
+            skipped = [*found.dropped.items(), *found.unreadable.items()]
+            reasons = "; ".join(f"{count:,} {reason}" for reason, count in skipped)
             yield f"{ITEMS}.{name}", pluralize(len(found.items), "item"), reasons
             for item in found.items[:MAX_ITEMS]:
                 yield "", to_one_line(orjson.dumps(dict(item.values)).decode(), MAX_CHARS), ""

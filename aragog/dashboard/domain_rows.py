@@ -155,8 +155,8 @@ def _robots(keys: Sequence[str], components: Components) -> dict[str, CachedRule
     cached = components.robots.peek(list(all_origins))
     rules: dict[str, CachedRules] = {}
     for key, candidates in origins.items():
-        known = (cached[origin] for origin in candidates if cached[origin].rules is not None)
-        rules[key] = next(known, cached[candidates[0]])
+        with_rules = (cached[origin] for origin in candidates if cached[origin].rules is not None)
+        rules[key] = next(with_rules, cached[candidates[0]])
     return rules
 
 
@@ -200,14 +200,15 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
         return "stopped by an operator"
     if report.quiet_ms:
         hours = facts.override.quiet_hours if facts.override else None
-        return f"its quiet hours, {hours or 'set by an operator'}, for {format_duration(report.quiet_ms)} more"
+        remaining = format_duration(report.quiet_ms)
+        return f"its quiet hours, {hours or 'set by an operator'}, for {remaining} more"
     if robots.unreachable:
-        again = (
+        retry_text = (
             f", again {format_time_and_distance(robots.retry_at_ms, now_ms)}"
             if robots.retry_at_ms
             else ""
         )
-        return f"robots.txt is unreachable{again}"
+        return f"robots.txt is unreachable{retry_text}"
     if facts.outcomes and facts.outcomes.refuses_us:
         return _refusal_text(facts.outcomes)
     if report.paused_ms > MIN_PAUSE_MS:
@@ -227,16 +228,16 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
 
 def latency_text(report: DomainReport) -> str:
     """Return by how much latency slows the domain down, and why, as text. Pure."""
-    return (
-        f"{report.latency_factor:.3g} times: its responses take {format_duration(report.latency_ms or 0)}, "
-        f"usually {format_duration(report.usual_latency_ms or 0)}"
-    )
+    latency = format_duration(report.latency_ms or 0)
+    usual = format_duration(report.usual_latency_ms or 0)
+    return f"{report.latency_factor:.3g} times: its responses take {latency}, usually {usual}"
 
 
 def _refusal_text(outcomes: LastOutcomes) -> str:
     return (
-        f"refuses us: {outcomes.refusals:,} responses since {format_time(outcomes.refused_since_ms)} were "
-        f"all 401, 402, 403, 429 or 451, the last at {format_time(outcomes.refused_at_ms)}"
+        f"refuses us: {outcomes.refusals:,} responses since "
+        f"{format_time(outcomes.refused_since_ms)} were all 401, 402, 403, 429 or 451, the last "
+        f"at {format_time(outcomes.refused_at_ms)}"
     )
 
 

@@ -29,9 +29,9 @@ from urlspelling.domain import host, origin
 MAX_ALIASES = 20
 MAX_OUTLINKS = 6000
 # Facts shown first; the others follow by name.
-FIRST = ("outcome", "status", "reason", "fetched_at_ms", "redirects", "final_url", "attempts")
+FIRST_FACTS = ("outcome", "status", "reason", "fetched_at_ms", "redirects", "final_url", "attempts")
 # Facts that are times, shown relative to now.
-_INSTANTS = "_at_ms"
+_TIME_SUFFIX = "_at_ms"
 
 
 def explain_url(url: str, components: Components) -> Explanation:
@@ -43,12 +43,18 @@ def explain_url(url: str, components: Components) -> Explanation:
     """
     normalized = normalize(url)
     sections = [ExplanationSection("spelling", tuple(_spelling(url, normalized)))]
-    sections += [_section(title, how, normalized, components) for title, how in _SECTIONS]
+    sections += [
+        _section(title, explain_section, normalized, components)
+        for title, explain_section in _SECTIONS
+    ]
     return Explanation(url, normalized, tuple(sections))
 
 
 def _section(
-    title: str, how: Callable[[str, Components], Iterator[Line]], url: str, components: Components
+    title: str,
+    explain_section: Callable[[str, Components], Iterator[Line]],
+    url: str,
+    components: Components,
 ) -> ExplanationSection:
     lines: list[Line] = []
     problem = None
@@ -56,7 +62,7 @@ def _section(
         # Keep the lines that were produced before the error.
         lines.extend(
             Line(to_one_line(line.name), to_one_line(line.text, 2000), to_one_line(line.note))
-            for line in how(url, components)
+            for line in explain_section(url, components)
         )
     except ALL as error:
         problem = to_one_line(str(error), 2000)
@@ -81,13 +87,13 @@ def _egress(url: str, components: Components) -> Iterator[Line]:
     route = rules.route(url)
     yield Line("egress route", ", else ".join(route.names), route.reason)
     names = set(route.names)
-    for condition, other in rules.conditional_routes(url):
-        yield Line(condition, ", else ".join(other.names), other.reason)
-        names |= {*other.names}
+    for condition, conditional in rules.conditional_routes(url):
+        yield Line(condition, ", else ".join(conditional.names), conditional.reason)
+        names |= {*conditional.names}
     for row in components.failing_ways.read():
         if row.way in names:
-            again = f"tried again {format_time_and_distance(row.retry_at_ms, now_ms)}"
-            yield Line(f"{row.way} fails", f"on {row.machine}: {row.reason}", again)
+            retry_text = f"tried again {format_time_and_distance(row.retry_at_ms, now_ms)}"
+            yield Line(f"{row.way} fails", f"on {row.machine}: {row.reason}", retry_text)
 
 
 def _operator(url: str, components: Components) -> Iterator[Line]:
@@ -127,17 +133,19 @@ def _robots(url: str, components: Components) -> Iterator[Line]:
 def _preferences(url: str, components: Components) -> Iterator[Line]:
     """Yield what the site states about uses of the page, and the effect on each purpose."""
     drafts, rules = components.preferences.drafts, components.robots.get(origin(url)).rules
-    said = rules.statements(components.user_agent, url, drafts) if rules else []
+    statements = rules.statements(components.user_agent, url, drafts) if rules else []
     record = components.store().get(url, ())
     stored = record.facts.get("page_preferences") if record else None
-    texts = (packed(said), stored)
+    texts = (packed(statements), stored)
     for purpose in PURPOSES:
         allowed, line = verdict(texts, purpose)
         text = {True: "allowed", False: "not allowed", None: "nothing is said"}[allowed]
         if allowed is not False and (unknown := refusal(texts, purpose)):
             text = f"not given out, because {unknown}"
-        own = " (this crawl is for it)" if purpose in components.preferences.purposes else ""
-        yield Line(f"for {purpose}", text + own, line)
+        own_purpose = (
+            " (this crawl is for it)" if purpose in components.preferences.purposes else ""
+        )
+        yield Line(f"for {purpose}", text + own_purpose, line)
     for line in "\n".join(text for text in texts if isinstance(text, str) and text).splitlines():
         yield Line("statement", line)
 
@@ -183,10 +191,10 @@ def _backlog(report: DomainReport, queued: int, qps: float) -> Iterator[Line]:
     if queued:
         yield Line("in the queues", f"about {queued:,} URLs", "estimated from a sample")
     if report.waiting or queued:
-        in_all = report.waiting + queued
+        total = report.waiting + queued
         # The limiter's own number covers only the line.
         ms = report.backlog_ms + (queued * 1000 / qps if qps else 0)
-        yield Line("in all", f"{in_all:,} URLs, {format_duration(ms)} at this rate")
+        yield Line("in all", f"{total:,} URLs, {format_duration(ms)} at this rate")
 
 
 def _crawl_delay_s(url: str, components: Components) -> float | None:
@@ -206,7 +214,7 @@ def _rate(url: str, components: Components, report: DomainReport, qps: float) ->
     return Line("rate now", f"{qps:g} requests/s", note)
 
 
-def _way(url: str, components: Components) -> Iterator[Line]:
+def _queue(url: str, components: Components) -> Iterator[Line]:
     contains = components.in_flight.contains(url)
     yield Line("in flight", "yes: enqueued, but not stored or given up yet" if contains else "no")
     if contains:
@@ -255,8 +263,8 @@ def _stored(url: str, components: Components) -> Iterator[Line]:
         if record.provisional or not reason.startswith(PROVISIONAL):
             yield Line("because", reason)
     yield from _redirect(url, components)
-    first = [name for name in FIRST if name in record.facts]
-    for name in first + sorted(record.facts.keys() - set(first)):
+    leading = [name for name in FIRST_FACTS if name in record.facts]
+    for name in leading + sorted(record.facts.keys() - set(leading)):
         yield _fact(name, record.facts[name], now_ms)
     yield from _content(record)
     due = record.due_at_ms
@@ -278,9 +286,10 @@ def _redirect(url: str, components: Components) -> Iterator[Line]:
 
 
 def _fact(name: str, value: object, now_ms: int) -> Line:
-    if name.endswith(_INSTANTS) and isinstance(value, int):
+    if name.endswith(_TIME_SUFFIX) and isinstance(value, int):
         return Line(
-            name.removesuffix(_INSTANTS).replace("_", " "), format_time_and_distance(value, now_ms)
+            name.removesuffix(_TIME_SUFFIX).replace("_", " "),
+            format_time_and_distance(value, now_ms),
         )
     if name.endswith("_ms") and isinstance(value, int | float):
         return Line(name.removesuffix("_ms").replace("_", " "), format_duration(value))
@@ -324,7 +333,7 @@ _SECTIONS: tuple[tuple[str, Callable[[str, Components], Iterator[Line]]], ...] =
     ("robots.txt", _robots),
     ("preferences", _preferences),
     ("slot", _slot),
-    ("queue", _way),
+    ("queue", _queue),
     ("store", _stored),
     ("fields", _fields),
     ("links", _links),

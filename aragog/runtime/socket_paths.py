@@ -39,6 +39,6 @@ def short_folder(below_bytes: int, shared: Sequence[str] = SHARED_FOLDERS) -> Pa
         if len(os.fsencode(folder)) <= max_bytes and os.access(folder, os.W_OK | os.X_OK):
             return Path(folder)
     raise ConfigError(
-        f"TMPDIR: {tempfile.gettempdir()} is too long for a Unix socket (at most {max_bytes} bytes), "
-        f"and none of {', '.join(shared)} is writable; set TMPDIR to a shorter path"
+        f"TMPDIR: {tempfile.gettempdir()} is too long for a Unix socket (at most {max_bytes} "
+        f"bytes), and none of {', '.join(shared)} is writable; set TMPDIR to a shorter path"
     )

@@ -44,8 +44,8 @@ def _signal_text(
     if not mark.has_change_since(state.compared_at_ms):
         return f"none: its {mark.kind} reports no change since the page was compared"
     text = (
-        f"a {mark.kind} that was read {format_time_and_distance(mark.read_at_ms, now_ms)} reports a change "
-        f"{format_time_and_distance(mark.reported_ms, now_ms)}; believed {mark.belief:.0%}"
+        f"a {mark.kind} that was read {format_time_and_distance(mark.read_at_ms, now_ms)} reports "
+        f"a change {format_time_and_distance(mark.reported_ms, now_ms)}; believed {mark.belief:.0%}"
     )
     if is_worth_a_fetch(state.rate_per_s, state.usual_s, mark.belief, settings):
         return f"{text}, so the page is due"

@@ -294,7 +294,7 @@ class InFlightSet:
         return results
 
     def _batches_by_server(self, urls: Iterable[str]) -> Iterator[tuple[redis.Redis, list[int]]]:
-        """Yield each server with the positions of its URLs, at most `MAX_URLS_PER_CALL` at a time."""
+        """Yield each server with the indexes of its URLs, at most `MAX_URLS_PER_CALL` at a time."""
         for client, indexes in self._nodes.group((url, index) for index, url in enumerate(urls)):
             for start in range(0, len(indexes), MAX_URLS_PER_CALL):
                 yield client, indexes[start : start + MAX_URLS_PER_CALL]

@@ -138,7 +138,7 @@ def _disarm(soft: int, hard: int) -> None:
 
 
 def _data_bytes(extra_bytes: int, hard: int) -> int | None:
-    """Return the current data size plus `extra_bytes`; None if the system does not report the size."""
+    """Return the current data size plus `extra_bytes`; None if the system does not report it."""
     try:
         pages = int(os.pread(_statm(), _STATM_BYTES, 0).split()[_DATA_PAGES])
     except (OSError, ValueError, IndexError):

@@ -131,7 +131,8 @@ def reservation_reason(
     if statement := refused_purpose(analysis.preferences, purposes):
         return f"not for {statement.purpose}: {statement.where}"
     if _is_expired(result, analysis, settings):
-        return f"its unavailable_after date, {format_time(analysis.unavailable_after_ms or 0)}, has passed"
+        date = format_time(analysis.unavailable_after_ms or 0)
+        return f"its unavailable_after date, {date}, has passed"
     return None
 
 

@@ -256,8 +256,8 @@ def _reextract(
 
 def _is_kept(facts: Mapping[str, Fact], default_purposes: Sequence[str]) -> bool:
     """
-    Return True if a crawl that the page is kept for may use it. `default_purposes` are the purposes in the
-    settings.
+    Return True if a crawl that the page is kept for may use it. `default_purposes` are those in
+    the settings.
     """
     purposes_by_crawl = map(purposes_of, crawls_of(facts) or {USUAL})
     crawls = (

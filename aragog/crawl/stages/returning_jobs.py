@@ -60,7 +60,7 @@ class ReturningJobs:
     def delayed(
         self, jobs: Iterable[Delayed], *, span_ms: int = 1, elapsed_ms: int = 0
     ) -> list[OutgoingMessage]:
-        """Return the messages for delayed jobs; see `one_message_per_priority` and `delayed_batches`."""
+        """Return the messages for delayed jobs; see the two functions below."""
         size = self.settings.batch_size
         if self.collects:
             return one_message_per_priority(

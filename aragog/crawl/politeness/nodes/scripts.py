@@ -139,7 +139,8 @@ def release_permits(node: LimiterNode, departures: Sequence[PermitReport]) -> li
         slots=[node.key("slot", departure.slot.key) for departure in departures],
         departures=b"".join(
             _PERMIT_RELEASE.pack(
-                departure.at_us, departure.slot.token, departure.slot.interval_us, latency_steps_of(departure.max_slowdown),
+                departure.at_us, departure.slot.token, departure.slot.interval_us,
+                latency_steps_of(departure.max_slowdown),
                 departure.latency.servers, departure.latency.log_ms,
             )
             for departure in departures
