@@ -37,7 +37,7 @@ def assert_tasks_run_now_later_and_on_retry(app):
     assert again.get(timeout=120) == 2
 
 
-def test_worker_with_threads_runs_tasks_now_later_and_again(place, tmp_path):
+def test_worker_with_threads_runs_immediate_delayed_and_retried_tasks(place, tmp_path):
     with Worker(APP, tmp_path / "log", env=place.env, args=["-P", "threads", "-c2"]):
         assert_tasks_run_now_later_and_on_retry(place.app)
 
