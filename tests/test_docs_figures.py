@@ -65,10 +65,10 @@ def text_of(page):
 FIGURES = {
     "architecture.md": [
         f"its compressed size plus {spool.OVERHEAD_BYTES // KIB} KiB",
-        f"while more than {spool_room.NEARLY_FULL:.0%}",
-        f"refused once {100 * memory_limit.REFUSED_FROM:.0f}% of `maxmemory`",
-        f"by the sweep after {in_flight.COUNTS_FOR_S // 86_400} days",
-        f"the last {outcome_log.KEPT} outcomes, one byte each | fetch | {outcome_log.KEPT_S // 86_400} day",
+        f"while more than {spool_room.MAX_MEMORY_SHARE:.0%}",
+        f"refused once {100 * memory_limit.REFUSE_ABOVE_SHARE:.0f}% of `maxmemory`",
+        f"by the sweep after {in_flight.ENTRY_TTL_S // 86_400} days",
+        f"the last {outcome_log.MAX_OUTCOMES} outcomes, one byte each | fetch | {outcome_log.TTL_S // 86_400} day",
         f"batches of priority 0 to {messages.URGENT}",
     ],
     "cli.md": [
@@ -80,8 +80,8 @@ FIGURES = {
         f"`deadline_s` ({store_client.DEADLINE_S:g} s by default)",
         f"the limit is `max_wait_ms` plus {store_client._MARGIN_S:g} s",
         f"`pool_size` connections ({POOL_SIZE} by default)",
-        f"({100 * memory_limit.REFUSED_FROM:.0f}% of its `maxmemory`)",
-        f"its unconfirmed URLs after at most {in_flight.TAKEN_OVER_AFTER_S} s",
+        f"({100 * memory_limit.REFUSE_ABOVE_SHARE:.0f}% of its `maxmemory`)",
+        f"its unconfirmed URLs after at most {in_flight.TAKEOVER_AFTER_S} s",
         f"longer than {enqueue.MAX_LINE_BYTES // KIB} KiB",
     ],
     "extending.md": [
@@ -104,12 +104,12 @@ FIGURES = {
     ],
     "operations.md": [
         f"one process sends at most {DEFAULTS.fetch.concurrency} requests at a time",
-        f"Once {100 * memory_limit.REFUSED_FROM:.0f}% of the memory is in use",
+        f"Once {100 * memory_limit.REFUSE_ABOVE_SHARE:.0f}% of the memory is in use",
         f"up to {flower_pages.MAX_JOBS:,} jobs of one state",
     ],
     "performance.md": [
         f"serves on {page_sets.HOSTS} loopback hosts",
-        f"for fetched bodies is only {(40 * MIB // spool.SHARE_OF_MAXMEMORY) // MIB} MiB",
+        f"for fetched bodies is only {(40 * MIB // spool.MAXMEMORY_DIVISOR) // MIB} MiB",
         f"full batches of {DEFAULTS.pipeline.batch_size} URLs",
         f"claims up to {refresh._MAX_CLAIMED:,} URLs in five seconds",
         f"refreshes up to {signature(RobotsStage.expiring).parameters['most'].default:,} files per minute",
@@ -120,10 +120,10 @@ FIGURES = {
         f"sends each registered domain at most {DEFAULTS.politeness.qps:g} requests per second (`politeness.qps`)",
         f"again, down to 1/{limiter.MAX_BACKOFF_PERCENT // 100}.",
         f"`PERMIT_TTL_US` ({script_calls.PERMIT_TTL_US / 1e6:g} s)",
-        f"within {permits.ALLOWANCE_US // 1000} ms of getting its permit",
+        f"within {permits.WRITE_ALLOWANCE_US // 1000} ms of getting its permit",
         (
-            f"asks for the permit {slots.ASK_AHEAD_US // 1000} ms early, and the limiter grants"
-            f" permits up to {script_calls.BOOK_AHEAD_US // 1000} ms ahead"
+            f"asks for the permit {slots.PERMIT_LEAD_US // 1000} ms early, and the limiter grants"
+            f" permits up to {script_calls.MAX_GRANT_LEAD_US // 1000} ms ahead"
         ),
         f"is free again after {script_calls.CONCURRENCY_TTL_S} s",
         f"({DEFAULTS.politeness.robots_domain_max_bytes // MIB} MiB, about 40,000",
@@ -199,7 +199,7 @@ def test_readme_states_the_size_of_the_demo_web():
     ("constant", "value", "page", "statement"),
     [
         (limiter.ERRORS_BEFORE_BACKOFF, 3, "politeness.md", "three errors in a row halve the rate"),
-        (limiter.STOPPED_AGAIN_S, 300, "politeness.md", "postponed by five minutes at a time"),
+        (limiter.STOPPED_RETRY_S, 300, "politeness.md", "postponed by five minutes at a time"),
         (
             crawl_budget.HOPELESS_AGES,
             6,
@@ -212,7 +212,7 @@ def test_readme_states_the_size_of_the_demo_web():
         (feed.SETTLE_MS, 2000, "refresh.md", "with a delay of two seconds"),
         (fetching.MAX_WAIT_MS, 60_000, "thrift.md", "it waits up to a minute for a job"),
         (hedging.DOWN_AFTER_P99S, 10, "thrift.md", "ten times its 99th percentile (50 to 250 ms)"),
-        (url_batches.KEPT_S, 3 * 86_400, "http.md", "is kept for three days"),
+        (url_batches.TTL_S, 3 * 86_400, "http.md", "is kept for three days"),
         (
             beat_schedule["refresh URLs that are due"]["schedule"],
             5,

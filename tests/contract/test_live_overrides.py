@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from aragog.crawl.politeness.limiter import STOPPED_AGAIN_S, Limiter
+from aragog.crawl.politeness.limiter import STOPPED_RETRY_S, Limiter
 from aragog.crawl.politeness.live_overrides import LiveOverrides
 from aragog.crawl.politeness.overrides import CHECK_EVERY_S, Overrides
 from aragog.crawl.politeness.quiet_hours import QuietHours
@@ -86,7 +86,7 @@ def test_stopped_domain_gets_no_slot_or_permit_until_resumed(operator, worker):
     refused = worker.reserve("new.test")
     assert isinstance(refused, RateExceeded)
     wait_ms = worker.limiter.wait_ms("new.test", refused.free_at_ms)
-    assert 0.7 * STOPPED_AGAIN_S < wait_ms / 1000 < 1.3 * STOPPED_AGAIN_S
+    assert 0.7 * STOPPED_RETRY_S < wait_ms / 1000 < 1.3 * STOPPED_RETRY_S
     for slot in (reserved, queued):
         assert worker.limiter.acquire_permit(slot) is False
         assert worker.limiter.is_usable(slot.at_ms, "new.test") is False

@@ -24,7 +24,7 @@ def test_origin_and_host_are_parts_of_the_url(url, of, name):
 @pytest.mark.parametrize(
     "url", ["", "example.com", "ftp://a/", "http://", "http:///x", "http://me@a/", "http://a\\b/"]
 )
-def test_what_is_not_normalized_has_no_origin(url):
+def test_url_that_is_not_normalized_has_no_origin(url):
     with pytest.raises(InvalidUrl):
         origin(url)
     with pytest.raises(InvalidUrl):
@@ -54,7 +54,7 @@ def test_what_is_not_normalized_has_no_origin(url):
         ("a" * 300 + ".com", "a" * 300 + ".com"),
     ],
 )
-def test_the_registered_domain_is_the_public_suffix_and_one_label(name, registered):
+def test_registered_domain_is_the_public_suffix_and_one_label(name, registered):
     assert registered_domain(name) == registered
 
 
@@ -62,11 +62,11 @@ def test_the_registered_domain_is_the_public_suffix_and_one_label(name, register
     ("name", "answer"),
     [("1.2.3.4", True), ("[::1]", True), ("1.2.3.4.example", False), ("example.com", False)],
 )
-def test_an_address_differs_from_a_name(name, answer):
-    assert is_ip(name) is answer
+def test_ip_address_is_distinguished_from_a_name(name, expected):
+    assert is_ip(name) is expected
 
 
-def test_hosts_of_one_site_sort_together_when_reversed():
+def test_reversed_hosts_of_one_site_sort_together():
     assert reversed_host("www.example.com") == "com.example.www"
     assert reversed_host("10.0.0.1") == "10.0.0.1"
     assert reversed_host("[::1]") == "[::1]"
@@ -76,12 +76,12 @@ labels = st.lists(st.text("abc0-", min_size=1, max_size=5), min_size=1, max_size
 
 
 @given(labels)
-def test_reversing_twice_changes_nothing(name):
+def test_reversing_a_host_twice_restores_it(name):
     assert is_ip(reversed_host(name)) or reversed_host(reversed_host(name)) == name
 
 
 @given(labels)
-def test_a_registered_domain_ends_its_host_and_is_its_own(name):
+def test_registered_domain_is_a_suffix_of_its_host_and_idempotent(name):
     registered = registered_domain(name)
 
     assert name == registered or name.endswith("." + registered)

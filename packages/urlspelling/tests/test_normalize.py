@@ -1,4 +1,4 @@
-"""The policy, one example a step, and the properties that hold for any text at all."""
+"""The normalization policy, one example per step, and properties that hold for any text."""
 
 import re
 import sys
@@ -78,7 +78,7 @@ SPELLINGS = {
 
 
 @pytest.mark.parametrize(("url", "normal"), SPELLINGS.values(), ids=SPELLINGS)
-def test_a_url_has_one_spelling(url, normal):
+def test_url_has_one_normal_form(url, normal):
     assert normalize(url) == normal
     assert normalize(normal) == normal
 
@@ -89,12 +89,12 @@ def test_a_url_has_one_spelling(url, normal):
      "javascript:alert(1)", "data:,x", "http://a b/", "http://a.test:99999/", "http://[::1", "http://1.2.3.256/",
      "http://a\u200db.test/", "http://%00/", "http://\ud800.test/", "view-source:http://a.test/"],
 )  # fmt: skip
-def test_what_is_not_an_http_url_is_invalid(url):
+def test_url_of_another_scheme_or_form_is_invalid(url):
     with pytest.raises(InvalidUrl):
         normalize(url)
 
 
-def test_the_reason_tells_relative_from_broken():
+def test_reason_distinguishes_relative_from_broken_urls():
     with pytest.raises(InvalidUrl, match="relative"):
         normalize("/x")
     with pytest.raises(InvalidUrl, match="not a URL"):
@@ -104,7 +104,7 @@ def test_the_reason_tells_relative_from_broken():
 
 
 @pytest.mark.parametrize("url", [None, 7, b"http://a.test/", ["http://a.test/"]])
-def test_what_is_not_text_is_the_callers_mistake(url):
+def test_other_types_are_a_type_error(url):
     with pytest.raises(TypeError):
         normalize(url)
 
@@ -129,31 +129,31 @@ def test_what_is_not_text_is_the_callers_mistake(url):
         ("//%41.test/", "http://a.test/"),
     ],
 )
-def test_a_reference_is_resolved_against_its_base(reference, normal):
+def test_reference_is_resolved_against_its_base(reference, normal):
     assert normalize(reference, "http://a/b/c/d;p?q") == normal
 
 
-def test_a_base_need_not_be_normal():
+def test_base_may_be_unnormalized():
     assert normalize("x", " HTTP://me@FAẞ.de:80/a/../b#f ") == "http://xn--fa-hia.de/x"
 
 
 @pytest.mark.parametrize("base", ["", "a.test", "mailto:me@a.test", "about:blank", "http://a b/"])
-def test_a_reference_to_an_unusable_base_is_invalid(base):
+def test_reference_to_an_unusable_base_is_invalid(base):
     with pytest.raises(InvalidUrl):
         normalize("x", base)
 
 
-def test_an_absolute_url_needs_nothing_of_its_base():
+def test_absolute_url_ignores_its_base():
     assert normalize("http://a.test/", "about:blank") == "http://a.test/"
 
 
-def test_a_key_is_16_bytes_and_the_same_everywhere():
+def test_key_is_16_bytes_and_stable():
     assert url_key("http://example.com/").hex() == "2a1b402420ef46577471cdc7409b0fa2"
     assert len(url_key("http://example.com/")) == 16
     assert url_key("http://example.com/") != url_key("https://example.com/")
 
 
-# Any text.
+# Properties that hold for any text.
 
 pieces = st.sampled_from(
     ["http://", "https://", "HTTP:", "//", "/", "\\", "?", "#", "&", "=", ";", "%", "%2", "%2e", "%2F", "%41", "%zz", "%25", "%u", "%u011f",
@@ -185,7 +185,7 @@ def normal_or_none(url, base=None):
 @example("http://a/(S(4hqa0555fwsecu455xqckv45);jsessionid=1)/x", None)
 @example("http://a/?utm_source;jsessionid=1", None)
 @example("http://a/;jsessionid=..;jsessionid=", None)
-def test_any_text_is_normal_after_one_pass_or_invalid(url, base):
+def test_any_text_is_invalid_or_normal_after_one_pass(url, base):
     normal = normal_or_none(url, base)
 
     if normal is not None:
@@ -194,7 +194,7 @@ def test_any_text_is_normal_after_one_pass_or_invalid(url, base):
 
 
 @given(web)
-def test_a_normal_url_is_plain_ascii_in_its_simplest_shape(url):
+def test_normal_url_is_ascii_in_its_simplest_form(url):
     normal = normal_or_none(url)
 
     if normal is not None:
@@ -206,7 +206,7 @@ def test_a_normal_url_is_plain_ascii_in_its_simplest_shape(url):
 
 
 @given(anything, st.none() | web)
-def test_the_explanation_ends_where_normalizing_does(url, base):
+def test_explanation_ends_with_the_normal_form(url, base):
     normal = normal_or_none(url, base)
 
     if normal is not None:
@@ -225,7 +225,7 @@ def exactly(url):
 
 
 @given(anything.map(lambda text: "".join(c for c in text if not "\ud800" <= c <= "\udfff")))
-def test_the_fast_parser_is_asked_only_where_it_agrees_with_the_exact_one(url):
+def test_fast_parser_is_used_only_where_it_agrees_with_the_exact_one(url):
     try:
         parsed = resolve(url)
     except ValueError:
@@ -234,11 +234,11 @@ def test_the_fast_parser_is_asked_only_where_it_agrees_with_the_exact_one(url):
     if parsed is None:
         assert exactly(url) is None
     elif parsed.startswith("http"):
-        # The URL Standard of 2024 began to escape `^` in paths; normalizing does so anyway.
+        # Since 2024 the URL Standard escapes `^` in paths; normalization does so in any case.
         assert parsed.replace("^", "%5E") == exactly(url).replace("^", "%5E")
 
 
-def test_both_parsers_are_the_ones_expected():
+def test_both_parsers_behave_as_expected():
     assert ada_url.normalize_url("http://FAẞ.de/") == "http://xn--fa-hia.de/"
     assert str(can_ada.parse("http://a.test/b/../c")) == "http://a.test/c"
 
@@ -273,7 +273,7 @@ HOSTILE = {
 
 
 def calls_of(url):
-    """How many of Python's and C's functions normalizing calls, once its caches know the names."""
+    """The number of Python and C functions called by normalization, once its caches are filled."""
     normal_or_none(url)
     calls = 0
 
@@ -290,12 +290,12 @@ def calls_of(url):
 
 
 @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
-def test_work_grows_with_the_length_and_no_faster(make):
+def test_work_grows_linearly_with_the_length(make):
     assert calls_of(make(40_000)) <= 2.1 * calls_of(make(20_000)) + 100
 
 
 @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
-def test_a_megabyte_is_only_a_long_url(make):
+def test_megabyte_long_url_is_handled(make):
     normal = normal_or_none(make(1_000_000))
 
     assert normal is None or normal_or_none(normal) == normal
@@ -311,20 +311,20 @@ def test_a_megabyte_is_only_a_long_url(make):
 @example("%41")
 @example("(S(lit3py55t21z5v55vlm25s55))/a")
 @given(st.text("aZ0/._~!$&'()*+,;=:@-%?#[]\\^`{|} \"<>\n\x7fü"))
-def test_a_url_that_is_normal_already_is_normalized_as_any_other(path):
-    # White space around a URL is removed, and prevents the shorter way.
+def test_shortcut_for_normal_urls_gives_the_same_result(path):
+    # A leading space is removed, and disables the shortcut.
     assert normalize(f"http://a.test:81/{path}") == normalize(f" http://a.test:81/{path}")
 
 
 @given(anything)
-def test_a_host_is_normalized_the_same_with_and_without_white_space(host):
+def test_host_shortcut_gives_the_same_result(host):
     assert normal_or_none(f"http://{host}/p") == normal_or_none(f" http://{host}/p")
 
 
 LONGEST = f"http://a.test/{'x' * (MAX_URL_CHARS - 14)}"
 
 
-def test_the_longest_url_is_normal():
+def test_longest_allowed_url_is_normal():
     assert len(LONGEST) == MAX_URL_CHARS
     assert normalize(LONGEST) == LONGEST
 
@@ -338,6 +338,6 @@ def test_the_longest_url_is_normal():
         (f"http://a.test/?q={'x' * MAX_URL_CHARS}", None),
     ],
 )
-def test_a_longer_url_is_rejected_however_it_came_about(url, base):
+def test_longer_url_is_rejected_after_any_step(url, base):
     with pytest.raises(InvalidUrl, match="longer than 8192 characters"):
         normalize(url, base)

@@ -15,7 +15,7 @@ from aragog.bootstrap.redis_services import (
 )
 from aragog.bootstrap.stores import url_store
 from aragog.cli.domain import domain
-from aragog.crawl.pipeline.outcome_log import KEPT, REFUSALS, DomainOutcome, OutcomeLog
+from aragog.crawl.pipeline.outcome_log import MAX_OUTCOMES, REFUSALS, DomainOutcome, OutcomeLog
 from aragog.crawl.pipeline.waiting_urls import ROBOTS, SLOT
 from aragog.crawl.politeness.lines import LineEntry
 from aragog.crawl.politeness.slots import RateExceeded, SlotRequest
@@ -91,7 +91,9 @@ def test_showing_robots_and_outcomes_does_not_extend_their_cache(settings):
     rules.put("https://www.down.example", 503, b"", now_ms)
     log = OutcomeLog(redis_client(settings), prefix="aragog:")
     log.note({"shop.example": [DomainOutcome(OutcomeKind.BUSY, 503)]})
-    log.note({"shop.example": [DomainOutcome(OutcomeKind.FETCHED)] * KEPT, "down.example": []})
+    log.note(
+        {"shop.example": [DomainOutcome(OutcomeKind.FETCHED)] * MAX_OUTCOMES, "down.example": []}
+    )
     log.note({"shop.example": [DomainOutcome(OutcomeKind.GONE)]})
 
     domains = rows("shop.example") | rows("down.example")

@@ -55,19 +55,19 @@ def test_bad_certificate_is_refused_before_any_request(fetcher_with, context, re
 
 
 def test_failed_handshakes_are_counted_by_reason(fetcher_with):
-    before = TLS_FAILURES.of("expired").read().get("", 0)
+    before = TLS_FAILURES.labels("expired").read().get("", 0)
     _fetch(fetcher_with, expired_context(HOST))
 
-    assert TLS_FAILURES.of("expired").read()[""] == before + 1
+    assert TLS_FAILURES.labels("expired").read()[""] == before + 1
 
 
 @pytest.fixture
 def handshakes():
     """The number of full and resumed handshakes since the test began."""
     kinds = ("full", "resumed")
-    before = [TLS_HANDSHAKES.of(kind).read().get("", 0) for kind in kinds]
+    before = [TLS_HANDSHAKES.labels(kind).read().get("", 0) for kind in kinds]
     return lambda: tuple(
-        TLS_HANDSHAKES.of(kind).read().get("", 0) - count
+        TLS_HANDSHAKES.labels(kind).read().get("", 0) - count
         for kind, count in zip(kinds, before, strict=True)
     )
 

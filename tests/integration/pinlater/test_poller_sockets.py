@@ -65,11 +65,11 @@ def test_worker_is_woken_for_jobs_of_an_added_queue(channel, shard):
     poller.attach(hub)
     poller._channels.add(channel)
     channel.active_queues = ("a",)
-    poller.turn()
+    poller.run_iteration()
     channel.active_queues = ("a", "b")
-    poller.turn()
+    poller.run_iteration()
 
-    poller._on_nudge()  # the poller's own socket is not meant
+    poller._on_wake()  # the poller's own socket is not meant
     shard.wake("b")
 
     assert is_readable(hub.poller.poll, channel.pollers[0].fileno)

@@ -4,8 +4,8 @@ from itertools import dropwhile, islice
 
 import pytest
 
-from pinlater.transport.queues import CONTROL_KEPT_MS, reply_kept_ms
-from pinlater.transport.revocations import MAX_REVOKED, Revocations, revoked_by
+from pinlater.transport.queues import CONTROL_REPLY_TTL_MS, reply_ttl_ms
+from pinlater.transport.revocations import MAX_IDS, Revocations, revoked_by
 from tests.support.celery_worker import Worker
 from tests.support.job_places import on_both
 from tests.support.waiting import wait_until
@@ -45,9 +45,9 @@ def test_task_revoked_while_no_worker_ran_does_not_run(own_place, tmp_path):
 
 def test_server_keeps_a_limited_number_of_revocations(redis_client):
     revocations = Revocations("a:")
-    for first in range(0, MAX_REVOKED + 2000, 1000):
+    for first in range(0, MAX_IDS + 2000, 1000):
         revocations.add(redis_client, [f"task-{n}" for n in range(first, first + 1000)])
-    assert redis_client.zcard("a:pl1:revoked") == MAX_REVOKED
+    assert redis_client.zcard("a:pl1:revoked") == MAX_IDS
     assert redis_client.pttl("a:pl1:revoked") > 0
 
 
@@ -64,7 +64,7 @@ def test_reply_to_a_dead_caller_expires(own_place, tmp_path):
                 every_s=1.0,
                 meanwhile=lambda: box._publish("ping", {}, **ping),
             )
-        assert 0 < own_place.client.pttl(key) <= CONTROL_KEPT_MS
+        assert 0 < own_place.client.pttl(key) <= CONTROL_REPLY_TTL_MS
 
 
 def test_killed_sender_leaves_no_reply_without_expiry(own_place):
@@ -77,7 +77,7 @@ def test_killed_sender_leaves_no_reply_without_expiry(own_place):
             named = (each["command"].split()[0].upper() for each in monitor.listen())
             names = list(islice(dropwhile(lambda name: name != "MULTI", named), 3))
         assert names == ["MULTI", "LPUSH", "PEXPIRE"]
-        assert 0 < own_place.client.pttl(queue) <= CONTROL_KEPT_MS
+        assert 0 < own_place.client.pttl(queue) <= CONTROL_REPLY_TTL_MS
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_killed_sender_leaves_no_reply_without_expiry(own_place):
     ],
 )
 def test_only_reply_lists_expire(queue, is_kept):
-    assert reply_kept_ms(queue) == is_kept
+    assert reply_ttl_ms(queue) == is_kept
 
 
 @pytest.mark.parametrize(

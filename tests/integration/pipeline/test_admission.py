@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from aragog.client import Aragog
-from aragog.crawl.pipeline.memory_limit import REFUSED_FROM, Admission
+from aragog.crawl.pipeline.memory_limit import REFUSE_ABOVE_SHARE, Admission
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.errors import SlowDown
 from aragog.runtime.clock import ManualClock
@@ -24,7 +24,7 @@ def home():
 def fill(home):
     """Leave less space than new URLs need."""
     used = home.redis.info("memory")["used_memory"]
-    home.redis.config_set("maxmemory", int(used / (REFUSED_FROM + 0.05)))
+    home.redis.config_set("maxmemory", int(used / (REFUSE_ABOVE_SHARE + 0.05)))
 
 
 def test_nearly_full_server_refuses_new_urls_with_a_retry_time(home):
@@ -50,7 +50,7 @@ def test_backlog_shows_a_full_server_before_urls_are_refused(home):
         busy = client.backlog()
 
     assert (quiet.in_flight, quiet.memory_share, quiet.fetching_waits) == (2, 0.0, False)
-    assert busy.memory_share > REFUSED_FROM
+    assert busy.memory_share > REFUSE_ABOVE_SHARE
 
 
 def test_caller_that_waits_is_served_when_space_is_free(home):

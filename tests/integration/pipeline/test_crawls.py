@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
-from aragog.crawl.pipeline.in_flight import MAX_AT_ONCE
+from aragog.crawl.pipeline.in_flight import MAX_URLS_PER_CALL
 from aragog.crawl.pipeline.in_flight_values import CancelQuery, MarkingCrawl, NextStep, UrlEnding
 from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.politeness.lines import TAKEN_LEASE_MS, LineEntry, LineServer
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
-from aragog.crawl.stages.release import MAX_WITHOUT_SLOTS
+from aragog.crawl.stages.release import MAX_TAKEN_WITHOUT_SLOTS
 from aragog.errors import BadInput
 from aragog.settings import RedisSettings
 from aragog.transfer.import_export import NodeSelection, export_urls
@@ -126,7 +126,7 @@ def test_line_check_takes_few_urls_of_a_cancelled_crawl(crawl_stand, redis_clien
     release, number = crawls.stand.pipeline.release, crawls.start("docs").number
     crawls.state("docs", CrawlPhase.CANCELLED)
     payload = b'{"url":"http://h%d.test/%d","request_id":"r","c":%d}'
-    each, hosts = 2 * MAX_WITHOUT_SLOTS // 30, 30
+    each, hosts = 2 * MAX_TAKEN_WITHOUT_SLOTS // 30, 30
     release.lines.park(
         [
             LineEntry(f"h{host}.test", 5, payload % (host, n, number), share=number)
@@ -140,7 +140,7 @@ def test_line_check_takes_few_urls_of_a_cancelled_crawl(crawl_stand, redis_clien
     release.run()
 
     assert release.lines.total() == 0
-    assert hosts * of_slots < max(noted.asked) <= MAX_WITHOUT_SLOTS + hosts * of_slots
+    assert hosts * of_slots < max(noted.asked) <= MAX_TAKEN_WITHOUT_SLOTS + hosts * of_slots
 
 
 class NotedServer(LineServer):
@@ -157,7 +157,7 @@ class NotedServer(LineServer):
 
 def test_many_urls_are_ended_in_small_batches(crawls, redis_client):
     in_flight = crawls.stand.pipeline.store.in_flight
-    urls = [f"http://a.test/{n}" for n in range(3 * MAX_AT_ONCE)]
+    urls = [f"http://a.test/{n}" for n in range(3 * MAX_URLS_PER_CALL)]
     number = crawls.start("docs").number
     in_flight.mark(urls, for_crawl=MarkingCrawl(number))
 

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.redis
 
 
 def sent_by(way):
-    return EGRESS_REQUESTS.of(way).read().get("", 0)
+    return EGRESS_REQUESTS.labels(way).read().get("", 0)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_url_waits_without_losing_an_attempt_while_no_route_works(crawl_stand, r
     egress = EgressSettings(ways, (EgressRule(ways=("office",)),))
     stand = crawl_stand({"*": page(b"<title>x</title>")}, egress=egress)
     stand.know_rules("a.test")
-    failures = EGRESS_FAILURES.of("office").read().get("", 0)
+    failures = EGRESS_FAILURES.labels("office").read().get("", 0)
     stand.enqueue(["http://a.test/"], EnqueueOptions())
     (message,) = stand.taken()
 
@@ -114,7 +114,7 @@ def test_url_waits_without_losing_an_attempt_while_no_route_works(crawl_stand, r
     (failing,) = board.read()
     assert (failing.way, failing.failures) == ("office", 1)
     assert "refused" in failing.reason
-    assert EGRESS_FAILURES.of("office").read()[""] == failures + 1
+    assert EGRESS_FAILURES.labels("office").read()[""] == failures + 1
     assert [job.attempt for job in later.message.jobs] == [0]
     assert stand.origin.seen == []
 

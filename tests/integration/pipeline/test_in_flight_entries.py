@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.crawl.pipeline.in_flight import NAMED_COUNTS_FOR_S, InFlightSet, expiry_s
+from aragog.crawl.pipeline.in_flight import NAMED_ENTRY_TTL_S, InFlightSet, expiry_s
 from aragog.crawl.pipeline.in_flight_values import Mark, MarkingCrawl, NextCrawl, UrlEnding
 from aragog.crawl.shared_redis.leases import field
 
@@ -36,12 +36,12 @@ def test_entry_expires_when_its_crawl_sets_it_to(in_flight, redis_client):
 
     now_s = redis_client.time()[0]
     entry = redis_client.hget("entries:in_flight", field(URL))
-    assert abs(expiry_s(entry) - now_s - NAMED_COUNTS_FOR_S) <= 2
+    assert abs(expiry_s(entry) - now_s - NAMED_ENTRY_TTL_S) <= 2
 
 
 def test_entries_with_decimal_times_are_still_read(in_flight, redis_client):
     now_s = redis_client.time()[0]
-    redis_client.hset("entries:in_flight", field(URL), f"{now_s + NAMED_COUNTS_FOR_S}:101")
+    redis_client.hset("entries:in_flight", field(URL), f"{now_s + NAMED_ENTRY_TTL_S}:101")
     expired = "http://b.example/"
     redis_client.hset("entries:in_flight", field(expired), f"{now_s - 1}:101")
 

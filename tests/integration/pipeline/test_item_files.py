@@ -176,7 +176,7 @@ def test_crawl_of_one_page_type_includes_the_files_of_its_items(rule, left_out):
     the_result = fetch_result(job(IMAGE, file=True), content_type="image/png", status=200)
     analyses = {IMAGE: file_analysis(the_result, agent="aragog")}
 
-    rules = page_scope.outside([the_result], analyses, checks_of(rule))
+    rules = page_scope.excluded_pages([the_result], analyses, checks_of(rule))
 
     assert rules == ({IMAGE: rule} if left_out else {})
 

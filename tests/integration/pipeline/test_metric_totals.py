@@ -16,7 +16,7 @@ from aragog.observability.instruments import (
     SLOTS,
     STAGE_SECONDS,
     Measurement,
-    measured,
+    read_measurements,
     timed,
 )
 from aragog.settings import ContentSettings, RedisSettings, Settings, StoreSettings
@@ -43,7 +43,7 @@ def text_of(settings):
 def test_two_processes_are_summed_into_a_histogram_with_ascending_buckets(
     totals, redis_url, tmp_path
 ):
-    observer = STAGE_SECONDS.of("test.stage")
+    observer = STAGE_SECONDS.labels("test.stage")
     one, other = MetricShipper(totals.add), MetricShipper(totals.add)
     for seconds in (0.003, 0.4, 0.4, 100):
         observer.observe(seconds)
@@ -79,11 +79,11 @@ def test_amounts_that_cannot_be_added_now_are_added_later(totals):
         totals.add(amounts)
 
     shipper = MetricShipper(add)
-    SLOTS.of("test").add(3)
+    SLOTS.labels("test").add(3)
     shipper.ship()
     lost = totals.read()
     refuse.append(False)
-    SLOTS.of("test").add()
+    SLOTS.labels("test").add()
     shipper.close()
 
     assert lost == {}
@@ -91,7 +91,7 @@ def test_amounts_that_cannot_be_added_now_are_added_later(totals):
 
 
 def test_block_that_raises_is_measured_too():
-    observer = STAGE_SECONDS.of("test.raises")
+    observer = STAGE_SECONDS.labels("test.raises")
 
     with pytest.raises(KeyError), timed(observer):
         raise KeyError
@@ -101,11 +101,11 @@ def test_block_that_raises_is_measured_too():
 
 def test_crawl_measures_slots_store_and_content(crawl_stand):
     stand = crawl_stand({"/*": page(b"<title>here</title>")}, qps=1000)
-    before = measured()
+    before = read_measurements()
 
     stand.crawl(["http://a.test/a", "http://a.test/b"], EnqueueOptions())
 
-    grown = {cell: n - before.get(cell, 0) for cell, n in measured().items()}
+    grown = {cell: n - before.get(cell, 0) for cell, n in read_measurements().items()}
     late = {c: n for c, n in grown.items() if c.instrument == SLOT_LATENESS_SECONDS.name}
     assert grown[Measurement("aragog_slots", "used", "")] >= 3  # two pages and robots.txt
     assert (
@@ -128,7 +128,7 @@ def test_store_operations_are_measured_by_name(tmp_path, layout, expected):
         content=ContentSettings(layout=layout),
     )
     store = url_store(settings)
-    before = measured()
+    before = read_measurements()
 
     store.put("http://example.com/", {"a": b"1"})
     store.put_content("http://example.com/", b"body")
@@ -136,7 +136,9 @@ def test_store_operations_are_measured_by_name(tmp_path, layout, expected):
     store.close()
 
     names = {
-        (cell.instrument, cell.label) for cell, n in measured().items() if n > before.get(cell, 0)
+        (cell.instrument, cell.label)
+        for cell, n in read_measurements().items()
+        if n > before.get(cell, 0)
     }
     assert body == b"body"
     assert {("aragog_content_seconds", name) for name in expected} <= names

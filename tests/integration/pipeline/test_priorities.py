@@ -4,7 +4,7 @@ import pytest
 
 from aragog.crawl.pipeline.messages import ResultBatch, RobotsBatch, UrlJob
 from aragog.crawl.pipeline.routing import Destination
-from aragog.crawl.stages.robots_waits import RulesWait, forwarded
+from aragog.crawl.stages.robots_waits import RulesWait, route_jobs
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.compression import compress
 from tests.support.fetch_results import fetch_result
@@ -37,7 +37,7 @@ def test_robots_passes_priority_to_fetch_and_itself():
     jobs = tuple(UrlJob(url=f"http://{h}.example/", priority=2) for h in "ab")
     batch = RobotsBatch(("http://a.example", "http://b.example"), jobs)
 
-    sends = forwarded(batch, {"http://b.example": RulesWait(1)}, 1000)
+    sends = route_jobs(batch, {"http://b.example": RulesWait(1)}, 1000)
 
     assert [send.priority for send in sends] == [2, 2]
 

@@ -8,7 +8,7 @@ import redis
 
 from aragog.client import Aragog
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
-from aragog.crawl.pipeline.memory_limit import REFUSED_FROM
+from aragog.crawl.pipeline.memory_limit import REFUSE_ABOVE_SHARE
 from aragog.errors import BrokerFull, BrokerUnavailable, SlowDown
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
@@ -104,8 +104,8 @@ def test_jobs_of_a_full_shard_go_to_the_other(servers):
 
 
 def test_producers_slow_down_when_all_shards_are_full(servers):
-    use(servers.first, REFUSED_FROM + 0.05)
-    use(servers.second, REFUSED_FROM + 0.1)
+    use(servers.first, REFUSE_ABOVE_SHARE + 0.05)
+    use(servers.second, REFUSE_ABOVE_SHARE + 0.1)
     with Aragog(servers.settings) as client, pytest.raises(SlowDown, match=r"broker 0.*maxmemory"):
         client.enqueue(urls("a"))
     servers.second.kill()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.crawl.pipeline.sitemap_walks import KEPT_S, SitemapWalks, Walk, WalkSize
+from aragog.crawl.pipeline.sitemap_walks import TTL_S, SitemapWalks, Walk, WalkSize
 
 pytestmark = pytest.mark.redis
 WALK = Walk("r1", "shop.test")
@@ -40,6 +40,6 @@ def test_restarted_walk_forgets_its_files(walks):
 
 def test_walk_expires_after_its_last_file(walks, redis_client):
     walks.note_enqueued(WALK, [A])
-    assert 0 < redis_client.ttl("t:walk:r1:shop.test") <= KEPT_S
+    assert 0 < redis_client.ttl("t:walk:r1:shop.test") <= TTL_S
     walks.note_read(WALK, [A], 1)
-    assert 0 < redis_client.ttl("t:walk:r1:shop.test") <= KEPT_S
+    assert 0 < redis_client.ttl("t:walk:r1:shop.test") <= TTL_S

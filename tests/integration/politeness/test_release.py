@@ -8,7 +8,7 @@ from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.politeness.lines import LineEntry
 from aragog.crawl.politeness.slots import RateExceeded, SlotRequest
-from aragog.crawl.stages.release import CHECK_AGAIN_MS, Releasing
+from aragog.crawl.stages.release import MIN_CHECK_INTERVAL_MS, Releasing
 from aragog.crawl.stages.waiting_line import InLine, WaitingLine, job_of
 from aragog.errors import BrokerUnavailable
 from tests.support.origin import answer
@@ -45,7 +45,7 @@ def test_only_slots_of_the_next_second_and_a_half_are_released(stand):
     jobs = released(stand)
 
     # A check assigns the slots up to its time, and checks again while more are free.
-    assert 10 <= len(jobs) <= 15 + CHECK_AGAIN_MS // 100
+    assert 10 <= len(jobs) <= 15 + MIN_CHECK_INTERVAL_MS // 100
     gaps = [b.slot_at_ms - a.slot_at_ms for a, b in itertools.pairwise(jobs)]
     assert min(gaps) >= 99
     assert stand.limiter.lines.waiting(["busy.test"]) == {"busy.test": 100 - len(jobs)}

@@ -244,7 +244,7 @@ def test_links_over_the_quota_are_left_out_one_by_one(system):
     ("text", "problem"),
     [
         ("urls=5", "'urls' is none of urls_a_day"),
-        ("urls_a_day=many", "'many' is no number"),
+        ("urls_a_day=many", "'many' is not a number"),
         ("waiting_urls=-1", "'-1' is negative"),
         ("weight=0", "weight must be from 0.01 to 100"),
     ],

@@ -90,13 +90,13 @@ class QueueHistory:
         def reaped():
             now_ms = self.shard.age_ms()[0]
             swept = self.shard.sweep(self.queue, reap_before_ms=now_ms)
-            return swept.given_back + swept.failed
+            return swept.returned + swept.failed
 
         wait_until(reaped)
 
     def _sweep(self):
         swept = self.shard.sweep(self.queue, reap_before_ms=self.shard.age_ms()[0])
-        return f"swept {swept.given_back}"
+        return f"swept {swept.returned}"
 
     def _retry(self, limit=10):
         return f"retried {self.shard.retry(self.queue, limit=limit)}"

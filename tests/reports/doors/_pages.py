@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.page_analysis import PageAnalysis, decided, read_page
+from aragog.crawl.stages.page_analysis import PageAnalysis, decide_canonical, read_page
 from aragog.fetch_record.outcome import Hop
 from aragog.pages import main_text
 from richpins import document
@@ -104,7 +104,7 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
         content_type=given.get("content_type", "text/html"),
         agent=AGENT,
     )
-    decision = decided(read.evidence, {})
+    decision = decide_canonical(read.evidence, {})
     fields = {name: orjson.loads(value) for name, value in read.fields.items()}
     refresh = read.evidence.meta_refresh
     return {

@@ -1,4 +1,4 @@
-"""An add-on is deleted by deleting its folder: the rest is imported and run without it."""
+"""Add-ons can be removed by deleting their folders; everything else still imports and runs."""
 
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ from aragog.cli.addons import addons
 
 ROOT = Path(__file__).resolve().parents[3]
 BRINGS = {"kafka", "mcp", "plan", "nutch", "wacz"}
-"""Add-ons that bring a command or a format, which has the name of its folder."""
+"""Add-ons that provide a command or a format with the name of their folder."""
 ADDONS = [addon.__name__.rpartition(".")[2] for addon in addons()]
 REST = """
 import importlib, os, pkgutil, sys
@@ -37,7 +37,7 @@ main(["--help"])
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """A copy of the package, and nothing else of the checkout."""
+    """A copy of the package without the rest of the checkout."""
     folder = tmp_path_factory.mktemp("tree")
     shutil.copytree(
         ROOT / "aragog", folder / "aragog", ignore=shutil.ignore_patterns("__pycache__")
@@ -62,7 +62,9 @@ def without(tree):
 
 
 def rest(tree, package):
-    """What a program reports that imports all of a package and prints `aragog --help`."""
+    """Imports all modules of a package and prints `aragog --help`; returns the modules, and the
+    commands and formats.
+    """
     done = subprocess.run(
         [sys.executable, "-c", REST, package], cwd=tree, capture_output=True, text=True, check=False
     )
@@ -74,7 +76,7 @@ def rest(tree, package):
     return set(modules), brought
 
 
-def test_everything_else_is_imported_and_run_without_any_add_on(tree, without):
+def test_everything_else_works_without_any_add_on(tree, without):
     without(*ADDONS)
     modules, brought = rest(tree, "aragog")
 
@@ -84,7 +86,7 @@ def test_everything_else_is_imported_and_run_without_any_add_on(tree, without):
 
 
 @pytest.mark.parametrize("addon", ADDONS)
-def test_everything_else_is_imported_and_run_without_the_folder_of_one(tree, without, addon):
+def test_everything_else_works_without_one_add_on(tree, without, addon):
     without(addon)
     modules, brought = rest(tree, "aragog")
 
@@ -94,7 +96,7 @@ def test_everything_else_is_imported_and_run_without_the_folder_of_one(tree, wit
     assert brought & BRINGS == BRINGS - {addon}
 
 
-def test_the_add_ons_are_the_folders():
+def test_add_ons_match_the_folders():
     folders = {path.parent.name for path in (ROOT / "aragog" / "addons").glob("*/__init__.py")}
 
     assert set(ADDONS) == folders

@@ -1,4 +1,4 @@
-"""Pages of the UrlStore as responses of Scrapy."""
+"""Pages of the UrlStore as Scrapy responses."""
 
 import pytest
 from scrapy import FormRequest, Request
@@ -40,7 +40,7 @@ def stored():
     return retrieve
 
 
-def test_a_page_is_a_response_with_its_text(stored):
+def test_page_becomes_a_response_with_its_text(stored):
     stored.write()
     request = Request(f"{URL}?utm_source=a#top")
 
@@ -53,13 +53,13 @@ def test_a_page_is_a_response_with_its_text(stored):
     assert request.meta["cache_timestamp"] == NOW_MS / 1000
 
 
-def test_links_of_a_page_that_was_redirected_are_relative_to_its_end(stored):
+def test_links_of_a_redirected_page_are_relative_to_the_final_url(stored):
     stored.write(final_url="http://shop.test/lamps/1")
 
     assert stored(Request(URL)).urljoin("next") == "http://shop.test/lamps/next"
 
 
-def test_headers_are_those_of_the_fetch_but_for_the_encoding(stored):
+def test_headers_are_those_of_the_fetch_without_the_encoding(stored):
     headers = b'[["Content-Type","text/html"],["Content-Encoding","br"],["X-A","1"],["X-A","2"]]'
     stored.write(meta={"headers": headers.decode(), "fetched_at_ms": str(NOW_MS), "status": "203"})
 
@@ -70,7 +70,7 @@ def test_headers_are_those_of_the_fetch_but_for_the_encoding(stored):
     assert "Content-Encoding" not in response.headers
 
 
-def test_content_that_no_fetch_brought_has_the_type_of_its_body(stored):
+def test_content_put_without_a_fetch_has_the_type_of_its_body(stored):
     stored.stand.store.put_content(URL, b'{"a": 1}', {"content_type": "application/json"})
 
     response = stored(Request(URL))
@@ -80,7 +80,7 @@ def test_content_that_no_fetch_brought_has_the_type_of_its_body(stored):
     assert stored(Request(URL), expiration_s=10) is None, "its age is not known"
 
 
-def test_a_page_expires(stored):
+def test_page_expires(stored):
     stored.write()
     stored.stand.clock.advance_ms(10_000)
 
@@ -97,13 +97,13 @@ def test_a_page_expires(stored):
         Request("data:,lamp"),
     ]
 )  # fmt: skip
-def test_what_is_not_stored_is_requested(stored, request_):
+def test_other_requests_are_not_served_from_the_store(stored, request_):
     stored.write()
 
     assert stored(request_) is None
 
 
-def test_a_page_that_was_taken_down_is_not_read(stored):
+def test_page_that_was_taken_down_is_not_served(stored):
     stored.write()
     stored.stand.store.takedowns.take_down(url=URL)
 

@@ -1,4 +1,4 @@
-"""Calls that wait for a thread are made together."""
+"""Calls waiting for a thread are executed in groups."""
 
 import asyncio
 import threading
@@ -19,7 +19,7 @@ from zengraph.tables.memory import MemoryTables
 
 
 class Read(ThreadCall):
-    """A call that notes with how many others it was made."""
+    """A call that records the size of its group."""
 
     def __init__(self, gate, made, left, ended):
         super().__init__(time.monotonic() + 60)
@@ -45,7 +45,7 @@ class Read(ThreadCall):
 
 
 async def made_together(*, eager):
-    """The sizes of the groups in which 40 calls were made by two threads."""
+    """The sizes of the groups in which 40 calls were executed by two threads."""
     gate, made, left, ended = threading.Event(), [], set(), asyncio.Event()
     threads = CallThreads("test", 2, 100, eager=eager)
     for _ in range(40):
@@ -58,14 +58,14 @@ async def made_together(*, eager):
     return made
 
 
-def test_behind_a_network_a_thread_takes_only_a_few_of_them():
+def test_threads_take_small_groups_for_networked_stores():
     made = asyncio.run(made_together(eager=True))
 
     assert sum(made) == 40
     assert max(made) == 8
 
 
-def test_on_an_embedded_store_it_takes_many():
+def test_threads_take_large_groups_for_embedded_stores():
     made = asyncio.run(made_together(eager=False))
 
     assert sum(made) == 40
@@ -75,7 +75,7 @@ def test_on_an_embedded_store_it_takes_many():
 @pytest.mark.parametrize(
     ("error", "reads"), [(StoreUnavailable("x", "down"), 1), (StoreDamaged("x", "damaged"), 6)]
 )
-def test_a_store_that_does_not_answer_is_asked_once_for_calls_that_share_a_read(error, reads):
+def test_unavailable_store_is_read_once_per_group(error, reads):
     store = UrlStore(MemoryTables(), MemoryContent(), StoreSettings())
     asked = []
 
@@ -96,13 +96,13 @@ def test_a_store_that_does_not_answer_is_asked_once_for_calls_that_share_a_read(
 
 
 class Result:
-    """What a call has read."""
+    """The result of a call."""
 
 
 async def kept_after_a_call() -> bool:
     threads = CallThreads("kept", 1, 8)
     result = weakref.ref(await threads.run(Result, 60))
-    await threads.run(threading.Event, 60)  # its thread has ended the call before
+    await threads.run(threading.Event, 60)  # by now its thread has finished the previous call
     call = Made(time.monotonic() + 60)
     threads.submit(call)
     await call.finished.wait()
@@ -113,7 +113,7 @@ async def kept_after_a_call() -> bool:
 
 
 class Made(ThreadCall):
-    """A call that has its result."""
+    """A call with a result."""
 
     __slots__ = ("__weakref__", "finished", "result")
 
@@ -131,6 +131,6 @@ class Made(ThreadCall):
         raise AssertionError
 
 
-def test_an_idle_thread_keeps_no_result():
-    """Sixteen threads kept the last record that each of them had read: 140 MB."""
+def test_idle_thread_keeps_no_result():
+    """Regression: sixteen threads each kept the last record they had read: 140 MB."""
     assert not asyncio.run(kept_after_a_call())

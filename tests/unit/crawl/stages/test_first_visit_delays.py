@@ -1,4 +1,4 @@
-"""A domain's backlog goes behind; what other domains have goes in front, whatever came before."""
+"""A domain's backlog is delayed, and other domains go in front of it."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ def of(domain, count):
     return [f"http://{domain}/{n}" for n in range(count)]
 
 
-def test_only_what_a_domain_may_be_asked_soon_goes_in_front():
+def test_only_urls_of_a_domain_that_are_soon_due_go_in_front():
     front, back = FirstVisitDelays(10.0, ManualClock()).split(of("big.example", 1000))
 
     assert front == of("big.example", 1000)[: len(front)]
@@ -19,10 +19,10 @@ def test_only_what_a_domain_may_be_asked_soon_goes_in_front():
     assert len(front) + len(back) == 1000
 
 
-def test_first_visits_of_a_backlog_come_long_before_its_slots_but_not_all_at_once():
+def test_backlog_is_spread_out_but_due_long_before_its_slots():
     _, back = FirstVisitDelays(10.0, ManualClock()).split(of("big.example", 200_000))
 
-    # 20,000 s of work at ten a second.
+    # 20,000 s of work at ten per second.
     due_s = [job.delay_ms / 1000 for job in back]
     assert due_s == sorted(due_s)
     assert max(Counter(int(due) for due in due_s if due < 60).values()) <= 251
@@ -31,7 +31,7 @@ def test_first_visits_of_a_backlog_come_long_before_its_slots_but_not_all_at_onc
     assert due_s[-1] <= first_visit_delays.MAX_DELAY_S
 
 
-def test_a_backlog_of_one_domain_delays_no_other():
+def test_backlog_of_one_domain_delays_no_other():
     front, back = FirstVisitDelays(10.0).split([*of("big.example", 500), *of("small.example", 50)])
 
     assert set(of("small.example", 50)) <= set(front)
@@ -48,7 +48,7 @@ def test_other_domains_go_in_front_of_any_backlog():
     assert [job.url for job in back] == of("big.example", 5)
 
 
-def test_urgent_urls_are_not_behind_a_backlog_of_less_urgent_ones_of_their_domain():
+def test_urgent_urls_are_not_delayed_by_a_less_urgent_backlog():
     some = FirstVisitDelays(10.0)
     some.split(of("big.example", 100_000), priority=9)
 
@@ -56,7 +56,7 @@ def test_urgent_urls_are_not_behind_a_backlog_of_less_urgent_ones_of_their_domai
     assert some.split(of("big.example", 5), priority=9)[0] == []
 
 
-def test_a_backlog_passes_with_time():
+def test_backlog_shrinks_with_time():
     clock = ManualClock()
     some = FirstVisitDelays(10.0, clock)
     some.split(of("a.example", 150))
@@ -65,7 +65,7 @@ def test_a_backlog_passes_with_time():
     assert some.split(of("a.example", 5)) == (of("a.example", 5), [])
 
 
-def test_memory_is_bounded_whatever_number_of_domains_comes():
+def test_memory_is_bounded_for_any_number_of_domains():
     some = FirstVisitDelays(10.0, max_domains=100)
     for n in range(1000):
         some.split([f"http://d{n}.example/"])
@@ -73,5 +73,5 @@ def test_memory_is_bounded_whatever_number_of_domains_comes():
     assert len(some._until_s) <= 101
 
 
-def test_nothing_is_less_urgent_than_the_least_urgent():
+def test_least_urgent_priority_stays_unchanged():
     assert [less_urgent(0), less_urgent(5), less_urgent(9)] == [1, 6, 9]
