@@ -41,7 +41,7 @@ NEW = "tests/system/test_new.py"
 PINLATER = "packages/pinlater/tests/test_readme.py"
 
 # Page, or `page#section`, and block, as `language: the beginning of its first line`, with the test
-# that runs it; a language alone stands for all its blocks. A section takes precedence over a page,
+# that runs it; a language alone means all its blocks. A section takes precedence over a page,
 # and the longest name counts.
 RUN_BY = {
     ("README.md", "console"): f"{DEMO}::test_commands_of_a_page_print_what_it_shows",
