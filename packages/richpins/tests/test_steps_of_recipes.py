@@ -72,7 +72,7 @@ TIMES = {
 
 @pytest.mark.parametrize("markup", TIMES.values(), ids=TIMES)
 @pytest.mark.parametrize(
-    ("label", "lasts", "other", "heading"),
+    ("label", "time", "other", "heading"),
     [
         ("Preparación", "20 min", "Cocinado", "Elaboración"),
         ("Préparation :", "1 h 30", "Cuisson", "Étapes"),

@@ -140,7 +140,7 @@ def test_list_repeated_for_print_is_read_once():
 
 
 @pytest.mark.parametrize(
-    ("steps", "read"),
+    ("steps", "expected"),
     [
         ("1. Cut. 2. Stir. 3. Eat.", ("Cut.", "Stir.", "Eat.")),
         ("1.切丁 2.拌匀 3.翻炒", ("切丁", "拌匀", "翻炒")),

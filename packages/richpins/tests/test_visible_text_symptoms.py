@@ -103,7 +103,7 @@ def test_date_is_found_without_a_time_element(shown):
 
 
 @pytest.mark.parametrize(
-    ("shown", "read"),
+    ("shown", "expected"),
     [
         ("2024-05-01 10:00 CEST", "2024-05-01T10:00:00+02:00"),
         ("01.05.2024, 10:00 MESZ", "2024-05-01T10:00:00+02:00"),

@@ -59,7 +59,7 @@ def test_registered_domain_is_the_public_suffix_and_one_label(name, registered):
 
 
 @pytest.mark.parametrize(
-    ("name", "answer"),
+    ("name", "expected"),
     [("1.2.3.4", True), ("[::1]", True), ("1.2.3.4.example", False), ("example.com", False)],
 )
 def test_ip_address_is_distinguished_from_a_name(name, expected):

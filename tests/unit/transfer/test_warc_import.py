@@ -180,7 +180,7 @@ OF_A_PAGE = (b"WARC-Type: response", b"WARC-Date: 2026-01-01T00:00:00Z")
 
 @pytest.mark.parametrize("packed", [gz, bytes], ids=["gzip", "plain"])
 @pytest.mark.parametrize(
-    ("bad", "says"),
+    ("bad", "message"),
     [
         (raw(*OF_A_PAGE, block=b"HTTP/1.1 200 OK\r\n\r\nx"), "has no WARC-Target-URI"),
         (raw(*OF_A_PAGE).replace(b"Content-Length", b"Length"), "has no valid Content-Length"),
