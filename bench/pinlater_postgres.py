@@ -141,7 +141,7 @@ def waiting_urls(server, options):
     shard = shard_of(server.create_database("urls"))
     shard.ping()
     empty, count = size_of(shard), options.jobs // URLS_A_JOB * URLS_A_JOB
-    frame = JobFrame(BODY[:600], BODY[600:], span_ms=SPAN_MS, most=URLS_A_JOB, group="backlog")
+    frame = JobFrame(BODY[:600], BODY[600:], span_ms=SPAN_MS, max_items=URLS_A_JOB, group="backlog")
     for start in range(0, count, ENQUEUED):
         urls = (
             (n, f"https://www.site{n // URLS_A_JOB}.example/articles/{n}/some-words-of-a-title")

@@ -20,7 +20,7 @@ import redis
 from aragog.standalone.redis_server import RedisServer
 from bench.quick import add_quick
 from bench.timing import best_s
-from pinlater.redis.address import plain
+from pinlater.redis.address import redis_py_url
 from pinlater.redis.connect import connect
 
 ROUNDS = 5
@@ -58,7 +58,7 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory(prefix="arb") as folder,
         RedisServer(Path(folder)) as server,
-        redis.Redis.from_url(plain(server.url)) as client,
+        redis.Redis.from_url(redis_py_url(server.url)) as client,
         connect(server.url) as ours,
     ):
         for _ in range(ROUNDS):

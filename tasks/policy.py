@@ -19,7 +19,7 @@ from aragog.crawl.pipeline.url_traces import delivery
 from aragog.errors import TRANSIENT, InvalidMessage, NewerMessage
 from aragog.observability.instruments import STAGE_SECONDS, Observations, timed
 from pinlater import gates
-from pinlater.envelope import TAGGED
+from pinlater.envelope import ATTEMPT_PROPERTY
 from pinlater.retry_policy import RetryPolicy
 from pinlater.worker import RunLater
 
@@ -111,7 +111,7 @@ def stage(
     """
 
     def decorator(body: Callable[..., Any]) -> Any:
-        parameters, seconds = inspect.signature(body), STAGE_SECONDS.of(name)
+        parameters, seconds = inspect.signature(body), STAGE_SECONDS.labels(name)
 
         @wraps(body)
         def run(task: Any, *args: Any, **kwargs: Any) -> Any:
@@ -119,7 +119,7 @@ def stage(
                 parameters.bind(*args, **kwargs)
             except TypeError as error:
                 raise InvalidMessage(f"arguments of {name}", str(error)) from error
-            delivery.set((task.request.properties or {}).get(TAGGED, 1))
+            delivery.set((task.request.properties or {}).get(ATTEMPT_PROPERTY, 1))
             call = partial(_run, task, name, seconds, partial(body, *args, **kwargs))
             if limit is None:
                 return call()
@@ -214,7 +214,7 @@ def return_message(task: Any, why: str, about_s: float) -> NoReturn:
 
 def is_job(request: Any) -> bool:
     """Return True if the message is a pinlater job. pinlater counts the attempts of its jobs."""
-    return TAGGED in (request.properties or {})
+    return ATTEMPT_PROPERTY in (request.properties or {})
 
 
 def retry_after_defect(task: Any, error: Exception) -> NoReturn:

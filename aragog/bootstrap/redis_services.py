@@ -183,7 +183,7 @@ def takedown_purge(settings: Settings, store: UrlStore) -> Purge:
         shared.in_flight,
         Admin.connect(broker.url, broker.shards) if pinlater else None,
         CelerySender(app),
-        lambda drop: 0 if pinlater else dead_letters.drop(app, drop),
+        lambda drop: 0 if pinlater else dead_letters.delete(app, drop),
     )
 
 

@@ -23,14 +23,14 @@ from aragog.crawl.stages.access import HEAD_START_MS
 from aragog.crawl.stages.fetch import ROOM_RETRY_MS
 from aragog.crawl.stages.first_visit_delays import FirstVisitDelays, less_urgent
 from aragog.crawl.stages.release import (
-    ARRIVES_AHEAD_MS,
-    CHECK_AGAIN_MS,
+    ARRIVAL_LEAD_MS,
+    BATCH_SPAN_MS,
     CHECK_EVERY_S,
     MAX_LINES,
-    SPAN_MS,
+    MIN_CHECK_INTERVAL_MS,
 )
 from aragog.crawl.stages.returning_jobs import next_attempt
-from aragog.crawl.stages.waiting_line import RELEASE_AHEAD_MS
+from aragog.crawl.stages.waiting_line import RELEASE_LEAD_MS
 from aragog.settings import Settings
 from bench.simulate.limits import DomainLimit
 from bench.simulate.parts import (
@@ -73,7 +73,7 @@ class SmallCrawl:
         self.looks: list[tuple[float, int]] = []
         self.ticking = self.asking = False
         self.within_us = (settings.politeness.wait_inline_ms + HEAD_START_MS) * 1000.0
-        self.release_us = (settings.politeness.wait_inline_ms + RELEASE_AHEAD_MS) * 1000.0
+        self.release_us = (settings.politeness.wait_inline_ms + RELEASE_LEAD_MS) * 1000.0
         self.domains = [self._domain(urls, kind) for urls, kind in web.drawn(self.rng)]
 
     def _domain(self, urls: int, kind: Kind) -> SimulatedDomain:
@@ -302,7 +302,7 @@ class SmallCrawl:
         for number in due:
             domain = self.domains[number]
             domain.looked = False
-            fits = 1 + int(CHECK_AGAIN_MS * 1000 / domain.limit.interval_us)
+            fits = 1 + int(MIN_CHECK_INTERVAL_MS * 1000 / domain.limit.interval_us)
             given = 0
             while domain.line and given < fits:
                 slot_us = domain.limit.reserve(now_us, self.release_us)
@@ -314,7 +314,7 @@ class SmallCrawl:
                 given += 1
             if domain.line:
                 wait_us = domain.limit.free_us(now_us) - now_us - self.release_us
-                wait_ms = 0.0 if given == fits else max(CHECK_AGAIN_MS, wait_us / 1000)
+                wait_ms = 0.0 if given == fits else max(MIN_CHECK_INTERVAL_MS, wait_us / 1000)
                 self._look_at(number, self.clock.now_s + wait_ms / 1000)
         near.sort(key=lambda pair: pair[0])
         self._send_released(deque(near))
@@ -324,9 +324,9 @@ class SmallCrawl:
         while near:
             first_us = near[0][0]
             jobs: list[Job] = []
-            while near and len(jobs) < size and near[0][0] <= first_us + SPAN_MS * 1000:
+            while near and len(jobs) < size and near[0][0] <= first_us + BATCH_SPAN_MS * 1000:
                 jobs.append(near.popleft()[1])
-            due_s = max(self.clock.now_s, first_us / 1e6 - ARRIVES_AHEAD_MS / 1000)
+            due_s = max(self.clock.now_s, first_us / 1e6 - ARRIVAL_LEAD_MS / 1000)
             self._send(jobs, min(job.priority for job in jobs), due_s)
 
     def _sum_up(self) -> None:

@@ -94,7 +94,7 @@ def _run(layout: Layout, folder: Path, options: argparse.Namespace) -> int:
             here = load_settings(environ={**environ, "ARAGOG_DATA_DIR": str(folder / "here")})
             run = Run(
                 fleet, here, token, sites.urls(options.urls, options.domains),
-                options.cancelled_until_s, options.rate,
+                options.cut_s, options.rate,
             )  # fmt: skip
             run()
         finally:

@@ -43,7 +43,7 @@ class Run:
     settings: Settings
     token: str
     urls: list[str]
-    cancelled_until_s: float
+    cut_s: float
     rate: float
     timeline: Timeline = field(default_factory=Timeline)
     versions: dict[str, int] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class Run:
 
     def _chunk(self, count: int) -> int:
         """How many URLs to enqueue each half second, so that they last also on a busy machine."""
-        lasts_s = 2 * self.cancelled_until_s + 30 * len(self.fleet.layout.workers) + 30
+        lasts_s = 2 * self.cut_s + 30 * len(self.fleet.layout.workers) + 30
         return ceil(count / lasts_s / 2)
 
     def _restart_all(self) -> None:
@@ -134,7 +134,7 @@ class Run:
         with self.timeline.event(what, harmless=False) as event:
             for host in (worker, api):
                 network.cut(host)
-            time.sleep(self.cancelled_until_s)
+            time.sleep(self.cut_s)
             for host in (worker, api):
                 network.mend(host)
             event.seen = "cables out and in again"

@@ -154,7 +154,7 @@ class ConfigureQueueRequest:
     retry_policy: Annotated[
         str | None,
         Option("A complete retry policy; the other options override parts of it.",
-               choices=(*RetryPolicy.NAMED, "default")),
+               choices=(*RetryPolicy.PRESETS, "default")),
     ] = None  # fmt: skip
     job_type: Annotated[
         str | None,

@@ -220,17 +220,17 @@ class _Listener:
     @property
     def fileno(self) -> int | None:
         """The file descriptor of the poller's socket, or None if the poller is not waiting."""
-        return None if self.poller.sent_s is None else self.poller.fileno
+        return None if self.poller.waiting_since_s is None else self.poller.fileno
 
     def listen(self, queues: frozenset[str], now_s: float, cluster: Cluster) -> None:
         """Make the poller wait for jobs of (at least) these queues."""
         poller, shard = self.poller, self.poller.shard
-        changed = poller.sent_s is not None and not queues <= self._queues
+        changed = poller.waiting_since_s is not None and not queues <= self._queues
         if changed or poller.is_overdue(now_s):
             poller.drop()
-        if not queues or not poller.needs_sending(now_s) or now_s < self._not_before_s:
+        if not queues or not poller.must_send(now_s) or now_s < self._not_before_s:
             return
-        if shard is not cluster.first and not cluster.usable(shard):
+        if shard is not cluster.first and not cluster.is_usable(shard):
             return
         try:
             self.poller.send(sorted(queues), now_s)

@@ -28,7 +28,7 @@ from pinlater.claims import ClaimRegistry
 from pinlater.cluster import Cluster
 from pinlater.job_body import OCTETS, JobBody
 from pinlater.models import Claimed, ClaimRequest, JobState, Nack, NewJob
-from pinlater.retry_policy import OF_TYPE, RetryPolicy
+from pinlater.retry_policy import TYPE_SEPARATOR, RetryPolicy
 from pinlater.shard import Shard
 
 MAX_CLAIMS = 200
@@ -256,7 +256,7 @@ class Jobs:
         own policies.
         """
         settings, types = self.cluster.settings(name), dict[str, str]()
-        if any(OF_TYPE in setting for setting in settings):
+        if any(TYPE_SEPARATOR in setting for setting in settings):
             running = shard.named(name, JobState.RUNNING, [claim.id for claim in some])
             types = {job.job_id: job.name for job in running}
         return {claim.id: RetryPolicy.of(settings, types.get(claim.id, "")) for claim in some}

@@ -41,20 +41,20 @@ RULES = QueryRules(
     ],
 )
 def test_query_has_one_normal_form(query, tidy):
-    assert RULES.tidy(query, None) == tidy
-    assert RULES.tidy(tidy, None) == tidy
+    assert RULES.normalize_query(query, None) == tidy
+    assert RULES.normalize_query(tidy, None) == tidy
 
 
 def test_site_rule_overrides_the_general_rules():
     site = RULES.site("www.a.test")
 
-    assert RULES.tidy("si=1&click=2&utm_x=3", site) == "click=2"
+    assert RULES.normalize_query("si=1&click=2&utm_x=3", site) == "click=2"
 
 
 def test_longest_matching_host_decides_alone():
     site = RULES.site("x.sub.a.test")
 
-    assert RULES.tidy("si=1&b&a&click", site) == "si=1&b&a"
+    assert RULES.normalize_query("si=1&b&a&click", site) == "si=1&b&a"
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_other_hosts_have_no_rule(host):
 def test_later_sites_replace_earlier_ones():
     rules = RULES.with_sites([SiteRule("a.test", sort=False)])
 
-    assert rules.tidy("b&click&a", rules.site("a.test")) == "b&a"
+    assert rules.normalize_query("b&click&a", rules.site("a.test")) == "b&a"
     assert rules.site("sub.a.test") == RULES.site("sub.a.test")
 
 
@@ -75,7 +75,7 @@ def test_cache_of_names_is_bounded():
     rules = QueryRules()
 
     for n in range(20_000):
-        rules.tidy(f"n{n}=1", None)
+        rules.normalize_query(f"n{n}=1", None)
 
     assert len(rules._kept_names) < 10_000
 
@@ -88,9 +88,9 @@ def test_order_of_parameters_does_not_matter(parameters, chance):
     shuffled = parameters[:]
     chance.shuffle(shuffled)
 
-    assert packaged_rules_once.tidy("&".join(parameters), None) == packaged_rules_once.tidy(
-        "&".join(shuffled), None
-    )
+    assert packaged_rules_once.normalize_query(
+        "&".join(parameters), None
+    ) == packaged_rules_once.normalize_query("&".join(shuffled), None)
 
 
 packaged_rules_once = packaged_rules()
@@ -99,9 +99,9 @@ packaged_rules_once = packaged_rules()
 @given(st.lists(names.filter(lambda name: ";" not in name and name), max_size=6))
 def test_shortcut_sorts_as_the_rule_does(parameters):
     plain = QueryRules()
-    tidy = plain.tidy("&".join(parameters), None)
+    tidy = plain.normalize_query("&".join(parameters), None)
 
-    assert tidy == plain.tidy("&".join(parameters), None)
+    assert tidy == plain.normalize_query("&".join(parameters), None)
     assert tidy == "&".join(sorted(parameters, key=sort_key))
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from aragog.fetch_record.known_fields import known, unknown
+from aragog.fetch_record.known_fields import known_fields, unknown_fields
 
 
 @dataclass
@@ -14,5 +14,5 @@ class Pair:
 def test_field_of_a_newer_version_is_separated():
     values = {"left": 1, "middle": 3}
 
-    assert Pair(**known(Pair, values)) == Pair(1)
-    assert unknown(Pair, values) == {"middle": 3}
+    assert Pair(**known_fields(Pair, values)) == Pair(1)
+    assert unknown_fields(Pair, values) == {"middle": 3}

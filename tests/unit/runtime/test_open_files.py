@@ -22,7 +22,11 @@ def soft_limit():
 def test_soft_limit_is_raised_up_to_the_hard_limit(soft_limit):
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     soft_limit(256)
-    expected = open_files.WANTED if hard == resource.RLIM_INFINITY else min(open_files.WANTED, hard)
+    expected = (
+        open_files.REQUESTED_LIMIT
+        if hard == resource.RLIM_INFINITY
+        else min(open_files.REQUESTED_LIMIT, hard)
+    )
     assert open_files.raise_limit() == open_files.limit() == expected
 
 
@@ -49,7 +53,7 @@ def test_open_files_fit_below_a_low_limit(soft_limit):
 
 
 def test_enough_open_files_allow_all_defaults(soft_limit):
-    soft_limit(open_files.ENOUGH)
+    soft_limit(open_files.SUFFICIENT_LIMIT)
     threads = max(role.concurrency for role in ROLES.values()) + 8
     assert open_files.threads_within_limit(threads, files_of_thread(StoreSettings())) == threads
     for wanted in (FetchSettings().concurrency, ServingSettings().max_connections):

@@ -55,7 +55,7 @@ def test_ways_and_rules_round_trip(tmp_path):
         ('[egress.ways.a]\nproxy = "http://p:1/{url}"', "{url} is none of session"),
         ('[egress.ways.a]\nproxy = "http://p:1"\nprox = "x"', "did you mean egress.ways.a.proxy"),
         ("[egress.ways.a]\nproxy = 5", "egress.ways.a.proxy: must be a string"),
-        ("[[egress.rules]]", "egress.rules[1].ways: must name a way"),
+        ("[[egress.rules]]", "egress.rules[1].ways: must name at least one way"),
         ('[[egress.rules]]\nways = ["moon"]', "'moon' is none of direct"),
         ('[[egress.rules]]\nways = ["proxy"]', "'proxy' is none of direct"),
         ('[[egress.rules]]\nways = ["direct"]\nafter = [451]', "must be 403 or 429, got 451"),

@@ -15,7 +15,7 @@ from aragog.tasks.policy import (
     return_message,
     stage,
 )
-from pinlater.envelope import TAGGED
+from pinlater.envelope import ATTEMPT_PROPERTY
 from pinlater.worker import RunLater
 
 DOWN = BrokerUnavailable("broker", "connection refused")
@@ -131,7 +131,7 @@ def test_message_of_a_newer_version_that_cannot_be_resent_stays_in_its_queue():
 
 def test_job_of_a_newer_version_is_returned_to_pinlater_without_counting_an_attempt():
     task = Newer()
-    task.request.properties[TAGGED] = 1
+    task.request.properties[ATTEMPT_PROPERTY] = 1
 
     with pytest.raises(RunLater) as caught:
         return_message(task, str(NEWER), RETURN_DELAY_S)

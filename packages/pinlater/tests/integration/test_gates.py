@@ -77,7 +77,7 @@ def test_closed_gate_is_asked_four_times_a_second(consumer, clock):
 
     assert [consumer.take(10) for _ in range(100)] == [0] * 100
     assert len(calls) == 1
-    assert consumer.next_check_s - clock.monotonic_s() >= gates.ASK_EVERY_S
+    assert consumer.next_check_s - clock.monotonic_s() >= gates.GATE_CHECK_EVERY_S
 
 
 def test_nearly_closed_gate_lets_a_few_jobs_pass_at_a_time(consumer, clock):
@@ -146,7 +146,7 @@ def test_room_reserved_for_urgent_jobs_takes_no_others(consumer, clock):
     assert [consumer.take(4), consumer.take(2)] == [2, 0]
 
     put(consumer, 2, 9)
-    clock.advance_ms(1000 * gates.ASK_NEARLY_FULL_S)
+    clock.advance_ms(1000 * gates.URGENT_CHECK_EVERY_S)
     assert consumer.take(2) == 1
     assert delivered(consumer) == [b"5", b"5", b"2"]
 
@@ -170,7 +170,7 @@ def test_worker_with_room_for_urgent_jobs_only_leaves_wake_tokens_to_others(cons
     consumer.wait()
 
     assert redis_client.llen(poller.shard.wake_key("q")) == 1
-    assert poller.sent_s is None
+    assert poller.waiting_since_s is None
 
 
 def test_jobs_held_back_by_the_gate_wake_no_worker(consumer, redis_client, clock):
@@ -217,7 +217,7 @@ def test_limited_queue_leaves_room_for_the_others(limited, clock):
     shard.enqueue("q", [NewJob(b"q")])
     clock.advance_ms(1000)
     assert claim_all(limited, 1) == {"q": 1}
-    assert limited.claims.held("slow") == 2
+    assert limited.claims.count_held("slow") == 2
 
 
 def test_next_job_of_a_limited_queue_is_claimed_when_one_ends(limited):

@@ -42,7 +42,7 @@ def test_a_renewed_claim_is_not_reaped(renewer, claim, shard, clock):
     renewer.renew()
     clock.advance_ms(TIMEOUT_MS - 1)
 
-    assert shard.sweep(claim.queue, reap_before_ms=clock.now_ms()).given_back == 0
+    assert shard.sweep(claim.queue, reap_before_ms=clock.now_ms()).returned == 0
 
 
 def test_claim_older_than_the_limit_is_dropped(renewer, claim, claims, clock):

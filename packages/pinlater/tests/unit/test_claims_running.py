@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from celery.worker import state
 
-from pinlater.claims import celery_runs
+from pinlater.claims import is_running_in_celery
 
 
 class Request(SimpleNamespace):
@@ -46,11 +46,11 @@ def test_running_tasks_can_be_checked_while_threads_start_and_end_tasks(switchin
     thread.start()
     try:
         state.active_requests.add(running)
-        results = {celery_runs("running") for _ in range(40_000)}
+        results = {is_running_in_celery("running") for _ in range(40_000)}
     finally:
         over.set()
         thread.join()
         state.active_requests.clear()
 
     assert results == {True}
-    assert not celery_runs("running")
+    assert not is_running_in_celery("running")

@@ -11,7 +11,7 @@ from pinlater.models import JobFrame, JobItem, NewJob
 from pinlater.testing.manual_clock import ManualClock
 from pinlater.testing.memory_shard import MemoryShard
 
-FRAME = JobFrame(prefix=b"[", suffix=b"]", span_ms=1, most=5)
+FRAME = JobFrame(prefix=b"[", suffix=b"]", span_ms=1, max_items=5)
 
 
 class FaultyShard(MemoryShard):
@@ -86,11 +86,11 @@ def test_lost_shard_is_probed_every_five_seconds_and_logged(cluster, shards, clo
 def test_lost_shard_is_probed_in_the_background(cluster, shards, clock):
     lose(shards[1])
     cluster.enqueue("q", [NewJob(b"x")] * 50)
-    assert not cluster.usable(shards[1])
+    assert not cluster.is_usable(shards[1])
     shards[1].problem = None
     clock.advance_ms(5000)
 
-    wait_until(lambda: cluster.usable(shards[1]))
+    wait_until(lambda: cluster.is_usable(shards[1]))
 
 
 def test_full_shard_gets_no_new_jobs_but_stays_in_rotation(cluster, shards, clock, caplog):
@@ -98,8 +98,8 @@ def test_full_shard_gets_no_new_jobs_but_stays_in_rotation(cluster, shards, cloc
     fill(shards[1])
     cluster.enqueue("q", [NewJob(b"x")] * 50)
     cluster.collect("q", FRAME, [JobItem(b"%d" % n, n) for n in range(50)])
-    assert cluster.usable(shards[1])
-    assert [s.name for s in cluster.accepting()] == ["0", "2"]
+    assert cluster.is_usable(shards[1])
+    assert [s.name for s in cluster.accepting_shards()] == ["0", "2"]
     assert sizes(shards)[1] == 0
 
     shards[1].problem = None
@@ -132,4 +132,4 @@ def test_full_server_is_not_taken_out_of_rotation(cluster, shards):
     with pytest.raises(BrokerFull), cluster.watched(shards[1]):
         raise BrokerFull("shard 1", "its memory is full")
 
-    assert cluster.usable(shards[1])
+    assert cluster.is_usable(shards[1])

@@ -141,7 +141,7 @@ def test_outcome_of_a_task_decides_the_state_of_its_job(error, retries, ack, rej
 
 def plain(args, kwargs=None, embedded=None, **headers):
     body = json.dumps([args, kwargs or {}, embedded or {}])
-    return message(**{envelope.PLAIN: True}, **headers) | {"body": body}
+    return message(**{envelope.PLAIN_HEADER: True}, **headers) | {"body": body}
 
 
 def test_plain_body_round_trips_without_an_envelope():
@@ -154,7 +154,7 @@ def test_plain_body_round_trips_without_an_envelope():
     assert (job.name, job.key) == ("t", "1")
     assert envelope.payload(opened)[:2] == [[], {"path": "a", "width": 3}]
     assert opened["headers"]["redelivered"] is True
-    assert opened["properties"][envelope.TAGGED] == 2
+    assert opened["properties"][envelope.ATTEMPT_PROPERTY] == 2
 
 
 def test_bytes_from_another_program_are_the_argument():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinlater import envelope, job_codec
-from pinlater.envelope import HEADER, Collection
+from pinlater.envelope import COLLECT_HEADER, Collection
 from pinlater.errors import InvalidMessage
 from pinlater.models import JobState
 from pinlater.testing.manual_clock import ManualClock
@@ -28,7 +28,7 @@ def message(urls, **options):
         "body": base64.b64encode(body).decode(),
         "content-type": "application/json",
         "content-encoding": "utf-8",
-        "headers": {"task": "t", "id": "1", HEADER: Collection(**settings).header()},
+        "headers": {"task": "t", "id": "1", COLLECT_HEADER: Collection(**settings).header()},
         "properties": {"body_encoding": "base64", "delivery_info": {}},
     }
 
@@ -49,7 +49,7 @@ def test_elements_of_two_messages_arrive_in_one(elements):
     assert envelope.arguments(job.body) == [{"v": 1, "urls": elements * 2}, "other"]
     opened = envelope.from_job(job.body, tag="t", attempt=1)
     assert envelope.payload(opened)[1] == {"k": "v"}
-    assert HEADER not in opened["headers"]
+    assert COLLECT_HEADER not in opened["headers"]
     assert (job.priority, job.name, job.unique_key) == (3, "t", "")
 
 

@@ -3,7 +3,7 @@ from celery import Celery
 
 from pinlater import doors
 from pinlater.errors import InvalidConfig, InvalidMessage
-from pinlater.job_types import JobType, JobTypes, by_name
+from pinlater.job_types import JobType, JobTypes, bind_by_name
 
 
 def types_of(tmp_path, text, **more):
@@ -100,12 +100,12 @@ def test_positional_arguments_are_converted_to_named_ones():
     def echo(body):
         pass
 
-    assert by_name(resize, ("a",), {"width": 3}) == ((), {"path": "a", "width": 3})
-    assert by_name(resize, ("a",), {"height": 3}) == ((), {"path": "a", "height": 3})
-    assert by_name(total, (1, 2), {}) == ((1, 2), {})
-    assert by_name(echo, (), {"body": b"x"}) == ((b"x",), {})
+    assert bind_by_name(resize, ("a",), {"width": 3}) == ((), {"path": "a", "width": 3})
+    assert bind_by_name(resize, ("a",), {"height": 3}) == ((), {"path": "a", "height": 3})
+    assert bind_by_name(total, (1, 2), {}) == ((1, 2), {})
+    assert bind_by_name(echo, (), {"body": b"x"}) == ((b"x",), {})
     with pytest.raises(TypeError):
-        by_name(echo, (1, 2), {})
+        bind_by_name(echo, (1, 2), {})
 
 
 def test_other_programs_run_only_the_open_job_types(tmp_path):

@@ -57,7 +57,7 @@ def test_job_type_settings_override_the_queue():
 
 
 def test_pinlater_policy_has_ten_retries_of_which_five_are_linear():
-    policy = RetryPolicy.of(RetryPolicy.NAMED["pinlater"])
+    policy = RetryPolicy.of(RetryPolicy.PRESETS["pinlater"])
     delays_s = [policy.delay_ms(attempt) / 1000 for attempt in range(1, policy.max_attempts)]
 
     assert delays_s == [10, 20, 30, 40, 50, 100, 200, 400, 800, 1600]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinlater.wording import at, moment, plain, span
+from pinlater.wording import at, plain, span, time_with_distance
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,14 @@ def test_every_instant_can_be_formatted(ms):
 
 
 def test_instant_is_shown_with_its_distance_from_now():
-    assert moment(1_700_000_010_000, 1_700_000_000_000) == "2023-11-14 22:13:30 UTC (in 10 s)"
-    assert moment(1_700_000_000_000, 1_700_000_010_000) == "2023-11-14 22:13:20 UTC (10 s ago)"
+    assert (
+        time_with_distance(1_700_000_010_000, 1_700_000_000_000)
+        == "2023-11-14 22:13:30 UTC (in 10 s)"
+    )
+    assert (
+        time_with_distance(1_700_000_000_000, 1_700_000_010_000)
+        == "2023-11-14 22:13:20 UTC (10 s ago)"
+    )
 
 
 @given(st.text(), st.integers(1, 50))

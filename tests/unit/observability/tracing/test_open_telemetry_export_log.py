@@ -2,7 +2,7 @@
 
 import logging
 
-from aragog.observability.tracing.open_telemetry import EVERY_S, MAX_CHARS, ExportErrors
+from aragog.observability.tracing.open_telemetry import LOG_INTERVAL_S, MAX_CHARS, ExportErrors
 from aragog.runtime.clock import ManualClock
 
 
@@ -19,7 +19,7 @@ def test_one_line_a_minute_counts_the_suppressed_ones():
     assert [errors.filter(other) for other in others] == [False] * 3
     assert first.getMessage().startswith("spans are not exported: refused xxx")
     assert len(first.getMessage()) < MAX_CHARS + 100
-    clock.advance_ms(int(EVERY_S * 1000))
+    clock.advance_ms(int(LOG_INTERVAL_S * 1000))
     last = record("refused")
     assert errors.filter(last)
     assert last.getMessage() == (
