@@ -7,7 +7,7 @@ from urlspelling.domain import host, is_ip, origin, registered_domain, reversed_
 
 
 @pytest.mark.parametrize(
-    ("url", "of", "name"),
+    ("url", "expected_origin", "name"),
     [
         ("https://www.example.com/a?b", "https://www.example.com", "www.example.com"),
         ("http://example.com:8080/", "http://example.com:8080", "example.com"),
@@ -17,8 +17,8 @@ from urlspelling.domain import host, is_ip, origin, registered_domain, reversed_
         ("http://[2001:db8::1]:81/x", "http://[2001:db8::1]:81", "[2001:db8::1]"),
     ],
 )
-def test_origin_and_host_are_parts_of_the_url(url, of, name):
-    assert (origin(url), host(url)) == (of, name)
+def test_origin_and_host_are_parts_of_the_url(url, expected_origin, name):
+    assert (origin(url), host(url)) == (expected_origin, name)
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ def test_late_reads_over_the_budget_wait_for_the_primary(gate):
 
 
 @pytest.mark.parametrize(
-    ("down_after_s", "deadline_s"), [(0.05, 240), (120, 0.5)], ids=["it is silent", "deadline"]
+    ("down_after_s", "deadline_s"), [(0.05, 240), (120, 0.5)], ids=["no response", "deadline"]
 )
 def test_no_read_waits_for_an_unresponsive_primary(gate, down_after_s, deadline_s):
     # Regression: 10 of 29 reads ended with DeadlineExceeded, since those over the budget waited a
@@ -242,8 +242,8 @@ def test_standby_without_the_record_does_not_answer_for_the_primary(gate, error)
 
 
 def test_primary_outage_is_hidden_whatever_the_budget():
-    away = StoreUnavailable("hbase", "is unavailable")
-    hedged = reading(Gated(a_store(), error=away), a_store(shop=b"standby"))
+    unavailable = StoreUnavailable("hbase", "is unavailable")
+    hedged = reading(Gated(a_store(), error=unavailable), a_store(shop=b"standby"))
 
     record = [hedged.read(lambda store: store.get(URL)) for _ in range(100)]
 
@@ -310,7 +310,7 @@ def test_reads_with_a_standby_are_bounded():
     with pytest.raises(SizeExceeded, match="select the fields to read"):
         hedged.read(lambda store: store.get(MAX_BYTES + 1))
 
-    assert standby.began == [], "the standby has the same record"
+    assert standby.began == [], "the record on the standby has the same size"
     hedged.close()
 
 
@@ -334,7 +334,7 @@ def test_large_reads_take_turns(gate):
     ]
     for each in first:
         each.start()
-    wait_until(lambda: hedged._permits[0]._value == 0, otherwise="both have a place")
+    wait_until(lambda: hedged._permits[0]._value == 0, otherwise="a permit is free")
 
     with pytest.raises(TooManyReads):
         hedged.read(lambda store: store.get(FREE_BYTES + 1))

@@ -171,14 +171,14 @@ def test_trailing_bytes_of_a_large_brotli_stream_are_ignored():
 
 
 FAULTY = {
-    "gzip, a second member that breaks": ("gzip", gzip.compress(TEXT)
+    "gzip, broken second member": ("gzip", gzip.compress(TEXT)
                                           + gzip.compress(TEXT)[:60] + b"\xff" * 99),
-    "gzip, broken inside": ("gzip", gzip.compress(TEXT)[:50] + b"\xff" * 99),
-    "deflate like zlib": ("deflate", b"\x78\x9c" + raw_deflate(TEXT)),
+    "gzip, damaged": ("gzip", gzip.compress(TEXT)[:50] + b"\xff" * 99),
+    "deflate with a zlib header": ("deflate", b"\x78\x9c" + raw_deflate(TEXT)),
     "a bomb": ("gzip", gzip.compress(bytes(5_000_000))),
-    "nearly a bomb": ("gzip", gzip.compress((b"<p>%d</p>" % 7) * 70_000)),
-    "br, broken inside": ("br", brotli.compress(TEXT)[:40] + b"\xff" * 99),
-    "zstd, cut": ("zstd", zstandard.compress(TEXT)[:-9]),
+    "just below a bomb": ("gzip", gzip.compress((b"<p>%d</p>" % 7) * 70_000)),
+    "br, damaged": ("br", brotli.compress(TEXT)[:40] + b"\xff" * 99),
+    "zstd, truncated": ("zstd", zstandard.compress(TEXT)[:-9]),
 }  # fmt: skip
 
 
