@@ -208,7 +208,7 @@ def test_markdown_keeps_the_title():
 
 
 def test_markdown_keeps_a_title_that_links_to_itself():
-    """Regression: it was taken for breadcrumbs in every other process, because titles came from a
+    """Regression: it was mistaken for breadcrumbs in every other process, because titles came from a
     set.
     """
     name = "millwheel — A history of the wheels at the bend"

@@ -119,7 +119,7 @@ def test_generic_properties_outside_any_item_do_not_make_a_recipe():
     assert pin("<p itemprop=name>Soup</p><p itemprop=author>Ann</p>").type == "page"
 
 
-def test_item_with_ingredients_and_steps_is_a_recipe_whatever_its_type():
+def test_item_of_any_type_with_ingredients_and_steps_is_a_recipe():
     rich_pin = pin(
         recipe_ld(
             **{

@@ -120,5 +120,5 @@ def test_invalid_cursor_is_refused(cursor):
         listed([]).page([], "", cursor)
 
 
-def test_order_is_that_of_reversed_labels():
+def test_domains_are_ordered_by_reversed_labels():
     assert [reversed_host(name) for name in ONCE] == sorted(reversed_host(name) for name in ONCE)

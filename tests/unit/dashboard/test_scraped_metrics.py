@@ -202,7 +202,7 @@ def test_old_values_expire(slow, registry):
     assert "a.test" not in text
 
 
-def test_failing_part_is_down_at_once(slow, registry):
+def test_failing_part_is_down_immediately(slow, registry):
     generate_latest(registry)
     slow.free.release()
     finished(registry)

@@ -157,7 +157,7 @@ def test_feed_stored_as_a_page_stays_a_page(a_stand):
     assert a_stand.store.get(url).due_at_ms == before
 
 
-def test_trust_of_a_host_takes_few_bytes():
+def test_trust_of_a_host_is_small():
     most = read_later(PROVEN)._replace(feeds=("a" * 32,) * 3)
 
     assert len(to_cell(most)) < 400

@@ -145,7 +145,7 @@ def test_stalled_read_is_answered_by_the_standby(gate):
     hedged.close()
 
 
-def test_timely_read_is_answered_by_the_primary_alone():
+def test_timely_read_is_answered_only_by_the_primary():
     standby = Gated(a_store())
     hedged = reading(a_store(shop=b"primary"), standby)
     hedged.policy.delay_s = 60
@@ -241,7 +241,7 @@ def test_standby_without_the_record_does_not_answer_for_the_primary(gate, error)
     hedged.close()
 
 
-def test_primary_outage_is_hidden_whatever_the_budget():
+def test_primary_outage_is_hidden_for_any_budget():
     unavailable = StoreUnavailable("hbase", "is unavailable")
     hedged = reading(Gated(a_store(), error=unavailable), a_store(shop=b"standby"))
 
@@ -265,7 +265,7 @@ def test_bad_input_is_not_sent_to_the_standby():
     hedged.close()
 
 
-def test_standby_is_read_now_and_then_to_stay_warm():
+def test_standby_is_read_occasionally_to_stay_warm():
     standby = Gated(a_store())
     hedged = reading(a_store(shop=b"primary"), standby)
     hedged.policy.delay_s = 60

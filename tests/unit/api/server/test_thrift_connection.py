@@ -28,14 +28,14 @@ class Transport:
         self.replies += 1
 
     def set_write_buffer_limits(self, _high: int) -> None:
-        """Does nothing: replies are read at once."""
+        """Does nothing: replies are read immediately."""
 
     def get_extra_info(self, _name: str) -> tuple[str, int]:
         return ("127.0.0.1", 1)
 
 
 class Gate:
-    """Replies to each frame at once."""
+    """Replies to each frame immediately."""
 
     max_frame_bytes = 1_000
     limits_s: ClassVar[dict[ThriftState, float]] = {}

@@ -115,7 +115,7 @@ def test_page_compressed_once_and_declared_twice_is_decoded(codings, text, size)
     "data", [b"text \x01" * 9, b"ab" * 99 + b"\x1f", b"<p>text" * 2000 + b"\0"]
 )
 @pytest.mark.parametrize("size", [1, 99])
-def test_data_with_a_binary_byte_is_not_taken_for_plain_text(coding, data, size):
+def test_data_with_a_binary_byte_is_not_mistaken_for_plain_text(coding, data, size):
     with pytest.raises(UnsupportedContent):
         decode(data, coding, size=size)
 
@@ -128,7 +128,7 @@ def test_data_in_another_coding_than_declared_gives_no_page(coding, code):
 
 @pytest.mark.parametrize(("coding", "code"), ALL)
 @pytest.mark.parametrize("text", [TEXT, b"hello, crawler", bytes(range(32, 127)) * 9])
-def test_truncated_stream_is_never_taken_for_plain_text(coding, code, text):
+def test_truncated_stream_is_never_mistaken_for_plain_text(coding, code, text):
     packed = code(text)
 
     for end in range(min(len(packed), 300)):

@@ -223,7 +223,7 @@ def test_busy_origin_is_retried_at_the_time_it_gave(stage, ports):
     assert ports.limiter.reports == [("a.example", False)]
 
 
-def test_redirecting_domain_has_responded_whatever_its_target_does(stage, ports):
+def test_redirect_counts_as_a_response_of_its_domain(stage, ports):
     def redirects(gate):
         assert isinstance(gate.admit(B, B), Go)
         return Unreachable(url=A, final_url=B, kind=UnreachableKind.CONNECT, reason="refused")
@@ -445,7 +445,7 @@ def test_rule_for_403_sends_the_next_attempt_by_another_route(stage, ports):
     assert (job.after_status, job.attempt) == (403, 1)
     assert message.delay_ms > 0
     assert ports.web.requests[0][1]["egress"].after == 0
-    # The domain that responded with 403 is slowed down, whatever the next route.
+    # The domain that responded with 403 is slowed down, regardless of the next route.
     assert ports.limiter.reports == [("a.example", False)]
 
     (result,) = results(run(stage, UrlJob.read(job.wire())))

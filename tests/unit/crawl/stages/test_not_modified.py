@@ -72,7 +72,7 @@ def crawl(ports):
     return run
 
 
-def test_freshness_missing_in_a_304_is_that_of_the_stored_response(crawl):
+def test_freshness_missing_in_a_304_comes_from_the_stored_response(crawl):
     crawl(OutcomeKind.FETCHED, NOW_MS, "Cache-Control: max-age=7000", HTML)
 
     confirmed = crawl(OutcomeKind.NOT_MODIFIED, NOW_MS + 1000, "ETag: e")

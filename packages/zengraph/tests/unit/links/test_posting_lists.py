@@ -286,7 +286,7 @@ def is_leaf(key, row):
 
 
 def test_links_of_a_plan_completed_by_an_earlier_version_are_counted_once():
-    """Earlier versions write all lines to the first group, whatever the depths of a plan."""
+    """Earlier versions write all lines to the first group, regardless of the depths in a plan."""
     model, targets = large_model()
     model.number += 1
     changes = model.changes(many_lines(model.number, targets), {})
