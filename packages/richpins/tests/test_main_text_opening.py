@@ -208,9 +208,7 @@ def test_markdown_keeps_the_title():
 
 
 def test_markdown_keeps_a_title_that_links_to_itself():
-    """Regression: it was mistaken for breadcrumbs in every other process, because titles came from a
-    set.
-    """
+    """Regression: it became breadcrumbs in every other process, as titles came from a set."""
     name = "millwheel — A history of the wheels at the bend"
     heading = '<h1><a href="#module-millwheel"><code>millwheel</code></a> — A history of the wheels at the bend</h1>'
 

@@ -62,9 +62,7 @@ def delete_addons(tree):
 
 
 def rest(tree, package):
-    """Imports all modules of a package and prints `aragog --help`; returns the modules, and the
-    commands and formats.
-    """
+    """Imports all modules of a package; returns them and the commands and formats they register."""
     done = subprocess.run(
         [sys.executable, "-c", REST, package], cwd=tree, capture_output=True, text=True, check=False
     )

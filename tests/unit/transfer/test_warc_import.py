@@ -144,9 +144,7 @@ def two_members(data):
     ids=["br", "zstd", "x-gzip", "twice", "two members", "deflate"],
 )
 def test_every_content_encoding_of_the_fetcher_is_decoded(coding, encode):
-    """Regression: Brotli raised AttributeError; the others stored compressed bytes or half of the
-    page.
-    """
+    """Regression: Brotli raised AttributeError; others stored compressed or truncated pages."""
     record = response(headers=[("Content-Encoding", coding)], body=encode(PAGE))
 
     ((_, page),) = read(warc(record))
@@ -250,9 +248,7 @@ class Endless(io.RawIOBase):
     ids=["warc header", "between records", "nutch", "nutch csv", "cdx", "json lines"],
 )
 def test_endless_line_uses_little_memory(begin, reader):
-    """Regression: a 4 MB compressed header took 4.4 GB, a line of Nutch 4.2 GB, and a line of an
-    index 1.1 GB.
-    """
+    """Regression: a 4 MB header took 4.4 GB, a line of Nutch 4.2 GB, and an index line 1.1 GB."""
     stream = io.BufferedReader(Endless(begin))
     tracemalloc.start()
     try:

@@ -64,9 +64,7 @@ def turn(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def test_reading_pauses_while_thousands_of_small_frames_are_processed():
-    """Regression: each read restarted the work on the frames, so memory and the waits of others
-    grew.
-    """
+    """Regression: each read restarted the work on the frames, using memory and delaying others."""
     transport, loop = Transport(), asyncio.new_event_loop()
     connection = Connection(Gate())
     connection.connection_made(transport)

@@ -1,6 +1,4 @@
-"""The effect of a 304 on a stored response: its fields, its freshness, and what cannot be read
-again.
-"""
+"""The effect of a 304 on a stored response: its fields, freshness and missing content."""
 
 from dataclasses import replace
 
