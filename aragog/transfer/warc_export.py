@@ -38,7 +38,7 @@ from aragog.urlstore import cdxj, nodes
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.nodes import Nodes, facts_of, text
 from aragog.urlstore.object_reads import read_object
-from aragog.urlstore.page_content import RESPONSE, described
+from aragog.urlstore.page_content import RESPONSE, complete_metadata
 from aragog.urlstore.records import is_allowed, is_expired
 from aragog.urlstore.warc_records import archived_headers, iso_date, network_fields, status_line
 from zengraph import MultiGraph
@@ -141,7 +141,7 @@ def export_warc(
             facts = facts_of(row)
             if is_expired(facts, now_ms) or not is_allowed(facts, purpose):
                 continue
-            meta = described(meta, url, row, urls)
+            meta = complete_metadata(meta, url, row, urls)
             page = files.add(url, body, meta, facts)
             if str(meta.get("content_type")).partition(";")[0].strip().lower() in _HTML:
                 on_page(page.target, page.date, row)

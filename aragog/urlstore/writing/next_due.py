@@ -87,7 +87,7 @@ def planned(
         return Next(state_cell(before), int(due) if due else None, first=False, given_up=False)
     mark = mark_of(row) if settings.signals and not seen.source else None
     compared_ms = before.compared_at_ms if before else 0
-    is_named = mark is not None and compared_ms < mark.read_at_ms <= seen.fetched_at_ms
+    is_reported = mark is not None and compared_ms < mark.read_at_ms <= seen.fetched_at_ms
     state, due_at_ms = decide(
         before,
         seen,
@@ -95,7 +95,7 @@ def planned(
         page.fields,
         settings,
         spread=_spread(url_key(canonical), seen.fetched_at_ms),
-        is_named=is_named,
+        is_reported=is_reported,
         stretch=_stretch(before, mark, trust, seen.fetched_at_ms),
     )
     if mark and due_at_ms and _is_named_again(mark, state, seen, settings):
@@ -110,7 +110,7 @@ def planned(
         wanted_ms,
         first=before is None or not before.compared_at_ms,
         given_up=due_at_ms is None and before is not None and before.due_at_ms is not None,
-        **_evidence(before, state, mark, is_named=is_named),
+        **_evidence(before, state, mark, is_reported=is_reported),
     )
 
 
@@ -120,7 +120,7 @@ class _SignalEvidence(TypedDict, total=False):
 
 
 def _evidence(
-    before: RefreshState | None, after: RefreshState, mark: PageMark | None, *, is_named: bool
+    before: RefreshState | None, after: RefreshState, mark: PageMark | None, *, is_reported: bool
 ) -> _SignalEvidence:
     """Return evidence about the host's signals; empty if there was no page to compare with."""
     if mark is None or before is None or not before.compared_at_ms:
@@ -130,8 +130,8 @@ def _evidence(
         return {}
     changed = min(after.changes - before.changes, 1.0)
     expected = marks.expected_change(before.rate_per_s, passed_s)
-    evidence: _SignalEvidence = {"evidence": Evidence(changed, is_named, mark.covered, expected)}
-    if changed and mark.covered and not is_named:
+    evidence: _SignalEvidence = {"evidence": Evidence(changed, is_reported, mark.covered, expected)}
+    if changed and mark.covered and not is_reported:
         evidence["mark"] = marks.to_cell(mark._replace(covered=False))
     return evidence
 
@@ -155,7 +155,7 @@ def _is_named_again(
     return is_later and worth
 
 
-def renewed(
+def replacement_cells(
     row: Row, fields: Mapping[str, bytes], before: Mapping[str, object], at_ms: int
 ) -> tuple[dict[bytes, bytes], frozenset[str], set[str]]:
     """
