@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
-from aragog.api.operations.batch_urls import normalized, present, with_takedowns
+from aragog.api.operations.batch_urls import check_present, normalize_urls, replace_taken_down
 from aragog.api.operations.large_reads import MAX_BYTES, ReadTooLarge, TooManyReads
 from aragog.api.operations.store_reads import ReadStore, unhedged
 from aragog.api.operations.values import MAX_ITEMS, MAX_NAME_BYTES
@@ -124,12 +124,12 @@ class EncodedReads:
             return self._get(args)
         if not fields or (options is not None and options.facts):
             record, standby = self._read(lambda store: store.get(url, fields or None))
-            if (record := present(self._store, url, record)) is None:
+            if (record := check_present(self._store, url, record)) is None:
                 raise Missing
             return _complete_reply(_record(record, standby, facts=bool(options and options.facts)))
         urls = (normalize(url),)
         (values,), standby = self._read(lambda store: store.pages.values(urls, fields))
-        if present(self._store, url, values) is None or values is None:
+        if check_present(self._store, url, values) is None or values is None:
             raise Missing
         return _complete_reply(record_template.encode_get(values, fields, from_standby=standby))
 
@@ -151,7 +151,7 @@ class EncodedReads:
             fields = checked_names(calls[0].fields)
         except BAD_INPUT as error:
             return [error] * len(calls)
-        urls, refused = normalized([call.url for call in calls])
+        urls, refused = normalize_urls([call.url for call in calls])
         results = self._values(urls, fields) if urls else []
         for place, invalid in refused.items():
             results.insert(place, invalid)
@@ -166,7 +166,7 @@ class EncodedReads:
                     for values in store.pages.values(urls, fields)
                 ]
             )[0]
-            results = with_takedowns(self._store, urls, encoded)
+            results = replace_taken_down(self._store, urls, encoded)
             return [Missing() if result is None else result for result in results]
         except TooManyReads as error:
             return [error] * len(urls)
@@ -209,7 +209,7 @@ class EncodedReads:
         return record_template.encode_get_many(results, len(urls))
 
     def _part(self, urls: Sequence[str], wanted: _ReadOptions) -> list[bytes]:
-        valid, refused = normalized(urls)
+        valid, refused = normalize_urls(urls)
         try:
             results = self._results(valid, wanted)
         except (*PERMANENT, SizeExceeded):
@@ -248,7 +248,9 @@ class EncodedReads:
             record_template.encode_missing(idl.ItemStatus.TAKEN_DOWN, str(result))
             if isinstance(result, TakenDown)
             else data
-            for result, data in zip(with_takedowns(self._store, urls, found), encoded, strict=True)
+            for result, data in zip(
+                replace_taken_down(self._store, urls, found), encoded, strict=True
+            )
         ]
 
     def _single_result(self, url: str, wanted: _ReadOptions) -> bytes:

@@ -24,7 +24,7 @@ from aragog.api.operations.steps import Wait
 from aragog.api.problems import Problem
 from aragog.api.server.access_log import AccessLog
 from aragog.api.server.clients import Clients
-from aragog.api.server.listener import QUIET_S, Listener
+from aragog.api.server.listener import IDLE_GRACE_S, Listener
 from aragog.api.server.loop_calls import LoopCalls
 from aragog.api.server.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.server.threads import CallThreads
@@ -126,8 +126,8 @@ class ThriftServer:
             async with asyncio.timeout(limit_s):
                 while self._connections:
                     for connection in list(self._connections):
-                        connection.close_if_quiet(QUIET_S)
-                    await asyncio.sleep(QUIET_S / 4)
+                        connection.close_if_quiet(IDLE_GRACE_S)
+                    await asyncio.sleep(IDLE_GRACE_S / 4)
         for connection in list(self._connections):
             connection.abort()
 
@@ -203,7 +203,7 @@ class ThriftServer:
         except Problem as problem:
             self._answer(call, call.exception_reply(wire_exception(problem)), "refused")
             return
-        if self._draining or self._threads[method.pool].full:
+        if self._draining or self._threads[method.pool].is_full:
             stopping = "the server is stopping; reconnect"
             refusal = unavailable(stopping if self._draining else "too many concurrent calls")
             self._answer(call, call.exception_reply(refusal), "Unavailable")
@@ -257,7 +257,7 @@ class ThriftServer:
         call.connection.answer(data, counted_bytes)
         took_s = time.monotonic() - call.started_at_s
         self.durations.labels(call.method.name).observe(took_s)
-        if self._log.takes(failed=outcome in _FAILURES):
+        if self._log.should_log(failed=outcome in _FAILURES):
             what = {"service": call.method.service, "method": call.method.name}
             target = wire.first_string(call.frame, call.arguments_at)
             self._log.write(what, target, outcome, took_s * 1000, call.token)

@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from aragog.api.operations.large_reads import (
-    AT_ONCE,
-    FREE_BYTES,
     MAX_BYTES,
+    MAX_CONCURRENT,
+    MIN_LIMITED_BYTES,
     ReadAbandoned,
     TooManyReads,
 )
@@ -208,7 +208,7 @@ def test_a_primary_that_was_not_used_for_a_while_is_not_down(gate):
     primary = Gated(a_store(shop=b"primary"), gate)
     hedged = reading(primary, a_store(shop=b"standby"), deadline_s=240)
     hedged.policy.down_after_s = 120
-    hedged._answered_s -= 600
+    hedged._last_response_s -= 600
     hedged.policy.hedge()  # the budget is spent
     opened = threading.Thread(target=lambda: (wait_until(lambda: primary.reads), gate.set()))
     opened.start()
@@ -318,9 +318,12 @@ def test_large_reads_that_stand_still_take_no_place_of_the_standby(gate):
     hedged = reading(primary, standby, deadline_s=60)
     hedged.policy.down_after_s = 0.05
 
-    answers = [hedged.read(lambda store: store.get(FREE_BYTES + 1)) for _ in range(AT_ONCE + 1)]
+    answers = [
+        hedged.read(lambda store: store.get(MIN_LIMITED_BYTES + 1))
+        for _ in range(MAX_CONCURRENT + 1)
+    ]
 
-    assert [answer.value for answer in answers] == ["standby"] * (AT_ONCE + 1)
+    assert [answer.value for answer in answers] == ["standby"] * (MAX_CONCURRENT + 1)
     hedged.close()
 
 
@@ -328,20 +331,20 @@ def test_large_reads_take_turns(gate):
     hedged = reading(Counted("primary", gate), Counted("standby", gate))
     hedged.policy.delay_s = 60
     first = [
-        threading.Thread(target=hedged.read, args=[lambda store: store.get(FREE_BYTES + 1)])
-        for _ in range(AT_ONCE)
+        threading.Thread(target=hedged.read, args=[lambda store: store.get(MIN_LIMITED_BYTES + 1)])
+        for _ in range(MAX_CONCURRENT)
     ]
     for each in first:
         each.start()
     wait_until(lambda: hedged._permits[0]._value == 0, otherwise="both have a place")
 
     with pytest.raises(TooManyReads):
-        hedged.read(lambda store: store.get(FREE_BYTES + 1))
+        hedged.read(lambda store: store.get(MIN_LIMITED_BYTES + 1))
 
     gate.set()
     for each in first:
         each.join(60)
-    assert hedged._permits[0]._value == AT_ONCE
+    assert hedged._permits[0]._value == MAX_CONCURRENT
     hedged.close()
 
 
@@ -363,7 +366,7 @@ def test_a_large_read_is_not_repeated_to_keep_the_standby_warm():
     for _ in range(100):
         hedged.policy.count_read()
 
-    hedged.read(lambda store: store.get(FREE_BYTES + 1))
+    hedged.read(lambda store: store.get(MIN_LIMITED_BYTES + 1))
 
     assert standby.stopped.wait(60)
     assert (hedged.policy.mirrored, standby.ended) == (1, [])
