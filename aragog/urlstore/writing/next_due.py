@@ -65,7 +65,7 @@ def is_wanted(row: Row, settings: RefreshSettings) -> bool:
     return settings.unwatched if cell is None or not cell.value else cell.value == WATCHED
 
 
-def planned(
+def plan_next(
     row: Row,
     page: PageWrite,
     seen: Seen,
@@ -98,7 +98,7 @@ def planned(
         is_reported=is_reported,
         stretch=_stretch(before, mark, trust, seen.fetched_at_ms),
     )
-    if mark and due_at_ms and _is_named_again(mark, state, seen, settings):
+    if mark and due_at_ms and _is_reported_again(mark, state, seen, settings):
         due_at_ms = min(due_at_ms, seen.fetched_at_ms + int(settings.min_interval_s * 1000))
     wanted_ms = due_at_ms if seen.source or is_wanted(row, settings) else None
     facts = nodes.facts_of(row) if page.links is None else page.facts
@@ -125,11 +125,11 @@ def _evidence(
     """Return evidence about the host's signals; empty if there was no page to compare with."""
     if mark is None or before is None or not before.compared_at_ms:
         return {}
-    passed_s = (after.compared_at_ms - before.compared_at_ms) / 1000
-    if passed_s <= 0:
+    elapsed_s = (after.compared_at_ms - before.compared_at_ms) / 1000
+    if elapsed_s <= 0:
         return {}
     changed = min(after.changes - before.changes, 1.0)
-    expected = marks.expected_change(before.rate_per_s, passed_s)
+    expected = marks.expected_change(before.rate_per_s, elapsed_s)
     evidence: _SignalEvidence = {"evidence": Evidence(changed, is_reported, mark.covered, expected)}
     if changed and mark.covered and not is_reported:
         evidence["mark"] = marks.to_cell(mark._replace(covered=False))
@@ -146,13 +146,13 @@ def _stretch(
     return trust.stretch if is_recent else 1.0
 
 
-def _is_named_again(
+def _is_reported_again(
     mark: PageMark, state: RefreshState, seen: Seen, settings: RefreshSettings
 ) -> bool:
     """Return True if a file read after this fetch reports a change that is worth another fetch."""
     is_later = mark.read_at_ms > seen.fetched_at_ms
-    worth = marks.is_worth_a_fetch(state.rate_per_s, state.usual_s, mark.belief, settings)
-    return is_later and worth
+    is_worthwhile = marks.is_worth_a_fetch(state.rate_per_s, state.usual_s, mark.belief, settings)
+    return is_later and is_worthwhile
 
 
 def replacement_cells(
@@ -191,5 +191,5 @@ def vanished_fields(
 
 def _spread(key: bytes, at_ms: int) -> float:
     """Return a number from 0 to 1, evenly distributed over pages and fetches; deterministic."""
-    mixed = (int.from_bytes(key[8:12]) ^ at_ms * 2_654_435_761) & 0xFFFF_FFFF
-    return mixed / 2**32
+    hashed = (int.from_bytes(key[8:12]) ^ at_ms * 2_654_435_761) & 0xFFFF_FFFF
+    return hashed / 2**32
