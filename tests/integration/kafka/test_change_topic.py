@@ -143,7 +143,7 @@ def test_a_topic_or_a_broker_that_is_not_there_is_reported(feed, make_topic):
 
 def test_a_server_that_does_not_answer_is_an_error_that_may_pass():
     with pytest.raises(ServiceUnavailable, match="changes on 127"):
-        ChangeTopic(TopicAddress.parse("kafka://127.0.0.1:9/changes"), answer_within_s=0.5)
+        ChangeTopic(TopicAddress.parse("kafka://127.0.0.1:9/changes"), timeout_s=0.5)
 
 
 def test_nothing_is_lost_when_the_sender_and_the_broker_are_killed(feed, make_topic):

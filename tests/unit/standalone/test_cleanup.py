@@ -11,7 +11,7 @@ from tests.support.waiting import wait_until
 
 @pytest.fixture
 def commands(tmp_path):
-    a_cleanup = cleanup.Cleanup(os.environ, pause_s=0.05)
+    a_cleanup = cleanup.Cleanup(os.environ, retry_delay_s=0.05)
     yield a_cleanup
     a_cleanup.stop()
 
@@ -43,7 +43,7 @@ def test_a_command_that_cannot_be_started_is_given_up_after_some_attempts(comman
         return not commands.pending
 
     wait_until(given_up)
-    assert len(checks) >= cleanup.ATTEMPTS - 1  # each makes one attempt at most
+    assert len(checks) >= cleanup.MAX_ATTEMPTS - 1  # each makes one attempt at most
 
 
 def test_a_command_that_hangs_holds_up_nobody(commands, tmp_path):
