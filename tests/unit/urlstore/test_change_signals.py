@@ -5,7 +5,7 @@ import pytest
 from aragog.pages.sitemaps import SitemapUrl
 from aragog.settings import RefreshSettings
 from aragog.urlstore.refresh_policy import Seen
-from aragog.urlstore.signal_trust import PROBES, Evidence, HostTrust, learned, to_cell
+from aragog.urlstore.signal_trust import PROBES, Evidence, HostTrust, add_evidence, to_cell
 from aragog.urlstore.usual_intervals import DAY_S
 from tests.support.stores import NOW_MS, body, page, stand
 from zengraph.tables.memory import MemoryTables
@@ -13,8 +13,8 @@ from zengraph.tables.memory import MemoryTables
 HOST = "site.example"
 MAP = f"http://{HOST}/sitemap.xml"
 DAY_MS = 86_400_000
-PROVEN = learned(HostTrust(), [Evidence(1.0, True, True, 0.1)] * 30, NOW_MS)
-FALSE = learned(HostTrust(), [Evidence(0.0, True, True, 0.1)] * 30, NOW_MS)
+PROVEN = add_evidence(HostTrust(), [Evidence(1.0, True, True, 0.1)] * 30, NOW_MS)
+FALSE = add_evidence(HostTrust(), [Evidence(0.0, True, True, 0.1)] * 30, NOW_MS)
 
 
 def urls(count):
@@ -128,7 +128,7 @@ def test_wrong_signal_counts_against_its_host(a_stand):
 
 
 def test_interval_grows_for_a_host_whose_silence_is_trusted(a_stand):
-    silent = learned(PROVEN, [Evidence(0.0, False, True, 0.1)] * 30, NOW_MS)
+    silent = add_evidence(PROVEN, [Evidence(0.0, False, True, 0.1)] * 30, NOW_MS)
     trust(a_stand, read_later(silent))
     url, other = urls(2)
     read(a_stand, [SitemapUrl(url, NOW_MS - DAY_MS)])

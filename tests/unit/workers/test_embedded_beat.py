@@ -38,7 +38,7 @@ def beat(tmp_path):
     started = []
 
     def start(scheduler):
-        started.append(EmbeddedBeat(app, first_pause_s=0.01))
+        started.append(EmbeddedBeat(app, first_delay_s=0.01))
         controller = SimpleNamespace(schedule_filename=str(tmp_path / "beat"), scheduler=scheduler)
         started[-1].start(SimpleNamespace(controller=controller))
         return app, started[-1]

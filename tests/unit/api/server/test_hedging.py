@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from aragog.api.operations.large_reads import (
-    AT_ONCE,
-    FREE_BYTES,
     MAX_BYTES,
+    MAX_CONCURRENT,
+    MIN_LIMITED_BYTES,
     ReadAbandoned,
     TooManyReads,
 )
@@ -209,8 +209,8 @@ def test_primary_that_was_idle_for_a_while_is_not_considered_down(gate):
     primary = Gated(a_store(shop=b"primary"), gate)
     hedged = reading(primary, a_store(shop=b"standby"), deadline_s=240)
     hedged.policy.down_after_s = 120
-    hedged._answered_s -= 600
-    hedged.policy.hedge()  # spends the budget
+    hedged._last_response_s -= 600
+    hedged.policy.hedge()  # the budget is spent
     opened = threading.Thread(target=lambda: (wait_until(lambda: primary.reads), gate.set()))
     opened.start()
 
@@ -319,9 +319,12 @@ def test_stalled_large_reads_do_not_use_up_the_permits_of_the_standby(gate):
     hedged = reading(primary, standby, deadline_s=60)
     hedged.policy.down_after_s = 0.05
 
-    results = [hedged.read(lambda store: store.get(FREE_BYTES + 1)) for _ in range(AT_ONCE + 1)]
+    results = [
+        hedged.read(lambda store: store.get(MIN_LIMITED_BYTES + 1))
+        for _ in range(MAX_CONCURRENT + 1)
+    ]
 
-    assert [answer.value for answer in results] == ["standby"] * (AT_ONCE + 1)
+    assert [answer.value for answer in results] == ["standby"] * (MAX_CONCURRENT + 1)
     hedged.close()
 
 
@@ -329,20 +332,20 @@ def test_large_reads_take_turns(gate):
     hedged = reading(Counted("primary", gate), Counted("standby", gate))
     hedged.policy.delay_s = 60
     first = [
-        threading.Thread(target=hedged.read, args=[lambda store: store.get(FREE_BYTES + 1)])
-        for _ in range(AT_ONCE)
+        threading.Thread(target=hedged.read, args=[lambda store: store.get(MIN_LIMITED_BYTES + 1)])
+        for _ in range(MAX_CONCURRENT)
     ]
     for each in first:
         each.start()
     wait_until(lambda: hedged._permits[0]._value == 0, otherwise="a permit is free")
 
     with pytest.raises(TooManyReads):
-        hedged.read(lambda store: store.get(FREE_BYTES + 1))
+        hedged.read(lambda store: store.get(MIN_LIMITED_BYTES + 1))
 
     gate.set()
     for each in first:
         each.join(60)
-    assert hedged._permits[0]._value == AT_ONCE
+    assert hedged._permits[0]._value == MAX_CONCURRENT
     hedged.close()
 
 
@@ -364,7 +367,7 @@ def test_large_read_is_not_repeated_to_keep_the_standby_warm():
     for _ in range(100):
         hedged.policy.count_read()
 
-    hedged.read(lambda store: store.get(FREE_BYTES + 1))
+    hedged.read(lambda store: store.get(MIN_LIMITED_BYTES + 1))
 
     assert standby.stopped.wait(60)
     assert (hedged.policy.mirrored, standby.ended) == (1, [])
