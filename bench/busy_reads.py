@@ -104,7 +104,7 @@ async def serve(parts: Parts, sock: socket.socket, counts: Path, *, embedded: bo
     await ThriftServer(services(parts), settings, embedded=embedded).start(sock)
     while True:
         for name in (HIT, MISS):
-            (counts / name).write_text(str(READ_CACHE_READS.of(name).read().get("", 0)))
+            (counts / name).write_text(str(READ_CACHE_READS.labels(name).read().get("", 0)))
         await asyncio.sleep(_COUNT_EVERY_S)
 
 

@@ -111,7 +111,7 @@ def stage(
     """
 
     def decorator(body: Callable[..., Any]) -> Any:
-        parameters, seconds = inspect.signature(body), STAGE_SECONDS.of(name)
+        parameters, seconds = inspect.signature(body), STAGE_SECONDS.labels(name)
 
         @wraps(body)
         def run(task: Any, *args: Any, **kwargs: Any) -> Any:

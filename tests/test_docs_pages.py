@@ -1,4 +1,4 @@
-"""What the pages' documentation says is so; tests/test_docs_code.py runs its examples."""
+"""The documentation of page extraction is true; tests/test_docs_code.py runs its examples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from richpins.visible_text import captions, price, section_headings, sections
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-def test_every_stored_field_is_in_the_table():
+def test_every_stored_field_is_documented():
     text = (DOCS / "extraction.md").read_text()
     names = {name.rpartition(".")[2] for name in _named(text)}
 
@@ -43,7 +43,7 @@ def test_every_stored_field_is_in_the_table():
         ("product.condition", set(get_args(product.Condition))),
     ],
 )
-def test_the_values_of_a_field_are_those_of_the_code(field, values):
+def test_documented_values_of_a_field_match_the_code(field, values):
     text = (DOCS / "extraction.md").read_text().partition("## Stored fields")[2]
     (row,) = [line for line in text.splitlines() if line.startswith(f"| {field} |")]
 
@@ -98,7 +98,7 @@ BOUNDS = [
 
 
 @pytest.mark.parametrize("statement", BOUNDS)
-def test_a_bound_of_the_analysis_is_that_of_the_code(statement):
+def test_documented_limit_of_the_analysis_matches_the_code(statement):
     pages = (DOCS / "extraction.md", DOCS.parent / "packages/richpins/RULES.md")
     assert any(statement in " ".join(page.read_text().split()) for page in pages)
 

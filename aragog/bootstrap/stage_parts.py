@@ -95,7 +95,7 @@ def shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> Sta
     traces = UrlTraces(tracer_of(settings))
     checks = CrawlChecks(shared.crawls, shared.in_flight)
     followed = FollowedUrls(shared.client, prefix=prefix)
-    enqueuer = Enqueuer.of(settings, shared, sender, followed=followed, traces=traces)
+    enqueuer = Enqueuer.from_settings(settings, shared, sender, followed=followed, traces=traces)
     return StageParts(
         settings=settings,
         clock=clock,

@@ -187,7 +187,7 @@ def _store_over(engine: Tables, settings: Settings, clock: Clock | None) -> UrlS
     )
 
 
-_HITS, _MISSES = READ_CACHE_READS.of("hit"), READ_CACHE_READS.of("miss")
+_HITS, _MISSES = READ_CACHE_READS.labels("hit"), READ_CACHE_READS.labels("miss")
 
 
 def _count_reads(hits: int, misses: int) -> None:
@@ -214,7 +214,7 @@ class _Timed:
     ) -> None:
         self._adapter = adapter
         for name in names:
-            series = histogram.of(prefix + name)
+            series = histogram.labels(prefix + name)
             setattr(self, name, timed_calls(getattr(adapter, name), series))
 
     def __getattr__(self, name: str) -> Any:

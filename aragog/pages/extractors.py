@@ -32,7 +32,7 @@ from aragog.errors import ConfigError, InvalidField
 from aragog.pages.items import SiteKinds, load_kinds
 from aragog.pages.rules_version import RulesVersions, rules_versions
 from aragog.pages.selectors import Rules, SiteRules
-from aragog.settings.extractor_names import ITEMS, SITE, is_of_file, prefix_of
+from aragog.settings.extractor_names import ITEMS, SITE, is_file_name, prefix_of
 from richpins.document import Document
 from richpins.rich_pins import RichPin
 from richpins.selectors import SelectedPage, parse
@@ -154,7 +154,7 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
                 f"pipeline.extractors: {name!r}: {prefix_of(name)} is the prefix of what `extract` "
                 "has; give the function another name"
             )
-        if is_of_file(name):
+        if is_file_name(name):
             result[prefix_of(name)] = _function_of_file(name)
             continue
         if not _NAME.fullmatch(name):

@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 
 from aragog.errors import InvalidUrl
-from aragog.settings.extractor_names import is_of_file
+from aragog.settings.extractor_names import is_file_name
 from urlspelling.domain import host
 from urlspelling.hosts import and_parents
 
@@ -75,7 +75,7 @@ def _made(extractors: tuple[str, ...], tables: bytes) -> RulesVersions:
 def _files(named: Any) -> Iterator[str]:
     """Yield the hashes of the readable Python files that the settings name."""
     if isinstance(named, str):
-        if is_of_file(named):
+        if is_file_name(named):
             with suppress(OSError):
                 yield sha256(Path(named.rpartition(":")[0]).read_bytes()).hexdigest()
         return

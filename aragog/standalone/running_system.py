@@ -16,7 +16,7 @@ import orjson
 
 from aragog.errors import ConfigError
 from aragog.settings import Settings, plain, settings_file
-from aragog.settings.in_use import RECORD, held, running_pid, with_absolute_paths
+from aragog.settings.in_use import RECORD, lock_holder, running_pid, with_absolute_paths
 from aragog.standalone.processes import create_private
 
 READY = "ready"
@@ -24,7 +24,7 @@ READY = "ready"
 
 def is_ready(run_dir: Path) -> bool:
     """True if a supervisor holds the lock in `run_dir` and has started everything."""
-    return held(run_dir)[1] == READY
+    return lock_holder(run_dir)[1] == READY
 
 
 def running_for_s(run_dir: Path) -> float | None:

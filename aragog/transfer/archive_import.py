@@ -20,14 +20,14 @@ from aragog.crawl.pipeline.packed_body import PackedBody, pack
 from aragog.crawl.stages.page_analysis import (
     PageAnalysis,
     candidates,
-    decided,
+    decide_canonical,
     known_chains,
     named_agent,
     read_page,
     text_fields,
 )
 from aragog.crawl.stages.page_limits import PageTooExpensive, limited
-from aragog.crawl.stages.page_updates import page_write, reserved, with_body
+from aragog.crawl.stages.page_updates import page_write, reservation_reason, with_body
 from aragog.errors import BAD_INPUT
 from aragog.pages import preferences
 from aragog.pages.extractors import load_all
@@ -131,7 +131,7 @@ def _read(page: ArchivedPage, store: UrlStore, settings: Settings) -> _ReadPage 
             )
     except (PageTooExpensive, MemoryError, *BAD_INPUT) as error:
         return f"{fetch.url}: {error}"
-    if reason := reserved(result, analysis, settings.preferences):
+    if reason := reservation_reason(result, analysis, settings.preferences):
         return f"{fetch.url}: {reason}"
     return _ReadPage(_without_robots_txt(result), analysis, packed)
 
@@ -148,6 +148,6 @@ def _writes(
     named = set().union(*(candidates(one.analysis.evidence) for one in read))
     known = known_chains(named, store.pages.known)
     for one in read:
-        decision = decided(one.analysis.evidence, known)
+        decision = decide_canonical(one.analysis.evidence, known)
         update = page_write(one.result, one.analysis, decision, settings)
         yield with_body(update, one.packed.blob if update.token else None)

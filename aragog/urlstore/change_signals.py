@@ -56,7 +56,7 @@ _COLUMNS = (
     nodes.DUE, nodes.WATCHED, nodes.SIGNAL,
 )  # fmt: skip
 _KNOWN = (nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.REFRESH, nodes.DUE)
-_NAMED, _IGNORED, _CONFIRMED, _REFUTED, _UNNAMED = map(CHANGE_SIGNALS.of, CHANGE_SIGNALS.values)
+_NAMED, _IGNORED, _CONFIRMED, _REFUTED, _UNNAMED = map(CHANGE_SIGNALS.labels, CHANGE_SIGNALS.values)
 
 
 class ChangeSignals:

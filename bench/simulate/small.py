@@ -23,14 +23,14 @@ from aragog.crawl.stages.access import HEAD_START_MS
 from aragog.crawl.stages.fetch import ROOM_RETRY_MS
 from aragog.crawl.stages.first_visit_delays import FirstVisitDelays, less_urgent
 from aragog.crawl.stages.release import (
-    ARRIVES_AHEAD_MS,
-    CHECK_AGAIN_MS,
+    ARRIVAL_LEAD_MS,
+    BATCH_SPAN_MS,
     CHECK_EVERY_S,
     MAX_LINES,
-    SPAN_MS,
+    MIN_CHECK_INTERVAL_MS,
 )
 from aragog.crawl.stages.returning_jobs import next_attempt
-from aragog.crawl.stages.waiting_line import RELEASE_AHEAD_MS
+from aragog.crawl.stages.waiting_line import RELEASE_LEAD_MS
 from aragog.settings import Settings
 from bench.simulate.limits import DomainLimit
 from bench.simulate.parts import (
@@ -73,7 +73,7 @@ class SmallCrawl:
         self.checks: list[tuple[float, int]] = []
         self.tick_scheduled = self.retry_scheduled = False
         self.within_us = (settings.politeness.wait_inline_ms + HEAD_START_MS) * 1000.0
-        self.release_us = (settings.politeness.wait_inline_ms + RELEASE_AHEAD_MS) * 1000.0
+        self.release_us = (settings.politeness.wait_inline_ms + RELEASE_LEAD_MS) * 1000.0
         self.domains = [self._domain(urls, kind) for urls, kind in web.draw(self.rng)]
 
     def _domain(self, urls: int, kind: Kind) -> SimulatedDomain:
@@ -304,7 +304,7 @@ class SmallCrawl:
         for number in due:
             domain = self.domains[number]
             domain.is_check_scheduled = False
-            max_slots = 1 + int(CHECK_AGAIN_MS * 1000 / domain.limit.interval_us)
+            max_slots = 1 + int(MIN_CHECK_INTERVAL_MS * 1000 / domain.limit.interval_us)
             granted = 0
             while domain.line and granted < max_slots:
                 slot_us = domain.limit.reserve(now_us, self.release_us)
@@ -316,7 +316,9 @@ class SmallCrawl:
                 granted += 1
             if domain.line:
                 wait_us = domain.limit.next_slot_us(now_us) - now_us - self.release_us
-                wait_ms = 0.0 if granted == max_slots else max(CHECK_AGAIN_MS, wait_us / 1000)
+                wait_ms = (
+                    0.0 if granted == max_slots else max(MIN_CHECK_INTERVAL_MS, wait_us / 1000)
+                )
                 self._schedule_check(number, self.clock.now_s + wait_ms / 1000)
         reserved.sort(key=lambda pair: pair[0])
         self._send_released(deque(reserved))
@@ -326,9 +328,11 @@ class SmallCrawl:
         while reserved:
             first_us = reserved[0][0]
             jobs: list[Job] = []
-            while reserved and len(jobs) < size and reserved[0][0] <= first_us + SPAN_MS * 1000:
+            while (
+                reserved and len(jobs) < size and reserved[0][0] <= first_us + BATCH_SPAN_MS * 1000
+            ):
                 jobs.append(reserved.popleft()[1])
-            due_s = max(self.clock.now_s, first_us / 1e6 - ARRIVES_AHEAD_MS / 1000)
+            due_s = max(self.clock.now_s, first_us / 1e6 - ARRIVAL_LEAD_MS / 1000)
             self._send(jobs, min(job.priority for job in jobs), due_s)
 
     def _summarize(self) -> None:

@@ -1,4 +1,4 @@
-"""The limiter of the simulation gives the slots and the backoff of the limiter's scripts."""
+"""The simulated limiter computes the same slots and backoff as the limiter's scripts."""
 
 import random
 
@@ -22,21 +22,21 @@ def node(redis_url):
 
 
 def reserved(node, within_us):
-    """The slot that the script gives; None: it refused."""
+    """The slot returned by the script; None if it refused."""
     now_us, replies = reserve(node, [DOMAIN], [SlotArguments(INTERVAL_US, within_us, 0, False)])
     reply = next(iter(replies))
     return None if reply.at_us - now_us > within_us else reply.at_us
 
 
 def reported(node, well):
-    """The backoff factor after a response, in percent; 0: none."""
+    """The backoff factor after a response, in percent; 0 for none."""
     return report(
         node, [(DOMAIN, well)], errors_to_slow=ERRORS_BEFORE_BACKOFF, max_factor=MAX_BACKOFF_PERCENT
     )[0]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_slots_and_backoff_are_those_of_the_scripts(node, seed):
+def test_slots_and_backoff_match_the_scripts(node, seed):
     rng, twin = random.Random(seed), DomainLimit(INTERVAL_US)
     for _ in range(400):
         node.at_us += rng.choice((0, 1_000, 50_000, 400_000))

@@ -6,7 +6,7 @@ import math
 
 from aragog.addons.plan.crawl_load import MEASURED_LINKS, CrawlLoad
 from aragog.addons.plan.demand import DAY_S, Limit, Need
-from aragog.crawl.pipeline.memory_limit import REFUSED_FROM
+from aragog.crawl.pipeline.memory_limit import REFUSE_ABOVE_SHARE
 from aragog.crawl.pipeline.spool import MAX_DEFAULT_BYTES, OVERHEAD_BYTES, SpoolBounds
 
 
@@ -17,7 +17,7 @@ class RedisNeeds:
         demand, cost = load.demand, load.cost
         self._load, self._demand = load, demand
         # Above this fill level, producers are refused; the spool takes at most 128 MiB of it.
-        self._usable_bytes = demand.redis_memory * 1e9 * REFUSED_FROM
+        self._usable_bytes = demand.redis_memory * 1e9 * REFUSE_ABOVE_SHARE
         self._limiter_cores = (load.fetches_s + load.robots_s) * cost("redis_limiter") / 1000
         self._shared_cores = load.fetches_s * cost("redis_shared") / 1000
         self._slot_bytes = demand.domains * cost("active_domain")
@@ -48,7 +48,7 @@ class RedisNeeds:
 
     @property
     def _servers_reason(self) -> str:
-        memory = f"{REFUSED_FROM:.0%} of {self._demand.redis_memory:g} GB"
+        memory = f"{REFUSE_ABOVE_SHARE:.0%} of {self._demand.redis_memory:g} GB"
         return f"{self._shared_cores:.2f} cores; the queue may fill {memory} of each"
 
     @property
@@ -89,7 +89,7 @@ class RedisNeeds:
             Limit(
                 f"memory of redis.url of {size}: robots.txt",
                 rules,
-                f"needs {math.ceil(self._rules_bytes / 1e9 / REFUSED_FROM)} GB of maxmemory"
+                f"needs {math.ceil(self._rules_bytes / 1e9 / REFUSE_ABOVE_SHARE)} GB of maxmemory"
                 if rules > 1
                 else self._enough(rules, 1.0, "hosts"),
             ),

@@ -11,7 +11,7 @@ from aragog.api.operations.operation import Caller, HttpRoute, Pool, need, opera
 from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import ADMIN, WRITE, Token
 from aragog.crawl.pipeline.crawl_records import (
-    OWN_NAMES,
+    BUILT_IN_NAMES,
     CrawlPhase,
     CrawlTerms,
 )
@@ -164,7 +164,7 @@ class CrawlRequest:
 
 
 def _exists(control: CrawlControl, name: str) -> bool:
-    return name in OWN_NAMES.values() or name in control.registry.read().records
+    return name in BUILT_IN_NAMES.values() or name in control.registry.read().records
 
 
 @operation(

@@ -1,4 +1,4 @@
-"""What the image installs: files that the lock has by their hashes, and no others."""
+"""The image installs only files whose hashes are in the lock file."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def digests(name):
     return found
 
 
-def test_what_pip_would_install_is_chosen_with_its_hashes():
+def test_packages_chosen_by_pip_are_listed_with_their_hashes():
     version, (digest, *_) = digests("six")
 
     ours = {
@@ -50,7 +50,7 @@ def test_what_pip_would_install_is_chosen_with_its_hashes():
     ("name", "version", "digest"),
     [("six", None, "0" * 64), ("six", "0.1", None), ("none", "1", "0" * 64), ("six", None, "")],
 )
-def test_a_file_that_the_lock_does_not_have_is_refused(name, version, digest):
+def test_file_missing_in_the_lock_is_refused(name, version, digest):
     locked, (good, *_) = digests("six")
 
     with pytest.raises(ValueError, match="does not have this file"):
@@ -59,7 +59,7 @@ def test_a_file_that_the_lock_does_not_have_is_refused(name, version, digest):
         )
 
 
-def test_the_script_fails_where_a_file_is_refused(tmp_path):
+def test_script_fails_if_a_file_is_refused(tmp_path):
     report = tmp_path / "report.json"
     report.write_text(json.dumps({"install": [item("six", "0.1", "0" * 64)]}))
     script = ROOT / "deploy" / "docker" / "hashed_requirements.py"
@@ -74,8 +74,8 @@ def test_the_script_fails_where_a_file_is_refused(tmp_path):
     assert done.stdout == b""
 
 
-def test_the_image_installs_nothing_without_hashes():
-    """It took the versions of the lock, and whatever file had them."""
+def test_image_installs_nothing_without_hashes():
+    """Regression: only the versions were pinned, so any file with that version was installed."""
     text = DOCKERFILE.read_text().replace("\\\n", " ")
     installs = re.findall(r"pip install ([^&\n]*)", text)
 

@@ -1,4 +1,4 @@
-"""Clocks of the fleet: the wall clock is off, and nothing else."""
+"""Clocks of the fleet: only the wall clock is off."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ print(time.time(), datetime.now().timestamp(), before_s, time.monotonic() - wait
 @pytest.mark.skipif(
     not compiler() or not sys.platform.startswith("linux"), reason="needs Linux and a C compiler"
 )
-def test_the_wall_clock_is_shifted_and_timeouts_are_not(tmp_path):
+def test_wall_clock_is_shifted_but_timeouts_are_not(tmp_path):
     shown = subprocess.run(
         [sys.executable, "-c", SHOWN], env={**os.environ, **shifted(tmp_path, -300)},
         capture_output=True, text=True, check=True,

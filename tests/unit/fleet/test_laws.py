@@ -1,4 +1,4 @@
-"""The checker of the fleet finds what it is there to find."""
+"""The checks of the fleet detect violations."""
 
 from tests.chaos.origin import Arrival
 from tests.fleet.laws import gaps
@@ -10,20 +10,20 @@ def requests(host, *at_ms, path="/0", status=200):
     return [Arrival(at, host, path, status) for at in at_ms]
 
 
-def test_a_request_within_the_interval_is_a_short_gap():
+def test_request_within_the_interval_is_a_short_gap():
     assert list(gaps(requests(PLAIN, 0.0, 500.0, 990.0))) == [
         f"{PLAIN}/0 came 490.0 ms after /0",
     ]
 
 
-def test_a_crawl_delay_counts_from_the_first_page():
+def test_crawl_delay_counts_from_the_first_page():
     rules = requests(DELAYED, 0.0, path="/robots.txt")
 
     assert not list(gaps(rules + requests(DELAYED, 500.0, 1500.0)))
     assert len(list(gaps(rules + requests(DELAYED, 500.0, 1200.0)))) == 1
 
 
-def test_a_request_in_the_pause_after_a_503_is_early():
+def test_request_during_the_pause_after_a_503_is_early():
     turned_away = requests(BUSY, 0.0, path="/9", status=503)
 
     assert not list(gaps(turned_away + requests(BUSY, 5000.0)))

@@ -1,4 +1,4 @@
-"""How far a host's dates are believed, by what they proved."""
+"""How much the dates of a host are trusted, based on evidence."""
 
 import random
 
@@ -30,12 +30,12 @@ def seen(*, named, changed, expected=0.1, times=1):
     return [Evidence(changed, named, covered=True, expected=expected)] * times
 
 
-def test_a_new_host_is_believed_by_half_and_its_silence_not_at_all():
+def test_new_host_is_half_trusted_and_its_silence_is_not():
     assert HostTrust().belief == UNPROVEN_BELIEF
     assert HostTrust().stretch == 1
 
 
-def test_a_host_whose_dates_prove_true_is_believed_and_so_is_its_silence():
+def test_host_with_correct_dates_is_trusted_and_so_is_its_silence():
     trust = learned(HostTrust(), seen(named=True, changed=1, times=30), NOW_MS)
     trust = learned(trust, seen(named=False, changed=0, times=30), NOW_MS)
 
@@ -44,8 +44,8 @@ def test_a_host_whose_dates_prove_true_is_believed_and_so_is_its_silence():
     assert trust.stretch > 1.7
 
 
-def test_dates_that_name_pages_which_change_as_often_anyway_are_believed_nothing():
-    """Pages change half of the time between two fetches, and all are named each time."""
+def test_dates_no_better_than_chance_are_not_trusted():
+    """Pages change between half of all fetches, and all are listed each time."""
     rng = random.Random(1)
     found = [Evidence(float(rng.random() < 0.5), True, True, 0.5) for _ in range(100)]
 
@@ -54,13 +54,13 @@ def test_dates_that_name_pages_which_change_as_often_anyway_are_believed_nothing
     assert (trust.is_proven, trust.belief, trust.stretch) == (True, 0.0, 1.0)
 
 
-def test_dates_that_prove_false_are_believed_nothing():
+def test_wrong_dates_are_not_trusted():
     trust = learned(HostTrust(), seen(named=True, changed=0, times=20), NOW_MS)
 
     assert trust.belief == 0
 
 
-def test_a_host_that_conceals_changes_is_not_believed_when_it_is_silent():
+def test_silence_of_a_host_that_hides_changes_is_not_trusted():
     trust = learned(HostTrust(), seen(named=True, changed=1, times=20), NOW_MS)
     concealing = learned(trust, seen(named=False, changed=1, times=60), NOW_MS)
 
@@ -68,7 +68,7 @@ def test_a_host_that_conceals_changes_is_not_believed_when_it_is_silent():
     assert concealing.stretch < trust.stretch
 
 
-def test_evidence_fades_so_that_a_host_that_was_not_believed_is_tried_again():
+def test_evidence_fades_so_a_distrusted_host_is_tried_again():
     trust = learned(HostTrust(), seen(named=True, changed=0, times=20), NOW_MS)
 
     later = decayed(trust, NOW_MS + 4 * HALF_LIFE_MS)
@@ -77,7 +77,7 @@ def test_evidence_fades_so_that_a_host_that_was_not_believed_is_tried_again():
     assert later.belief == UNPROVEN_BELIEF
 
 
-def test_a_host_has_room_for_three_feeds():
+def test_host_keeps_up_to_three_feeds():
     trust = HostTrust()
     for key in "aabcd":
         trust = with_feed(trust, key)
@@ -86,7 +86,7 @@ def test_a_host_has_room_for_three_feeds():
 
 
 @given(st.lists(evidence, max_size=50), st.integers(0, 10**12))
-def test_whatever_is_found_shares_are_shares_and_evidence_is_bounded(found, passed_ms):
+def test_fractions_and_evidence_are_bounded(found, passed_ms):
     trust = learned(HostTrust(at_ms=NOW_MS), found * 8, NOW_MS)
     trust = decayed(trust, NOW_MS + passed_ms)
 
@@ -97,16 +97,16 @@ def test_whatever_is_found_shares_are_shares_and_evidence_is_bounded(found, pass
 
 
 @given(st.lists(evidence, max_size=20))
-def test_the_stored_form_is_the_trust_again(found):
+def test_trust_round_trips(found):
     trust = with_feed(learned(HostTrust(), found, NOW_MS), "a")
 
     assert from_cell(to_cell(trust)) == trust
 
 
 @pytest.mark.parametrize("cell", [None, b"", b"[2, 1, 2]", b"[1, 5]"])
-def test_what_another_version_wrote_is_a_new_host(cell):
+def test_cell_of_another_version_is_a_new_host(cell):
     assert from_cell(cell) == HostTrust()
 
 
-def test_a_cell_with_more_numbers_than_are_known_is_read():
+def test_unknown_numbers_in_a_cell_are_ignored():
     assert from_cell(to_cell(HostTrust(checked=3.0))[:-1] + b", 17]") == HostTrust(checked=3.0)

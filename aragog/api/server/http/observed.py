@@ -93,7 +93,7 @@ class Observer:
             token: the name of the request's token.
         """
         COUNTS.requests[method if method in _METHODS else "other", route, status] += 1
-        COUNTS.durations.of(route).observe(seconds)
+        COUNTS.durations.labels(route).observe(seconds)
         if self._log.takes(failed=status >= 500):
             what = {"method": method[:20], "route": route}
             self._log.write(what, target, status, seconds * 1000, token)

@@ -256,7 +256,7 @@ class ThriftServer:
         self.calls[call.method.name, outcome] += 1
         call.connection.answer(data, counted_bytes)
         took_s = time.monotonic() - call.started_at_s
-        self.durations.of(call.method.name).observe(took_s)
+        self.durations.labels(call.method.name).observe(took_s)
         if self._log.takes(failed=outcome in _FAILURES):
             what = {"service": call.method.service, "method": call.method.name}
             target = wire.first_string(call.frame, call.arguments_at)

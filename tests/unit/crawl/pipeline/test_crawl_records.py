@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from aragog.crawl.pipeline.crawl_cancellations import Cancellation
-from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord, checked
+from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord, validated
 from aragog.crawl.pipeline.crawl_registry import Crawls
 from aragog.crawl.pipeline.crawl_scope import Scope
 from aragog.errors import BadInput, InvalidMessage
@@ -40,7 +40,7 @@ def test_invalid_record_is_refused(wire):
 )  # fmt: skip
 def test_invalid_names_and_limits_are_refused(values):
     with pytest.raises(BadInput):
-        checked(CrawlRecord(**{"name": "docs", "number": 2, **values}))
+        validated(CrawlRecord(**{"name": "docs", "number": 2, **values}))
 
 
 def test_crawl_ends_at_its_end_time():

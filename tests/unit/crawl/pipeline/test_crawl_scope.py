@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from aragog.crawl.pipeline.crawl_scope import (
     MAX_RULES,
     NO_PATTERN,
-    NO_PLACE,
     NO_RULE,
+    NO_SITE_RULE,
     SAME_DOMAIN,
     Scope,
 )
@@ -24,12 +24,12 @@ PAGE = "http://www.a.example/docs/"
         ((), "http://b.a.example/", PAGE, (True, SAME_DOMAIN)),
         ((), "http://other.example.org/", PAGE, (False, SAME_DOMAIN)),
         (("host:b.example",), "http://b.example:81/x", PAGE, (True, "host:b.example")),
-        (("host:b.example",), "http://c.b.example/", PAGE, (False, NO_PLACE)),
+        (("host:b.example",), "http://c.b.example/", PAGE, (False, NO_SITE_RULE)),
         (("domain:b.example",), "http://c.b.example/", PAGE, (True, "domain:b.example")),
-        (("domain:b.example",), "http://cb.example/", PAGE, (False, NO_PLACE)),
+        (("domain:b.example",), "http://cb.example/", PAGE, (False, NO_SITE_RULE)),
         (("domain:B.example", "host:x.org"), "http://x.org/", PAGE, (True, "host:x.org")),
         (("prefix:http://b.example/d/",), "http://b.example/d/e", PAGE, (True, "prefix:http://b.example/d/")),
-        (("prefix:http://b.example/d/",), "http://b.example/de", PAGE, (False, NO_PLACE)),
+        (("prefix:http://b.example/d/",), "http://b.example/de", PAGE, (False, NO_SITE_RULE)),
         (("pattern:*/docs/*",), "http://a.example/docs/x", PAGE, (True, "pattern:*/docs/*")),
         (("pattern:*/docs/*",), "http://b.org/docs/x", PAGE, (False, SAME_DOMAIN)),
         (("pattern:*/docs/*",), "http://b.org/docs/x", None, (True, "pattern:*/docs/*")),
@@ -64,7 +64,7 @@ def test_rules_and_urls_raise_nothing_but_bad_input(rules, text):
     except BadInput:
         return
     verdict = scope.decide(f"http://a.example/{text.encode().hex()}", page_url=PAGE)
-    assert verdict.rule in (*scope.rules, NO_RULE, NO_PLACE, NO_PATTERN, SAME_DOMAIN)
+    assert verdict.rule in (*scope.rules, NO_RULE, NO_SITE_RULE, NO_PATTERN, SAME_DOMAIN)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from kombu.serialization import dumps, loads
 
 from aragog.crawl.pipeline import messages
-from aragog.crawl.pipeline.routing import MAX_SHOWN_CHARS, SERIALIZER, shown
+from aragog.crawl.pipeline.routing import MAX_SHOWN_CHARS, SERIALIZER, describe
 from aragog.fetch_record.outcome import OutcomeKind
 from tests.support.fetch_results import fetch_result
 
@@ -37,16 +37,16 @@ JOBS = tuple(messages.UrlJob(url=f"https://example.org/{name}") for name in "abc
     ],
 )
 def test_message_is_shown_with_its_number_of_urls_and_the_first(message, text):
-    assert shown(message.wire()) == text
+    assert describe(message.wire()) == text
 
 
 def test_message_without_urls_is_shown_as_its_content():
-    assert shown({"v": 1, "since_ms": 7}) == "{'v': 1, 'since_ms': 7}"
+    assert describe({"v": 1, "since_ms": 7}) == "{'v': 1, 'since_ms': 7}"
 
 
 def test_long_message_is_shortened():
     assert len(
-        shown(messages.FetchBatch((messages.UrlJob(url="https://x/" + "y" * 5000),)).wire())
+        describe(messages.FetchBatch((messages.UrlJob(url="https://x/" + "y" * 5000),)).wire())
     ) == (MAX_SHOWN_CHARS)
 
 

@@ -2,8 +2,8 @@
 
 import math
 
-from aragog.crawl.politeness.latencies import NOTHING, PendingLatencies
-from aragog.crawl.politeness.slots import MIN_MS
+from aragog.crawl.politeness.latencies import NO_LATENCY, PendingLatencies
+from aragog.crawl.politeness.slots import MIN_LATENCY_MS
 
 
 def test_responses_since_the_last_report_are_reported_once_as_their_mean():
@@ -13,9 +13,9 @@ def test_responses_since_the_last_report_are_reported_once_as_their_mean():
 
     latency = pending.take("a.example")
 
-    assert math.isclose(MIN_MS * math.exp(latency.log_ms), 200.0)
+    assert math.isclose(MIN_LATENCY_MS * math.exp(latency.log_ms), 200.0)
     assert latency.servers.bit_count() == 1
-    assert pending.take("a.example") == NOTHING
+    assert pending.take("a.example") == NO_LATENCY
 
 
 def test_each_address_has_a_bit():

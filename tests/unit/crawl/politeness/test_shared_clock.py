@@ -6,8 +6,8 @@ import pytest
 
 from aragog.crawl.politeness.shared_clock import (
     CHECK_EVERY_S,
-    CHECK_SOON_S,
-    TRIES,
+    MAX_READINGS,
+    RECHECK_S,
     ServerTime,
     SharedClock,
 )
@@ -115,12 +115,12 @@ def test_one_slow_response_does_not_distort_the_time(machine, server):
 
 
 def test_server_that_always_responds_slowly_is_asked_again_soon(machine, server, caplog):
-    server.back_ms = [4000] * TRIES
+    server.back_ms = [4000] * MAX_READINGS
     clock = SharedClock(machine, server)
     assert abs(clock.server_now_ms() - server.true_ms()) <= clock.bound_ms() <= 2001
     assert "is only known to 2001 ms" in caplog.text
 
-    machine.advance_ms(CHECK_SOON_S * 1000)
+    machine.advance_ms(RECHECK_S * 1000)
 
     assert clock.server_now_ms() == server.true_ms()
     assert clock.bound_ms() == 1

@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.crawl_endings import of_page
+from aragog.crawl.stages.crawl_endings import ending_of_page
 from aragog.urlstore.records import PageWrite, Written
 
 A = "http://a.example/"
@@ -13,7 +13,7 @@ def ended(facts, *, sitemap=False, stale=False, withdrawn=False):
     write = PageWrite(
         url=A, final_url=A, canonical_url=A, fetched_at_ms=5, facts=facts, withdrawn=withdrawn
     )
-    return of_page(UrlJob(url=A, sitemap=sitemap), write, Written(A, A, stale=stale))
+    return ending_of_page(UrlJob(url=A, sitemap=sitemap), write, Written(A, A, stale=stale))
 
 
 @pytest.mark.parametrize(

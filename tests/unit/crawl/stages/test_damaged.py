@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.damaged import WAIT_MS, apart, postponed, split
+from aragog.crawl.stages.damaged import WAIT_MS, isolate, postponed, split
 from aragog.errors import StoreDamaged
 
 
@@ -23,12 +23,12 @@ class Writer:
 def test_only_items_of_the_damaged_file_remain(damaged):
     write = Writer(damaged)
 
-    assert apart(range(8), write) == list(damaged)
+    assert isolate(range(8), write) == list(damaged)
     assert write.written == set(range(8)) - set(damaged)
 
 
 def test_empty_batch_is_not_written():
-    assert apart([], Writer(())) == []
+    assert isolate([], Writer(())) == []
 
 
 def test_other_error_ends_the_batch():
@@ -36,7 +36,7 @@ def test_other_error_ends_the_batch():
         raise OSError
 
     with pytest.raises(OSError):
-        apart([1, 2], write)
+        isolate([1, 2], write)
 
 
 class HalfStore:

@@ -8,7 +8,7 @@ import pytest
 
 from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
-from aragog.crawl.stages.not_modified import decide_alike, with_fields_of
+from aragog.crawl.stages.not_modified import has_same_decisive_headers, merge_headers
 from aragog.crawl.stages.page_updates import from_blob, to_blob, with_body
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.compression import compress
@@ -33,7 +33,7 @@ HTML = b"<title>t</title>"
     ],
 )  # fmt: skip
 def test_fields_of_a_304_replace_stored_ones_except_those_of_the_body(stored, confirming, after):
-    assert with_fields_of(headers(stored), headers(confirming)) == headers(after)
+    assert merge_headers(headers(stored), headers(confirming)) == headers(after)
 
 
 def headers(text):
@@ -43,8 +43,8 @@ def headers(text):
 def test_only_decisive_fields_make_two_responses_differ():
     one = headers("X-Robots-Tag: all|Date: a|Expires: b|Link: c")
 
-    assert decide_alike(one, headers("link: c|Expires: z|x-robots-tag: all"))
-    assert not decide_alike(one, headers("Link: d|X-Robots-Tag: all"))
+    assert has_same_decisive_headers(one, headers("link: c|Expires: z|x-robots-tag: all"))
+    assert not has_same_decisive_headers(one, headers("Link: d|X-Robots-Tag: all"))
 
 
 @pytest.fixture

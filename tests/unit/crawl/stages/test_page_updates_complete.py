@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.page_analysis import decided, read_page
+from aragog.crawl.stages.page_analysis import decide_canonical, read_page
 from aragog.crawl.stages.page_updates import from_blob, page_write, to_blob
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.settings import Settings
@@ -17,7 +17,7 @@ def read(body=PAGE, **facts):
     reported = {"outcome": OutcomeKind.FETCHED, "status": 200, "content_type": "text/html", **facts}
     result = fetch_result(job=UrlJob(url=URL), final_url=URL, fetched_at_ms=1, **reported)
     reading = read_page(result, body, agent="aragog", max_links=10)
-    planned = page_write(result, reading, decided(reading.evidence, {}), Settings())
+    planned = page_write(result, reading, decide_canonical(reading.evidence, {}), Settings())
     return from_blob(to_blob([planned]))[0].write
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
-from aragog.crawl.stages.returning_jobs import collected, delayed_batches
+from aragog.crawl.stages.returning_jobs import delayed_batches, one_message_per_priority
 
 
 @given(
@@ -17,7 +17,7 @@ from aragog.crawl.stages.returning_jobs import collected, delayed_batches
     st.integers(0, 30_000),
 )
 def test_delayed_jobs_share_one_message_per_priority(jobs, elapsed_ms):
-    sends = collected(jobs, batch_size=25, span_ms=1000, elapsed_ms=elapsed_ms)
+    sends = one_message_per_priority(jobs, batch_size=25, span_ms=1000, elapsed_ms=elapsed_ms)
 
     assert len({send.priority for send in sends}) == len(sends)
     received = []
@@ -31,4 +31,6 @@ def test_delayed_jobs_share_one_message_per_priority(jobs, elapsed_ms):
 
 
 def test_no_jobs_make_no_message():
-    assert collected([], batch_size=25, span_ms=1) == delayed_batches([], batch_size=25, span_ms=1)
+    assert one_message_per_priority([], batch_size=25, span_ms=1) == delayed_batches(
+        [], batch_size=25, span_ms=1
+    )

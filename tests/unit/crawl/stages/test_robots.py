@@ -9,7 +9,7 @@ from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.politeness.robots_records import RulesState, Validators
 from aragog.crawl.stages.access_rules import Forbidden
 from aragog.crawl.stages.robots import (
-    ASK_AGAIN_MS,
+    RULES_POLL_MS,
     SLOT_WITHIN_MS,
     RobotsStage,
 )
@@ -139,7 +139,7 @@ def test_jobs_wait_for_a_robots_txt_fetched_by_another_task(stage, ports):
     (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
 
     assert ports.web.requests == []
-    assert message.delay_ms == 200 + ASK_AGAIN_MS
+    assert message.delay_ms == 200 + RULES_POLL_MS
     assert not message.message.claimed
 
 
