@@ -48,10 +48,10 @@ class Shards:
         url = f"{prefix}{first}" if prefix else first.replace("redis://", "pinlater://", 1)
         return {"ARAGOG_BROKER__URL": url, "ARAGOG_BROKER__SHARDS": ",".join(others)}
 
-    def start(self, *, but_last: bool = False) -> None:
+    def start(self, *, without_last: bool = False) -> None:
         """Start servers that are not running, without the last one if it must stay dead."""
         servers = list(self._servers.values())
-        for server in servers[: -1 if but_last else None]:
+        for server in servers[: -1 if without_last else None]:
             if server.process is None:
                 server.start(timeout_s=120.0)
 

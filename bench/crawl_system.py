@@ -93,12 +93,12 @@ class System:
             os.environ["ARAGOG_POLITENESS__QPS"] = str(qps)
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, *, but_last: bool = False) -> None:
+    def start(self, *, without_last: bool = False) -> None:
         """
         Start it and wait until it runs, without the broker's last server if that must
         stay dead.
         """
-        self.broker.start(without_last=but_last)
+        self.broker.start(without_last=without_last)
         with (self.folder / "up.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "aragog.cli", "up"],

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from aragog.settings import load_settings
-from deploy.hosts.cluster import Cluster, download, until
+from deploy.hosts.cluster import Cluster, download, wait_until
 from deploy.hosts.network import Network
 from deploy.hosts.processes import Processes
 from deploy.processes import exit_on_signals
@@ -62,7 +62,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rate", type=float, default=50, help="reads a second")
     options = parser.parse_args()
     if options.store not in ENGINES:
-        parser.error(f"STORE: {options.store} is not for several hosts: {' or '.join(ENGINES)}")
+        parser.error(f"STORE: {options.store} does not support several hosts: {' or '.join(ENGINES)}")
     return options
 
 
@@ -83,7 +83,7 @@ def _run(layout: Layout, folder: Path, options: argparse.Namespace) -> int:
     environ["ARAGOG_LOGS__LEVEL"] = "INFO"  # they show which worker is ready
     shifts = {host: clocks.shifted(folder, s) for host, s in layout.shifts_s.items()}
     with (
-        Network("fleet", layout.addresses, NETWORK, here=HERE) as network,
+        Network("fleet", layout.addresses, NETWORK, own_address=HERE) as network,
         Processes(network, folder, environ, shifts) as processes,
     ):
         fleet = Fleet(layout, Cluster(network, processes), folder)
@@ -110,7 +110,7 @@ def _run(layout: Layout, folder: Path, options: argparse.Namespace) -> int:
 def _start(fleet: Fleet) -> None:
     began_s = time.monotonic()
     fleet.start_servers()
-    until("the store has its tables", partial(fleet.cluster.create_tables, "data"), 180)
+    wait_until("the store has its tables", partial(fleet.cluster.create_tables, "data"), 180)
     fleet.start_apis()
     fleet.start_workers()
     hosts = fleet.layout.workers

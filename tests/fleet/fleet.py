@@ -105,7 +105,7 @@ class Fleet:
         engine = self.layout.engine
         number = signal.SIGINT if engine == "postgres" else signal.SIGTERM
         began_s = time.monotonic()
-        self.cluster.run.restart(f"data-{engine}", number=number)
+        self.cluster.run.restart(f"data-{engine}", signal_number=number)
         self.wait(lambda: all(map(self.api_ready, APIS)), engine)
         return f"away for {time.monotonic() - began_s:.1f} s"
 
@@ -119,7 +119,9 @@ class Fleet:
         """Kill everything but the servers of the data."""
         hosts = (*self.layout.workers, *APIS, "front", "web")
         run = self.cluster.run
-        run.stop(*(name for host in hosts for name in run.names(host)), number=signal.SIGKILL)
+        run.stop(
+            *(name for host in hosts for name in run.names(host)), signal_number=signal.SIGKILL
+        )
 
     # -- watching
 
@@ -127,7 +129,7 @@ class Fleet:
         """Wait until it is done; exits if that takes too long or a process ends in the meantime."""
         until_s = time.monotonic() + within_s
         while not done():
-            if ended := self.cluster.run.ended():
+            if ended := self.cluster.run.unexpected_exits():
                 raise SystemExit(f"{what}: {', '.join(ended)}")
             if time.monotonic() > until_s:
                 raise SystemExit(f"{what}: not within {within_s:.0f} s")

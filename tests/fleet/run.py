@@ -133,10 +133,10 @@ class Run:
         what = f"{worker} and {api} are cut off"
         with self.timeline.event(what, harmless=False) as event:
             for host in (worker, api):
-                network.cut(host)
+                network.disconnect(host)
             time.sleep(self.cut_s)
             for host in (worker, api):
-                network.mend(host)
+                network.reconnect(host)
             event.seen = "cables out and in again"
         with self.timeline.event(f"{worker} and {api} come back") as event:
             began_s, before = time.monotonic(), self.fleet.succeeded(worker)
@@ -154,7 +154,7 @@ class Run:
         host = self.fleet.layout.workers[0]
         run = self.fleet.cluster.run
         with self.timeline.event(f"kill -9 of the fetch worker of {host}") as event:
-            run.restart(f"{host}-fetch", number=signal.SIGKILL)
+            run.restart(f"{host}-fetch", signal_number=signal.SIGKILL)
             event.seen = "started again"
 
     def _change(self, client: Aragog) -> None:
@@ -197,8 +197,8 @@ class Run:
         finally:
             store.close()
         late_acks, left = queues(self.settings)
-        self.broken += [*left, *self._spooled(), *self.fleet.cluster.run.ended()]
-        if ailing := self.fleet.cluster.ailing(self.fleet.layout.workers[0]):
+        self.broken += [*left, *self._spooled(), *self.fleet.cluster.run.unexpected_exits()]
+        if ailing := self.fleet.cluster.doctor_problems(self.fleet.layout.workers[0]):
             self.broken.append(f"doctor: {ailing}")
         changed = sum(version > 1 for version in self.versions.values())
         extra = sum(answers.values()) - len(answers) - changed
