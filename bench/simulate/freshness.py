@@ -105,7 +105,7 @@ def simulate(
         mean("fresh"),
         mean("best"),
         mean("random_best"),
-        total * mean("each_s"),
+        total * mean("fetches_per_page_s"),
         scarce_urls / total,
     )
 

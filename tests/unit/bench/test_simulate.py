@@ -125,7 +125,7 @@ def test_optimal_random_fetches_are_worse_than_optimal_intervals():
     random_best = freshness.random_optimum(rates, fetches_s)
     even = sum(1 / (1 + rate * 86_400) for rate in rates) / 500
     assert even < random_best
-    assert random_best < freshness.optimum(rates, fetches_s)
+    assert random_best < freshness.best_freshness(rates, fetches_s)
 
 
 def test_pages_with_the_same_change_rate_are_fetched_equally_often():
