@@ -64,7 +64,7 @@ BOUNDS = [
         f" malformed block {lenient_json.MAX_MALFORMED_CHARS:,} |"
     ),
     (
-        f"| microdata, RDFa | {microdata_rdfa.MAX_MARKS:,} marked elements;"
+        f"| microdata, RDFa | {microdata_rdfa.MAX_MARKED_ELEMENTS:,} marked elements;"
         f" {microdata_rdfa.MAX_REFERENCED:,} reached through `itemref`; {microdata_rdfa.MAX_VALUE_CHARS:,} characters of values |"
     ),
     f"| ingredients, steps | {recipe.MAX_INGREDIENTS} each |",
@@ -73,7 +73,7 @@ BOUNDS = [
         f"| text searched for captions | {captions.MAX_CHARS:,} characters;"
         f" {captions._MAX_TOKENS} durations and captions |"
     ),
-    f"| images | {images.MAX_IMAGES}; in the page itself the first {images.MAX_SHOWN} are",
+    f"| images | {images.MAX_IMAGES}; in the page itself the first {images.MAX_EXAMINED} are",
     f"| bytes searched for the host's name | {site_names._MAX_SEARCHED_BYTES:,} at the start",
     f"| elements whose class contains `price` | {price._MAX_SEEN} after the h1 |",
     (
@@ -83,7 +83,7 @@ BOUNDS = [
     f"in the first {prescan.PRESCAN_BYTES:,} bytes",
     f"a meta element in the first {detection._LATE_DECLARATION_BYTES >> 10} KiB",
     f"chardet's result from a confidence of {detection._DETECTION_CONFIDENCE} on",
-    f"**More than {markup_limits._MANY_TAGS:,} tags.**",
+    f"**More than {markup_limits._MAX_UNCHECKED_TAGS:,} tags.**",
     f"nested deeper than {markup_limits.MAX_DEPTH} elements, and stops at {markup_limits.MAX_TAGS:,} tags",
     f"the number of tags is over {markup_limits._MAX_REOPENED:,}",
     (
@@ -93,7 +93,7 @@ BOUNDS = [
     f"cut at {links.MAX_TEXT_CHARS} characters",
     (f"at most {PIPELINE.max_links_per_page:,} with {links.MAX_TOTAL_CHARS:,} characters together"),
     f"declared under {images.PRESENTABLE_PIXELS} pixels",
-    f"steps of fewer than {recipe._HOLLOW_CHARS} characters together",
+    f"steps of fewer than {recipe._MIN_STEPS_CHARS} characters together",
 ]
 
 

@@ -35,7 +35,7 @@ from aragog.pages.selectors import Rules, SiteRules
 from aragog.settings.extractor_names import ITEMS, SITE, is_file_name, prefix_of
 from richpins.document import Document
 from richpins.rich_pins import RichPin
-from richpins.selectors import SelectedPage, parsed
+from richpins.selectors import SelectedPage, parse
 
 GROUP = "aragog.extractors"
 MAX_FIELDS = 100
@@ -64,16 +64,16 @@ class ExtractorPage:
 
         See `selectors` for the syntax.
         """
-        return parsed(f"css:{rule}").value(SelectedPage(self.document))
+        return parse(f"css:{rule}").value(SelectedPage(self.document))
 
     def css_all(self, rule: str) -> list[Any]:
         """Return all values that a CSS rule finds."""
         page = SelectedPage(self.document)
-        return parsed(f"css-all:{rule}").value(page) or []
+        return parse(f"css-all:{rule}").value(page) or []
 
     def xpath(self, expression: str) -> Any:
         """Return the first value that an XPath expression finds."""
-        return parsed(f"xpath:{expression}").value(SelectedPage(self.document))
+        return parse(f"xpath:{expression}").value(SelectedPage(self.document))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from aragog.errors import ConfigError, InvalidUrl
 from aragog.settings.extractor_names import SITE
 from richpins.document import Document
 from richpins.field_types import ANY, FieldType
-from richpins.selectors import SelectedPage, Selector, parsed, value_type
+from richpins.selectors import SelectedPage, Selector, parse, value_type
 from urlspelling import normalize
 from urlspelling.domain import host
 from urlspelling.hosts import and_parents
@@ -127,6 +127,6 @@ def _selectors(
             )
             continue
         try:
-            yield field, parsed(rule)
+            yield field, parse(rule)
         except ValueError as error:
             problems.append(f"extract: {name}: {field}: {error}")

@@ -18,7 +18,7 @@ def faults(world):
     A limiter node is stopped and restarted; each worker is killed twice, the redis-server once.
     """
     world.limiters[0].kill()
-    world.fault()
+    world.begin_fault()
     yield 1.0
     for name in WORKERS:
         world.kill(name)

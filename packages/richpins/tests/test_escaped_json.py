@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pins import ld, pin
 
 from richpins.extraction import extract
-from richpins.structured_data.escaped_json import unescaped
+from richpins.structured_data.escaped_json import unescape
 from richpins.structured_data.lenient_json import loads
 
 
@@ -44,7 +44,7 @@ def test_block_escaped_as_a_whole_is_parsed(text):
     ],
 )  # fmt: skip
 def test_escapes_inside_strings_are_left_alone(text):
-    assert unescaped(text) is None
+    assert unescape(text) is None
 
 
 def test_block_with_escaped_quotes_gives_a_recipe():

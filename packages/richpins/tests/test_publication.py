@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from richpins.extraction import extract
-from richpins.page_facts.publication import person_names, url_day
+from richpins.page_facts.publication import date_in_url, person_names
 from richpins.rich_pins import RichPin
 
 URL = "https://www.example.org/a/1"
@@ -171,12 +171,12 @@ def test_first_date_is_kept_if_none_is_confirmed():
 
 @pytest.mark.parametrize("path", ["2016/12/14/x", "news/20161214-x.html"])
 def test_date_in_the_url_path_is_found(path):
-    assert url_day(f"https://a.test/{path}") == date(2016, 12, 14)
+    assert date_in_url(f"https://a.test/{path}") == date(2016, 12, 14)
 
 
 @pytest.mark.parametrize("path", ["2016/12/x", "2016/13/40/x", "x?d=2016/12/14", "p/120161214"])
 def test_url_without_a_date_in_its_path_has_no_date(path):
-    assert url_day(f"https://a.test/{path}") is None
+    assert date_in_url(f"https://a.test/{path}") is None
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from richpins import compared_text, document
 from richpins.text_sketch import (
-    _COMES_FIRST,
-    _ENOUGH,
     _LETTER_OR_WORD,
+    _MIN_PREFERRED_PAIRS,
+    _PREFERRED_PAIR,
     MIN_WORDS,
     _words,
-    alikeness,
     are_near_same,
+    similarity,
     sketch_of,
 )
 
@@ -40,7 +40,7 @@ def test_sketch_estimates_the_share_of_common_word_pairs(changed):
         other = [*one]
         for at in random.Random(seed).sample(range(400), changed):
             other[at] = f"new{at}"
-        estimate = alikeness(sketch_of(" ".join(one)), sketch_of(" ".join(other)))
+        estimate = similarity(sketch_of(" ".join(one)), sketch_of(" ".join(other)))
         errors.append(estimate - dice(one, other))
     assert abs(sum(errors) / len(errors)) < 0.05
     assert max(map(abs, errors)) < 0.25
@@ -111,11 +111,11 @@ def test_fast_path_finds_the_same_words_as_the_expression(text):
 @pytest.mark.parametrize("count", [920, 960])
 def test_sampled_text_matches_a_shorter_unsampled_one(count):
     one = [f"{'abcdefghij'[int(word[4:]) % 10]}{word}" for word in text(count)]
-    firsts = len(_COMES_FIRST.findall(" ".join(["", *one]).encode()))
+    firsts = len(_PREFERRED_PAIR.findall(" ".join(["", *one]).encode()))
     shorter = one[: int(0.95 * count)]
 
-    assert firsts >= _ENOUGH
-    assert alikeness(sketch_of(" ".join(one)), sketch_of(" ".join(shorter))) > 0.93
+    assert firsts >= _MIN_PREFERRED_PAIRS
+    assert similarity(sketch_of(" ".join(one)), sketch_of(" ".join(shorter))) > 0.93
 
 
 @pytest.mark.parametrize("words", [["слово", "другое"], ["ord", "anden"], ["كلمة", "أخرى"]])

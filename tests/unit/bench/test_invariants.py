@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bench.invariants import Finding, recipe_checks, text_checks
-from bench.invariants.__main__ import differences, findings_of, pages_below, run, tasks_of
+from bench.invariants.__main__ import differences, findings_of, pages_in, run, select_tasks
 from bench.invariants.own_pages import write
 from bench.invariants.page_oracle import PageOracle
 from bench.invariants.reading import read
@@ -61,7 +61,7 @@ FAULTS = {
     ),
     text_checks.CODE: ("    return", "return"),
     text_checks.JOINERS: ("\u200c", ""),
-    text_checks.SIGN: ("# Leeks", "# Leeks¶"),
+    text_checks.PERMALINK_SIGN: ("# Leeks", "# Leeks¶"),
     text_checks.TEXT_ORDER: None,
     text_checks.TEXT_WORDS: None,
     text_checks.TITLE: None,
@@ -85,7 +85,7 @@ def test_planted_fault_violates_a_markdown_invariant(page, reading, invariant):
         (text_checks.TEXT_ORDER, {"text": "the mildest taste of all. Leeks are planted in spring"}),
         (text_checks.TEXT_WORDS, {"text": "Leeks are planted in springsee"}),
         (text_checks.TITLE, {"title": "Sponsored"}),
-        (text_checks.SIGN, {"title": "Leeks ¶"}),
+        (text_checks.PERMALINK_SIGN, {"title": "Leeks ¶"}),
         (text_checks.TEXT_WORDS, {"text": '{"advertisement": {"slot": 7}}'}),
     ],
 )
@@ -103,7 +103,7 @@ def test_invariant_is_not_counted_on_a_page_without_its_element():
 
     assert not found & {
         text_checks.LINKS, text_checks.IMAGES, text_checks.LISTS, text_checks.TABLES, text_checks.CODE,
-        text_checks.HEADINGS, text_checks.JOINERS, text_checks.SIGN,
+        text_checks.HEADINGS, text_checks.JOINERS, text_checks.PERMALINK_SIGN,
     }  # fmt: skip
 
 
@@ -174,12 +174,12 @@ def test_difference_after_a_transformation_is_named(reading, part, changes):
 
 def test_invariants_hold_for_the_documentation_of_the_project(tmp_path):
     write(tmp_path, limit=8)
-    tasks = tasks_of([tmp_path], every=3, limit=None)
+    tasks = select_tasks([tmp_path], transform_every=3, limit=None)
 
     counts = run(tasks, workers=1)
 
     assert counts[text_checks.LINKS].pages >= 5
-    assert counts[text_checks.SIGN].pages >= 5
+    assert counts[text_checks.PERMALINK_SIGN].pages >= 5
     assert {name for name, _ in TRANSFORMATIONS.items()} <= set(counts)
     assert {name: each.examples for name, each in counts.items() if each.violated} == {}
 
@@ -189,7 +189,7 @@ def test_pages_listed_in_a_file_have_its_urls(tmp_path):
     (tmp_path / "b.html").write_text("<p>b</p>")
     (tmp_path / "pages.jsonl").write_text('{"file": "a.html", "url": "https://a.example/"}\n')
 
-    assert list(pages_below(tmp_path)) == [(tmp_path / "a.html", "https://a.example/")]
+    assert list(pages_in(tmp_path)) == [(tmp_path / "a.html", "https://a.example/")]
 
 
 def test_additional_check_runs_with_the_others():
@@ -202,6 +202,6 @@ def test_additional_check_runs_with_the_others():
 
 
 def test_findings_of_a_page_include_its_transformations():
-    found = findings_of(PAGE.encode(), URL, transformed=True)
+    found = findings_of(PAGE.encode(), URL, has_variants=True)
 
     assert Finding("a base element") in found

@@ -6,7 +6,7 @@ import pytest
 
 from aragog.addons.plan.costs import Cost, read_costs
 from bench import figures, plan_check
-from bench.plan_check import REFERENCE, Measured, commands, compare
+from bench.plan_check import REFERENCE, Measurement, commands, compare
 
 COSTS = {
     REFERENCE: Cost(20.0, "ms", "python -m bench.reference"),
@@ -19,8 +19,8 @@ COSTS = {
 
 
 def off(name, value, reference_ms):
-    (only,) = compare(COSTS, {name: Measured(value, reference_ms)})
-    return only.off
+    (only,) = compare(COSTS, {name: Measurement(value, reference_ms)})
+    return only.deviation
 
 
 def test_machine_half_as_fast_may_take_twice_the_time():
@@ -34,7 +34,11 @@ def test_sizes_do_not_depend_on_the_machine():
 
 
 def test_largest_deviation_comes_first():
-    measured = {"fetch": Measured(1.1, 20), "rows": Measured(3, 20), "store": Measured(2.5, 20)}
+    measured = {
+        "fetch": Measurement(1.1, 20),
+        "rows": Measurement(3, 20),
+        "store": Measurement(2.5, 20),
+    }
 
     assert [each.name for each in compare(COSTS, measured)] == ["rows", "store", "fetch"]
 

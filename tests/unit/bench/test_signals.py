@@ -3,20 +3,20 @@
 import pytest
 
 from aragog.settings import RefreshSettings
-from bench.signals import Kept, Site, keep, without
+from bench.signals import Site, SiteResult, freshness_without_sitemaps, keep_fresh
 
 URLS, DAYS = 40, 24
 
 
-def kept(kind, **settings) -> Kept:
-    return keep(Site(kind, "published shares", URLS, 1), DAYS, RefreshSettings(**settings))
+def kept(kind, **settings) -> SiteResult:
+    return keep_fresh(Site(kind, "published shares", URLS, 1), DAYS, RefreshSettings(**settings))
 
 
 def test_exact_dates_halve_the_stale_time_for_the_same_requests():
     done = kept("exact")
     site = Site("exact", "published shares", URLS, 1)
 
-    fresh = without(site, DAYS, done.fetches + done.readings)
+    fresh = freshness_without_sitemaps(site, DAYS, done.fetches + done.readings)
 
     assert 1 - done.fresh < (1 - fresh) / 2
 

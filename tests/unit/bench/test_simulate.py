@@ -45,7 +45,7 @@ def test_process_with_equal_responses_is_limited_by_its_concurrency():
     found = run(ProcessShape(16, 50, 25, 0.0), lambda rng: 0.5, urls=20_000)
 
     assert found.urls_s == pytest.approx(100, rel=0.02)
-    assert found.under_way == pytest.approx(50, rel=0.02)
+    assert found.in_flight == pytest.approx(50, rel=0.02)
 
 
 def test_process_is_limited_by_its_slowest_responses():
@@ -87,7 +87,7 @@ def test_small_crawl_is_reproducible():
 
 
 def test_slow_later_stages_close_the_spool_but_never_fill_it():
-    settings = sensitivity.changed(SETTINGS, "pipeline.spool_max_bytes", 1 / 16)
+    settings = sensitivity.scale_settings(SETTINGS, "pipeline.spool_max_bytes", 1 / 16)
     found = SmallCrawl(Web(domains=500, urls=4000), settings, Machines(4, canonicalize_s=20)).run()
 
     size = sensitivity.SPOOL_BYTES / 16
@@ -125,7 +125,7 @@ def test_optimal_random_fetches_are_worse_than_optimal_intervals():
     random_best = freshness.random_optimum(rates, fetches_s)
     even = sum(1 / (1 + rate * 86_400) for rate in rates) / 500
     assert even < random_best
-    assert random_best < freshness.optimum(rates, fetches_s)
+    assert random_best < freshness.best_freshness(rates, fetches_s)
 
 
 def test_pages_with_the_same_change_rate_are_fetched_equally_often():
@@ -142,12 +142,12 @@ def test_policy_is_near_the_optimum():
     assert 0 < found.scarce < 0.5
 
 
-@pytest.mark.parametrize("name", [*sensitivity.CRAWL, *sensitivity.REFRESH])
+@pytest.mark.parametrize("name", [*sensitivity.CRAWL_SETTINGS, *sensitivity.REFRESH_SETTINGS])
 def test_sensitivity_halves_or_doubles_a_default(name):
     for part in name.split(", "):
         section, field = part.split(".")
         value = getattr(getattr(SETTINGS, section), field) or sensitivity.SPOOL_BYTES
-        other = sensitivity.changed(SETTINGS, name, 0.5)
+        other = sensitivity.scale_settings(SETTINGS, name, 0.5)
         assert getattr(getattr(other, section), field) == pytest.approx(value / 2, abs=0.5)
 
 

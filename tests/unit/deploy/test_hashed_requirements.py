@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.docker.hashed_requirements import chosen, entries
+from deploy.docker.hashed_requirements import choose_entries, lock_entries
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCKERFILE = ROOT / "deploy" / "docker" / "Dockerfile"
@@ -24,7 +24,7 @@ def item(name, version, digest):
 def digests(name):
     (found,) = [
         (version, re.findall(r"sha256:(\w+)", entry))
-        for (each, version), entry in entries(LOCK).items()
+        for (each, version), entry in lock_entries(LOCK).items()
         if each == name
     ]
     return found
@@ -38,7 +38,7 @@ def test_packages_chosen_by_pip_are_listed_with_their_hashes():
         "download_info": {"dir_info": {}},
     }
 
-    (entry,) = chosen({"install": [item("Six", version, digest), ours]}, LOCK)
+    (entry,) = choose_entries({"install": [item("Six", version, digest), ours]}, LOCK)
 
     assert entry.startswith(f"six=={version} ")
     assert f"--hash=sha256:{digest}" in entry
@@ -54,14 +54,8 @@ def test_file_missing_in_the_lock_is_refused(name, version, digest):
     locked, (locked_digest, *_) = digests("six")
 
     with pytest.raises(ValueError, match="does not have this file"):
-        chosen(
-            {
-                "install": [
-                    item(name, version or locked, locked_digest if digest is None else digest)
-                ]
-            },
-            LOCK,
-        )
+        given = locked_digest if digest is None else digest
+        choose_entries({"install": [item(name, version or locked, given)]}, LOCK)
 
 
 def test_script_fails_if_a_file_is_refused(tmp_path):

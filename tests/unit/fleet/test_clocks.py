@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.fleet.clocks import compiler, shifted
+from tests.fleet.clocks import compiler, shifted_environ
 
 SHOWN = """
 import multiprocessing, time
@@ -25,7 +25,7 @@ print(time.time(), datetime.now().timestamp(), before_s, time.monotonic() - wait
 )
 def test_wall_clock_is_shifted_but_timeouts_are_not(tmp_path):
     shown = subprocess.run(
-        [sys.executable, "-c", SHOWN], env={**os.environ, **shifted(tmp_path, -300)},
+        [sys.executable, "-c", SHOWN], env={**os.environ, **shifted_environ(tmp_path, -300)},
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     wall_s, date_s, monotonic_s, waited_s = map(float, shown.split())

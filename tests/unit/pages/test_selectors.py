@@ -4,8 +4,9 @@ import pytest
 
 from aragog.crawl.stages.page_analysis import read_page
 from aragog.errors import ConfigError
+from aragog.pages import selectors
 from aragog.pages.extractors import ExtractorPage, load_all
-from aragog.pages.selectors import SelectedPage, SiteRules, host_of_rules, parsed, rule_types
+from aragog.pages.selectors import SelectedPage, SiteRules, host_of_rules, rule_types
 from richpins.document import parse
 from tests.support.byte_streams import html_result
 
@@ -17,7 +18,7 @@ PAGE = b"""<html><head><title>A book</title></head><body><h1> A   book </h1>
 
 
 def value(rule, body=PAGE):
-    return parsed(rule).value(SelectedPage(parse(body, url=URL)))
+    return selectors.parse(rule).value(SelectedPage(parse(body, url=URL)))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_rule_finds_nothing_in_a_page_without_markup(body):
 )
 def test_invalid_rule_is_refused_with_the_reason(rule, problem):
     with pytest.raises(ValueError, match=problem):
-        parsed(rule)
+        selectors.parse(rule)
 
 
 def test_all_mistakes_of_the_settings_are_reported_together():

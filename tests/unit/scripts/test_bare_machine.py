@@ -41,6 +41,6 @@ def test_package_index_and_certificate_settings_are_passed_on():
         "HOME",
     )
 
-    passed_on = [name for name in names if SCRIPT["PASSED_ON"].fullmatch(name)]
+    passed_on = [name for name in names if SCRIPT["PASSED_VARIABLES"].fullmatch(name)]
 
     assert passed_on == list(names[:5])

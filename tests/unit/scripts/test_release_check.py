@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 CHECK = runpy.run_path(str(ROOT / "scripts" / "release_check.py"))
-FILES = ["pyproject.toml", "CHANGELOG.md", *(name for name, _ in CHECK["WRITTEN"])]
+FILES = ["pyproject.toml", "CHANGELOG.md", *(name for name, _ in CHECK["VERSION_PATTERNS"])]
 
 
 @pytest.fixture

@@ -88,7 +88,9 @@ def test_bill_of_aragog_is_valid_and_complete():
 
     required = {name for name, scope in scopes(document).items() if scope == "required"}
     assert errors == []
-    assert {SBOM["plain"](each) for each in PROJECT["dependencies"]} <= required | {"uvloop"}
+    assert {SBOM["normalized_name"](each) for each in PROJECT["dependencies"]} <= required | {
+        "uvloop"
+    }
     assert {each["name"] for each in beside} <= required
     assert "boto3" in scopes(document)
     assert not {"pytest", "mypy", "reppy"} & required

@@ -20,7 +20,7 @@ from aragog.urlstore.records import Due
 from aragog.urlstore.refresh_policy import RefreshState
 from aragog.urlstore.usual_intervals import DAY_S, HOUR_S
 from bench.refresh import Domain, replay_scarce
-from bench.refresh import fixed as fixed_interval
+from bench.refresh import fixed_freshness as fixed_interval
 
 T0 = 1_700_000_000_000
 
