@@ -52,9 +52,9 @@ def test_packages_chosen_by_pip_are_listed_with_their_hashes():
 )
 def test_file_missing_in_the_lock_is_refused(name, version, digest):
     locked, (locked_digest, *_) = digests("six")
+    given = locked_digest if digest is None else digest
 
     with pytest.raises(ValueError, match="does not have this file"):
-        given = locked_digest if digest is None else digest
         choose_entries({"install": [item(name, version or locked, given)]}, LOCK)
 
 
