@@ -6,7 +6,7 @@ import pytest
 from lxml import html
 
 from richpins import document, main_text
-from richpins.article.ending import leave_out_ending
+from richpins.article.ending import remove_ending
 from richpins.article.page_texts import texts_of
 
 pytest.importorskip("trafilatura")
@@ -60,7 +60,7 @@ def kept_of(body: str) -> str:
     texts = texts_of(html.document_fromstring(f"<html><body>{body}</body></html>"))
     for piece in texts.pieces:
         piece.kept = True
-    leave_out_ending(texts)
+    remove_ending(texts)
     parts = ((p.element.tail if p.is_tail else p.element.text) for p in texts.pieces if p.kept)
     return " ".join(" ".join(filter(None, parts)).split())
 

@@ -108,7 +108,7 @@ def find(page: Document, form: str) -> str:
     if share >= _MIN_FOUND:
         completion.complete(texts)
         opening.open_with_lead(texts, page, with_title=form == MARKDOWN)
-        ending.leave_out_ending(texts)
+        ending.remove_ending(texts)
         body = composition.compose(texts, article.images)
     write = writing.to_text if form == TEXT else writing.to_markdown
     return unicodedata.normalize("NFC", write(body, article))

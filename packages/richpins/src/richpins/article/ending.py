@@ -20,14 +20,14 @@ _LONG = 60
 _MAX_HEADING_CHARS, _MAX_INVITATION_LETTERS = 60, 300
 
 
-def leave_out_ending(texts: PageTexts) -> None:
+def remove_ending(texts: PageTexts) -> None:
     """Leave out the blocks after an article: lists of other articles, and invitations."""
     blocks = [block for block in text_blocks(texts) if block.is_kept]
     end = _end_of(blocks, texts)
-    while end > 1 and _is_behind(blocks[end - 1]):
+    while end > 1 and _is_after_article(blocks[end - 1]):
         end -= 1
     for block in blocks[end:]:
-        block.leave_out()
+        block.remove()
 
 
 def _end_of(blocks: list[TextBlock], texts: PageTexts) -> int:
@@ -36,7 +36,7 @@ def _end_of(blocks: list[TextBlock], texts: PageTexts) -> int:
     before = 0
     for number, block in enumerate(blocks):
         if before >= _MIN_BEFORE * total and _is_heading(block):
-            sentences = sum(_sentence(each, texts) for each in blocks[number + 1 :])
+            sentences = sum(_sentence_letters(block, texts) for block in blocks[number + 1 :])
             return number if sentences <= _MAX_SENTENCES * total else len(blocks)
         before += len(block.letters)
     return len(blocks)
@@ -50,7 +50,7 @@ def _is_heading(block: TextBlock) -> bool:
     return len(text) <= _MAX_HEADING_CHARS and _HEADING.fullmatch(text) is not None
 
 
-def _sentence(block: TextBlock, texts: PageTexts) -> int:
+def _sentence_letters(block: TextBlock, texts: PageTexts) -> int:
     """Return how many letters a block has, if it is a long sentence and no entry of a list."""
     if len(block.letters) < _LONG or texts.kinds[block.number] == "entry":
         return 0
@@ -60,7 +60,7 @@ def _sentence(block: TextBlock, texts: PageTexts) -> int:
 _ENDS = tuple('.!?"»)…。！？\u201d')
 
 
-def _is_behind(block: TextBlock) -> bool:
+def _is_after_article(block: TextBlock) -> bool:
     """Return True for a heading without what it names, and for an invitation."""
     if len(block.letters) > _MAX_INVITATION_LETTERS:
         return False

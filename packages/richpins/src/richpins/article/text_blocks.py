@@ -23,10 +23,12 @@ class TextBlock:
 
     @property
     def text(self) -> str:
-        shown = (each.element.tail if each.is_tail else each.element.text for each in self.pieces)
-        return " ".join("".join(each or "" for each in shown).split())
+        texts = (
+            piece.element.tail if piece.is_tail else piece.element.text for piece in self.pieces
+        )
+        return " ".join("".join(text or "" for text in texts).split())
 
-    def leave_out(self) -> None:
+    def remove(self) -> None:
         for piece in self.pieces:
             piece.kept = False
 
@@ -34,7 +36,7 @@ class TextBlock:
 def text_blocks(texts: PageTexts) -> Iterator[TextBlock]:
     """Yield the blocks with letters, in document order."""
     for number, pieces in groupby(texts.pieces, key=lambda piece: piece.block):
-        own = list(pieces)
-        letters = texts.letters[own[0].start : own[-1].end].casefold()
+        block_pieces = list(pieces)
+        letters = texts.letters[block_pieces[0].start : block_pieces[-1].end].casefold()
         if letters:
-            yield TextBlock(number, own, letters)
+            yield TextBlock(number, block_pieces, letters)
