@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pins import pin
 
-from richpins.visible_text.facts import is_beside_steps, is_fact
+from richpins.visible_text.facts import is_address, is_beside_steps, is_fact
 
 LINES = (
     "Cut the leeks into rings of a thumb's width and wash them.",
@@ -26,11 +26,12 @@ FACTS = (
 )  # fmt: skip
 BESIDE = (
     "Watch how to make this recipe.", "Watch the video to see how it is made", "Regardez la vidéo", "Guarda il video",
-    "Se videoen", "Créditos: Ada", "Crédit photo : Ada Voss", "Foto: Ada Voss", "Autor: Ada", "www.kitchen.example",
-    "https://kitchen.example/leeks", "These cookies have 140 calories and 5 grams of sugar per serving.",
+    "Se videoen", "Créditos: Ada", "Crédit photo : Ada Voss", "Foto: Ada Voss", "Autor: Ada",
+    "These cookies have 140 calories and 5 grams of sugar per serving.",
     "Per serving: 331 calories, 12 g fat", "Pro Portion: 420 kcal, 12 g Fett",
     "Por ración: 300 kcal y 10 g de grasa", "Nutrition: 210 kcal, 3 g protein",
 )  # fmt: skip
+ADDRESSES = ("www.kitchen.example", "https://kitchen.example/leeks")
 STEPS = (
     "Bake 20 minutes.", "Cook 5 minutes.", "Rest for 10 minutes.", "Simmer 30 minutes or until soft.", "Backen Sie ihn 20 Minuten.",
     "Preheat the oven to 200 °C.", "Let it stand for 1 hour, then turn it.", "Prep the leeks", "Chill until the soup is cold",
@@ -45,14 +46,20 @@ def test_line_about_time_or_difficulty_is_a_fact(line):
 
 
 @pytest.mark.parametrize("line", BESIDE)
-def test_calories_videos_credits_and_addresses_are_not_steps(line):
+def test_calories_videos_and_credits_are_not_steps(line):
     assert is_beside_steps(line)
+
+
+@pytest.mark.parametrize("line", ADDRESSES)
+def test_url_or_host_name_is_an_address(line):
+    assert is_address(line)
 
 
 @pytest.mark.parametrize("line", [*STEPS, *LINES, "2 medium eggs", "1 hour-old bread", "12"])
 def test_step_is_not_a_fact(line):
     assert not is_fact(line)
     assert not is_beside_steps(line)
+    assert not is_address(line)
 
 
 def steps_of(body: str, lang: str = "en") -> tuple[str, ...]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from richpins.document import Document  # the names of forms need no parser
 
 TRAFILATURA = "trafilatura"
-TEXT_VERSION = 7
+TEXT_VERSION = 8
 """Incremented when the library is called in another way or the output format changes."""
 TEXT, MARKDOWN = FORMS = ("text", "markdown")
 _MIN_FOUND = 0.9
@@ -72,6 +72,7 @@ def find(page: Document, form: str) -> str:
     from richpins.article import (  # noqa: PLC0415 - lxml, of that extra
         completion,
         composition,
+        ending,
         opening,
         page_texts,
         preparation,
@@ -107,6 +108,7 @@ def find(page: Document, form: str) -> str:
     if share >= _MIN_FOUND:
         completion.complete(texts)
         opening.open_with_lead(texts, page, with_title=form == MARKDOWN)
+        ending.remove_ending(texts)
         body = composition.compose(texts, article.images)
     write = writing.to_text if form == TEXT else writing.to_markdown
     return unicodedata.normalize("NFC", write(body, article))

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any
 
-from richpins.article.page_texts import PageTexts, Piece, letters_of
+from richpins.article.page_texts import PageTexts, letters_of
+from richpins.article.text_blocks import TextBlock, text_blocks
 from richpins.document import Document
 from richpins.visible_text.shown_days import date_in
 
@@ -37,33 +37,9 @@ _LISTS = frozenset({"ul", "ol"})
 _MAX_CLIMB = 12
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """The pieces of one text block."""
-
-    number: int
-    pieces: list[Piece]
-    letters: str
-
-    @property
-    def is_kept(self) -> bool:
-        return any(piece.kept and piece.end > piece.start for piece in self.pieces)
-
-    @property
-    def text(self) -> str:
-        texts = (
-            piece.element.tail if piece.is_tail else piece.element.text for piece in self.pieces
-        )
-        return " ".join("".join(piece or "" for piece in texts).split())
-
-    def remove(self) -> None:
-        for piece in self.pieces:
-            piece.kept = False
-
-
 def open_with_lead(texts: PageTexts, page: Document, *, with_title: bool) -> None:
     """Add the lead to a text; remove breadcrumbs, dates and, without `with_title`, the title."""
-    blocks = list(_blocks(texts))
+    blocks = list(text_blocks(texts))
     start = next((n for n, each in enumerate(blocks) if _is_body_start(each, texts)), None)
     if start is None:
         return
@@ -75,15 +51,7 @@ def open_with_lead(texts: PageTexts, page: Document, *, with_title: bool) -> Non
             block.remove()
 
 
-def _blocks(texts: PageTexts) -> Iterator[_Block]:
-    for number, pieces in groupby(texts.pieces, key=lambda piece: piece.block):
-        block_pieces = list(pieces)
-        letters = texts.letters[block_pieces[0].start : block_pieces[-1].end].casefold()
-        if letters:
-            yield _Block(number, block_pieces, letters)
-
-
-def _is_body_start(block: _Block, texts: PageTexts) -> bool:
+def _is_body_start(block: TextBlock, texts: PageTexts) -> bool:
     """Return True for a long block that was selected and is not a heading."""
     return (
         len(block.letters) >= _MIN_BODY_LETTERS
@@ -123,7 +91,9 @@ _WORD = re.compile(r"\w+")
 _PARTS = re.compile(r"\s(?:[|–—-]|::|»|·)\s")
 
 
-def _keep_lead(above: list[_Block], below: list[_Block], page: Document, titles: list[str]) -> None:
+def _keep_lead(
+    above: list[TextBlock], below: list[TextBlock], page: Document, titles: list[str]
+) -> None:
     """Keep the nearest block above a text that matches the page's description."""
     descriptions = {
         letters_of(text).casefold() for name in _DESCRIPTIONS if (text := page.meta(name))
@@ -155,7 +125,7 @@ def _matches_description(letters: str, description: str) -> bool:
 _MAX_GROWTH = 3
 
 
-def _is_apart(block: _Block) -> bool:
+def _is_apart(block: TextBlock) -> bool:
     """Return True if a block is in a menu, a caption or an aside, or is mostly links."""
     linked = 0
     for piece in block.pieces:
@@ -174,7 +144,9 @@ def _ancestors(element: Any) -> Iterator[Any]:
         element = element.getparent()
 
 
-def _opening(blocks: list[_Block], titles: list[str], *, with_title: bool) -> Iterator[_Block]:
+def _opening(
+    blocks: list[TextBlock], titles: list[str], *, with_title: bool
+) -> Iterator[TextBlock]:
     """Yield the blocks at the start of a text that are breadcrumbs, dates or titles."""
     body_letters = 0
     for block in blocks:
@@ -190,7 +162,7 @@ def _opening(blocks: list[_Block], titles: list[str], *, with_title: bool) -> It
             return
 
 
-def _is_title(block: _Block, titles: list[str]) -> bool:
+def _is_title(block: TextBlock, titles: list[str]) -> bool:
     """Return True if a block is the title, or a short text followed by the title."""
     letters = block.letters
     return letters in titles or any(
@@ -205,7 +177,7 @@ _MAX_ABOVE_TITLE = 60
 _MIN_TITLE_LETTERS = 12
 
 
-def _is_date(block: _Block) -> bool:
+def _is_date(block: TextBlock) -> bool:
     """Return True for a short block with the publication date, and perhaps the author."""
     text = block.text
     if len(text) > _MAX_DATE_CHARS or not _YEAR.search(text) or _SENTENCE.search(text):
@@ -231,7 +203,7 @@ _SENTENCE = re.compile(r"[^\W\d_]{3,}\s[^\W\d_]{2,}[^.!?]{8,}[^\W\d_]{3}[.!?]\Z"
 _PUNCTUATION = " ,|·–—-•()[]:"
 
 
-def _is_in_trail(block: _Block, titles: list[str]) -> bool:
+def _is_in_trail(block: TextBlock, titles: list[str]) -> bool:
     """Return True if a block is part of breadcrumbs: links to sections, perhaps with the title."""
     if len(block.letters) > _MAX_OPENING:
         return False

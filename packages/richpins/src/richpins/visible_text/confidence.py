@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from richpins.visible_text.section import Section
-from richpins.visible_text.vocabulary import is_step
+from richpins.visible_text.vocabulary import has_sentence, is_step
 
 _MIN_NUMBERED = 0.5
 _MAX_MEAN_CHARS = 60
@@ -26,11 +26,16 @@ def doubt_about(section: Section) -> str | None:
     entries = section.entries
     if not entries:
         return None
-    if any(entry.endswith(("?", "？")) for entry in entries):
+    if any(map(_is_question, entries)):
         return "doubtful: entries are questions"
     if section.kind == "ingredients":
         return _of_ingredients(entries)
     return None if section.is_list else _of_steps(entries)
+
+
+def _is_question(entry: str) -> bool:
+    """Return True for a question, but not for a step that ends with one."""
+    return entry.endswith(("?", "？")) and not has_sentence(entry)
 
 
 def _of_ingredients(entries: list[str]) -> str | None:
@@ -45,7 +50,8 @@ def _of_ingredients(entries: list[str]) -> str | None:
 
 def _of_steps(entries: list[str]) -> str | None:
     ended = _share(entry.endswith(_SENTENCE_ENDS) for entry in entries)
-    if ended < _MIN_SENTENCES:
+    whole = _share(entry.endswith(_SENTENCE_ENDS) or has_sentence(entry) for entry in entries)
+    if whole < _MIN_SENTENCES:
         return "doubtful: most entries are not sentences"
     if _share(not is_step(entry) for entry in entries) > _MAX_FRAGMENTS:
         return "doubtful: most entries are too short for steps"

@@ -102,12 +102,10 @@ _IS_DIFFICULTY = re.compile(
 
 
 def is_beside_steps(text: str) -> bool:
-    """Return True for calories per portion, an invitation to watch a video, a credit, or a URL."""
+    """Return True for calories per portion, an invitation to watch a video, or a credit."""
     if len(text) <= MAX_FACT_CHARS and (_VIDEO.match(text) or _CREDIT.fullmatch(text)):
         return True
-    return _ADDRESS.fullmatch(text) is not None or (
-        _ENERGY.search(text) is not None and _OF_A_PORTION.search(text) is not None
-    )
+    return _ENERGY.search(text) is not None and _OF_A_PORTION.search(text) is not None
 
 
 _ENERGY = re.compile(
@@ -134,4 +132,11 @@ _CREDIT = re.compile(
     r"|(?:rezept|recette|receta|ricetta|recept|opskrift|oppskrift|styling|autor(?:in|a)?|author|auteure?|autore)\s?:\s?\S.{0,60})",
     re.IGNORECASE,
 )
+
+
+def is_address(text: str) -> bool:
+    """Return True for a URL or the name of a site, such as `www.pot.example`."""
+    return _ADDRESS.fullmatch(text) is not None
+
+
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)

@@ -16,7 +16,7 @@ from selectolax.lexbor import LexborNode
 
 from richpins._plain_text import lines_of, parted_text
 from richpins.document import normalize_space
-from richpins.visible_text.facts import is_beside_steps, is_fact
+from richpins.visible_text.facts import is_address, is_beside_steps, is_fact
 from richpins.visible_text.group_titles import MAX_TITLE_CHARS, GroupTitle, is_called_title, titled
 from richpins.visible_text.own_numbers import (
     BLOCKS,
@@ -48,13 +48,15 @@ STEP_NUMBER = re.compile(
 )
 COUNTED = re.compile(
     r"\A\s{0,9}+(?:(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)\s{0,9}+(\d{1,2})"
-    r"\W{0,3}|(\d{1,2})\s?[.):、]\s{0,9}+)(?=[^\W\d_])",
+    r"\W{0,3}|(\d{1,2})\s?(?:[.):、]|[-–](?=\s))\s{0,9}+)(?=[^\W\d_])",
     re.IGNORECASE,
 )
 """The number before the text of a step."""
 _MAX_ROW_CHARS = 150
 _BULLET = re.compile(r"^\s*(?:[•·▢☐*\-–—✓✔◦▪■□●○]+)\s*")
-_NUMBERING = re.compile(r"^\s*(?:step\s*)?\d{1,2}\s*[.):\]]\s*(?=\D)", re.IGNORECASE)
+_NUMBERING = re.compile(
+    r"^\s*(?:step\s*)?\d{1,2}\s*(?:[.):\]]|[-–](?=\s+[^\W\d_]))\s*(?=\D)", re.IGNORECASE
+)
 _UNIT_SWITCH = re.compile(r"(?:\W*\b(?:us|metric|imperial|cups|grams))+\W*", re.IGNORECASE)
 _SPACE_BEFORE_MARK = re.compile(r"\s{1,9}([,.;)])")
 
@@ -292,6 +294,8 @@ def cleaned(entry: str, kind: SectionKind) -> str | None:
     if (text[:1] == "[" and text[-1:] == "]") or text[:1] == "<" or _UNIT_SWITCH.fullmatch(text):
         return None
     if is_fact(text) or (_may_be_control(text, kind) and IS_CONTROL.fullmatch(text)):
+        return None
+    if is_address(text):
         return None
     if kind == "steps":
         if IS_NO_STEP.search(text) or is_beside_steps(text):

@@ -106,7 +106,8 @@ class Section:
             return
         was_closed = self.is_closed
         entries = self._until_the_end(with_amounts(entries))
-        if self.then or (self.count > 1 and are_steps(entries)):
+        bare = [COUNTED.sub("", entry) for entry in entries]
+        if self.then or (self.count > 1 and are_steps(bare)):
             _extend(self.then, entries, "steps")
         elif (surely or not (was_closed or sum(map(len, entries)) > _room_for(entries))) and (
             not self._are_again(entries)
@@ -175,6 +176,13 @@ class Section:
         self.add(entries, surely=is_numbered)
         self.has_numbered = self.has_numbered or (is_numbered and len(entries) > 1)
         if element.tag == "ol" or (element.tag == "ul" and not before and self.count >= _MIN_ITEMS):
+            self.listed += self.count - before
+
+    def add_entries(self, entries: list[str], *, is_ordered: bool) -> None:
+        """Add the entries of a list in an element whose class names this part of a recipe."""
+        before = self.count
+        self.add(entries)
+        if is_ordered and self.kind == "steps" and are_listed_steps(entries):
             self.listed += self.count - before
 
     def add_numbered(self, steps: list[str]) -> None:

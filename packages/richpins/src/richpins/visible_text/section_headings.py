@@ -27,7 +27,7 @@ Head = tuple[LexborNode, HeadingKind, str]
 
 def heads_of(sources: Sources) -> list[Head]:
     """Return the elements that are known headings, in document order, with kind and text."""
-    return _without_times(_once_only(list(_heads(sources))))
+    return _without_captions(_without_times(_once_only(list(_heads(sources)))))
 
 
 def _once_only(heads: list[Head]) -> list[Head]:
@@ -51,6 +51,28 @@ def _without_times(heads: list[Head]) -> list[Head]:
         timed = [node for node in timed if _is_among_facts(node)]
     left_out = {node.mem_id for node in timed}
     return [head for head in heads if head[0].mem_id not in left_out]
+
+
+def _without_captions(heads: list[Head]) -> list[Head]:
+    """
+    Return the headings without captions of a value, `Method: Stove top`, and without tabs.
+
+    They are kept where no other heading names the same part of the recipe.
+    """
+    captions = {node.mem_id for node, kind, _ in heads if kind != "end" and _is_caption(node)}
+    others = {kind for node, kind, _ in heads if node.mem_id not in captions}
+    return [head for head in heads if head[0].mem_id not in captions or head[1] not in others]
+
+
+def _is_caption(node: LexborNode) -> bool:
+    if node.tag not in _CAPTIONS:
+        return False
+    text = _following_text(node)
+    return 0 < len(text) <= _MAX_VALUE_CHARS and text[-1:] not in ".!:" and not text[:1].isdigit()
+
+
+_CAPTIONS = frozenset({"span", "dt", "strong", "b", "label", "em", "button"})
+_MAX_VALUE_CHARS = 25
 
 
 def _is_among_facts(node: LexborNode) -> bool:
@@ -85,8 +107,8 @@ def _heads(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
         if not text or len(text) > 4 * MAX_HEADING_CHARS:
             continue
         text = without_trailing_sign(normalize_space(text))
-        if text[-1:] == "#":
-            text = text[:-1].rstrip()  # the mark of a permalink
+        if text[-1:] in _MARKS:
+            text = text[:-1].rstrip()  # of a permalink or a footnote
         if not 2 <= len(text) <= MAX_HEADING_CHARS:
             continue
         if not text[0].isalpha():
@@ -103,6 +125,7 @@ def _heads(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
             yield node, "end", text
 
 
+_MARKS = frozenset("#*†¹")
 _TITLES = frozenset({"h2", "h3", "h4", "h5"})
 _PARTS = re.compile(r"\s{1,9}[–—|-]\s{1,9}|:\s{1,9}")
 
@@ -147,18 +170,23 @@ _MAX_CLIMB = 12
 
 def _is_before_a_time(node: LexborNode) -> bool:
     """Return True for the caption of a duration, such as `Preparation` before `20 min`."""
+    return lasts(_following_text(node))
+
+
+def _following_text(node: LexborNode) -> str:
+    """Return the text of the next element or text behind a node, without a colon at its start."""
     at: LexborNode | None = node
     for _ in range(_MAX_AROUND):
         if at is None or at.tag == "body":
-            return False
+            return ""
         following = at.next
         while following is not None:
             text = normalize_space(following.text() or "")
             if text:
-                return lasts(text.lstrip(":–- "))
+                return text.lstrip(":–- ")
             following = following.next
         at = at.parent
-    return False
+    return ""
 
 
 _MAX_AROUND = 3

@@ -103,8 +103,9 @@ class _SectionWalk:
             return self._visit_until_heading(node, depth)
         if self._section.count >= MAX_ITEMS:
             return False
-        if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit() and node.css_first("br") is None:
-            return self._visit_subheading(node)
+        heading = _only_heading(node)
+        if heading is not None and heading.css_first("br") is None:
+            return self._visit_subheading(heading)
         if not is_beside_the_list(node):
             self._add_block(node, tag)
         return True
@@ -198,6 +199,35 @@ class _SectionWalk:
             return
         if section.kind == "steps" or section.then or are_steps(paragraphs):
             section.add_paragraphs(paragraphs)
+
+
+def _only_heading(node: LexborNode) -> LexborNode | None:
+    """Return a heading, also one in blocks that hold only that and links to edit it."""
+    at: LexborNode | None = node
+    for _ in range(_MAX_AROUND_HEADING):
+        if at is None or _is_heading(at):
+            return at
+        if at.tag not in _AROUND_HEADING:
+            return None
+        inner = [child for child in at.iter() if child.text(strip=True)]
+        if len(inner) > 1 and not (_is_heading(inner[0]) and _is_edit(inner[1])):
+            return None
+        at = inner[0] if inner else None
+    return None
+
+
+def _is_edit(node: LexborNode) -> bool:
+    """Return True for the links beside a heading of a wiki."""
+    return "edit" in (node.attributes.get("class") or "").lower()
+
+
+def _is_heading(node: LexborNode) -> bool:
+    tag = node.tag or ""
+    return len(tag) == 2 and tag[0] == "h" and tag[1].isdigit()
+
+
+_MAX_AROUND_HEADING = 5
+_AROUND_HEADING = frozenset({"div", "header"})
 
 
 def _is_off(node: LexborNode, block: LexborNode) -> bool:

@@ -46,6 +46,7 @@ from richpins.visible_text.vocabulary import (
     is_mentioned,
     is_step,
     needs_a_list,
+    starts_measured,
 )
 
 _MAX_SECTIONS = 20
@@ -133,9 +134,12 @@ _ENDS = (".", "!", ")", "。", "！")
 
 def _without_ingredients(steps: list[str], ingredients: list[set[str]]) -> Iterator[str]:
     """Yield steps without the ingredients that they repeat: `800 g gnocchi`, `salt`, `pepper`."""
+    ended = 3 * sum(step.endswith((".", "!")) for step in steps) >= 2 * len(steps)
     for are_steps, run in groupby(steps, key=is_step):
         entries = list(run)
         again = [_repeats(entry, ingredients) for entry in entries]
+        if ended and not are_steps:
+            again = [a or starts_measured(entry) for a, entry in zip(again, entries, strict=True)]
         if (
             are_steps
             or not any(again)
@@ -146,9 +150,11 @@ def _without_ingredients(steps: list[str], ingredients: list[set[str]]) -> Itera
 
 def _repeats(entry: str, ingredients: list[set[str]]) -> bool:
     """Return True if a step only repeats an ingredient, such as `800 g gnocchi`."""
-    if not amounts([entry]) or entry.endswith((".", "!")):
-        return False
     words = _words(entry)
+    if entry.endswith((".", "!")) or not words:
+        return False
+    if not amounts([entry]):
+        return words in ingredients
     return any(words <= others for others in ingredients) or words <= set().union(*ingredients)
 
 
@@ -285,7 +291,7 @@ def _by_class(sources: Sources, kind: SectionKind) -> Section | None:
                 continue
             if element.mem_id not in read:
                 read[element.mem_id] = entries_of(element, kind)
-            section.add(read[element.mem_id])
+            section.add_entries(read[element.mem_id], is_ordered=element.tag == "ol")
         if best is not None and _is_beside(best, section):
             best.groups.extend(section.groups)
         elif best is None or section.count > best.count:

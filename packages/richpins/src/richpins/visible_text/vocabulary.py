@@ -14,7 +14,9 @@ _INGREDIENTS = (
     "ingredients? ingr[eé]dients? ingredientes ingredienti ingredi[eë]nten zutaten składniki "
     "ingredienser hozzávalók ingredience suroviny malzemeler υλικά συστατικά ингредиенты состав "
     "продукты інгредієнти sastojci sestavine ainekset 材料 재료 食材 koostisosad ingrediente "
-    "nguyên\\s+liệu bahan ingredienslista 用料 配料"
+    "nguyên\\s+liệu bahan ingrediensliste ingredienslista zutatenliste ingredi[eë]ntenlijst "
+    "liste\\s+des\\s+ingr[eé]dients lista\\s+de\\s+ingredientes lista\\s+(?:degli\\s+)?ingredienti "
+    "lista\\s+składników 用料 配料"
 ).split()
 _STEPS = (
     "directions? instructions? method preparation(?:\\s+steps)? preparations? steps? procedure "
@@ -86,7 +88,9 @@ IS_NEEDED = re.compile(
 )
 """Headings for needed things of any kind; they start a recipe only if amounts follow."""
 ENDS = re.compile(
-    r"(?:notes?|tips?|tipps?|nutrition.*|equipment|video|comments?|reviews?|related.*|"
+    r"(?:notes?|tips?|tipps?|(?:recipe|cook.?s|chef.?s|kitchen|baking|cooking|helpful|top|expert|quick|handy)\s(?:notes?|tips?)|"
+    r"(?:notes?|tips?|tipps?|hints?|consejos|astuces|conseils|consigli|dicas|opmerkingen|hinweise)"
+    r"(?:,\s|\s?[&/+]\s?|\s(?:and|und|et|y|e|en|og|och|i)\s).{1,40}|nutrition.*|equipment|video|comments?|reviews?|related.*|"
     r"you may also.*|share.*|nährwert.*|valeurs.*|storage|faq.*|did you make.*|more recipes|"
     r"about.*|print.*|newsletter|subscribe.*|leave a.*|similar.*|rate this.*|"
     r"serving suggestions?|pro tips.*|tools.*|substitutions.*|variations?.*|common mistakes.*|"
@@ -259,6 +263,14 @@ def are_steps(entries: list[str]) -> bool:
     )
 
 
+def has_sentence(text: str) -> bool:
+    """Return True for a text that goes on behind a sentence: `Boil the milk. Add the salt`."""
+    return _SENTENCE_WITHIN.search(text) is not None
+
+
+_SENTENCE_WITHIN = re.compile(r"[^\W\d]{2}[.!]\s+[^\W\d_a-z]|[。！]\s*[^\W\d_]")
+
+
 def are_listed_steps(entries: list[str]) -> bool:
     """
     Return True for list items that may be steps: several words each, and hardly any amounts.
@@ -334,11 +346,14 @@ _MAX_END_CHARS = 60
 def is_step(text: str) -> bool:
     """Return True for a sentence or a long text, but not for a caption, a button or a duration."""
     least = _MIN_STEP_CHARS if text.isascii() else _MIN_STEP_CHARS // 2
-    return len(text) >= least or (text[:1].isalpha() and text[-1:] in _SENTENCE_ENDS)
+    if len(text) >= least:
+        return True
+    return text[-1:] in _SENTENCE_ENDS and text.lstrip(_OF_NUMBERS)[:1].isalpha()
 
 
 _MIN_STEP_CHARS = 30
 _SENTENCE_ENDS = tuple(".!。！")
+_OF_NUMBERS = "0123456789.:)、- "
 
 
 def is_mentioned(words: Words, language: str | None) -> bool:
