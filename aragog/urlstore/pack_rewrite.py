@@ -23,7 +23,7 @@ from aragog.urlstore.compression import content_hash
 from aragog.urlstore.node_ids import host_of
 from aragog.urlstore.pack_groups import GROUP_BYTES, parts
 from aragog.urlstore.pack_records import PackedRecord, PackRecords
-from aragog.urlstore.pack_trial import Trial, saves_enough
+from aragog.urlstore.pack_trial import TRIED_RECORDS, Trial, saves_enough
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.dictionaries import Dictionary, sampled
 from aragog.urlstore.packs.pack_writer import PackRecord
@@ -198,14 +198,20 @@ class PackRewriter:
         """Return a dictionary for these records, or None if it would save too little."""
         if not self.packs.settings.dictionaries or self.packs.writer.compression != "zstd":
             return None
-        some = sampled(copies)
-        raw = [self._raw(one) for one in some]
-        before = [
-            _size_of(one) if one.record.dictionary is None else len(frames.compress(record, "zstd"))
-            for one, record in zip(some, raw, strict=True)
-        ]
-        pointers = [one.record.pointer for one in some]
-        return Trial.of(pointers, raw, sum(before), sum(map(_raw_size_of, copies)))
+        samples = sampled(copies)
+        dictionary = Dictionary.trained(list(map(self._raw, samples)))
+        if dictionary is None:
+            return None
+        trained = {one.record.pointer for one in samples}
+        others = [one for one in copies if one.record.pointer not in trained]
+        tried = sampled(others or copies, TRIED_RECORDS)
+        raw = [self._raw(one) for one in tried]
+        return Trial.of(
+            dictionary,
+            {one.record.pointer: data for one, data in zip(tried, raw, strict=True)},
+            sum(map(_plain_size, tried, raw)),
+            sum(map(_raw_size_of, copies)),
+        )
 
     def _begin(self, name: str) -> _Rewrite:
         """Read a pack; returns its live records, and which of them must be rewritten or erased."""
@@ -333,6 +339,12 @@ def _host_of(copy: _Copy) -> bytes:
 
 def _size_of(copy: _Copy) -> int:
     return len(copy.record.frame)
+
+
+def _plain_size(copy: _Copy, raw: bytes) -> int:
+    """Return the size of a record that is compressed without a dictionary."""
+    has_own = copy.record.dictionary is None
+    return _size_of(copy) if has_own else len(frames.compress(raw, "zstd"))
 
 
 def _raw_size_of(copy: _Copy) -> int:

@@ -1,5 +1,5 @@
 """
-Try a dictionary on a sample of records before packs are rewritten with it. Pure.
+Try a dictionary on some records before packs are rewritten with it. Pure.
 
 Compressing a page again and pointing its node to the new record takes twice the CPU time of storing
 it, so it must save enough bytes. How much a dictionary saves depends on the site: a fifth to a half
@@ -8,12 +8,14 @@ for manuals and shops, but little if pages have little markup in common.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aragog.urlstore.packs.dictionaries import Dictionary
 from aragog.urlstore.packs.pointers import PackPointer
 
+TRIED_RECORDS = 16
+"""Number of records on which a dictionary is tried."""
 MIN_SAVED = 0.15
 """Fresh packs are rewritten if dictionaries save at least this fraction of their bytes."""
 
@@ -24,36 +26,32 @@ class Trial:
 
     dictionary: Dictionary
     frames: Mapping[PackPointer, bytes]
-    """The sampled records, compressed with the dictionary."""
+    """The records on which it was tried, compressed with the dictionary."""
     saved_bytes: int
     """About how many bytes the dictionary saves for all of the records; more than 0."""
 
     @classmethod
     def of(
-        cls, pointers: Sequence[PackPointer], raw: Sequence[bytes], before: int, all_raw: int
+        cls,
+        dictionary: Dictionary,
+        records: Mapping[PackPointer, bytes],
+        before: int,
+        all_raw: int,
     ) -> Trial | None:
         """
-        Train a dictionary on sampled records, and compress them with it.
+        Compress some records with a dictionary; returns None if it would save nothing.
 
         Args:
-            pointers: those of the sampled records.
-            raw: the sampled records, decompressed.
+            dictionary: best not trained on these records, which it would compress too well.
+            records: the records, decompressed.
             before: their size in bytes, compressed without a dictionary.
             all_raw: the decompressed size in bytes of all records that the dictionary is for.
-
-        Returns:
-            None if the records have too little in common for a dictionary, or it would save
-            nothing.
         """
-        dictionary = Dictionary.trained(raw)
-        if dictionary is None:
-            return None
-        frames = list(map(dictionary.compress, raw))
-        saved_of_sample = before - sum(map(len, frames))
-        saved = saved_of_sample * all_raw // sum(map(len, raw)) - len(dictionary.frame())
-        if saved <= 0:
-            return None
-        return cls(dictionary, dict(zip(pointers, frames, strict=True)), saved)
+        frames = {pointer: dictionary.compress(raw) for pointer, raw in records.items()}
+        saved_of_sample = before - sum(map(len, frames.values()))
+        raw_of_sample = sum(map(len, records.values()))
+        saved = saved_of_sample * all_raw // raw_of_sample - len(dictionary.frame())
+        return cls(dictionary, frames, saved) if saved > 0 else None
 
 
 def saves_enough(saved_bytes: int, all_bytes: int) -> bool:
