@@ -31,23 +31,23 @@ COMMANDS = (
 )  # fmt: skip
 LAST_CHARS = 3000
 LIMIT_S = 300  # each takes at most 20 s on an idle machine
-AT_A_TIME = 2
+MAX_PARALLEL = 2
 
 
-def failure(command: str) -> str:
+def run_and_report(command: str) -> str:
     """Run one measurement. Returns its output if it failed, else an empty string."""
     argv = [sys.executable, "-m", *f"bench.{command}".split(), "--quick"]
-    began_s = time.monotonic()
+    started_s = time.monotonic()
     # A session of its own, because some measurements end their whole process group.
     process = subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, start_new_session=True,
     )  # fmt: skip
-    limit = threading.Timer(LIMIT_S, os.killpg, (process.pid, signal.SIGKILL))
-    limit.start()
+    timer = threading.Timer(LIMIT_S, os.killpg, (process.pid, signal.SIGKILL))
+    timer.start()
     output, _ = process.communicate()
-    limit.cancel()
-    took_s = time.monotonic() - began_s
+    timer.cancel()
+    took_s = time.monotonic() - started_s
     print(f"bench.{command} --quick … {took_s:.0f} s, exit {process.returncode}", flush=True)
     return (output[-LAST_CHARS:] or "no output") if process.returncode else ""
 
@@ -55,13 +55,13 @@ def failure(command: str) -> str:
 def main(selected: list[str]) -> int:
     """Run the selected measurements, or all. Returns the exit status."""
     commands = [c for c in COMMANDS if not selected or c.split()[0] in selected]
-    with ThreadPoolExecutor(AT_A_TIME) as runs:
-        printed = zip(commands, runs.map(failure, commands), strict=True)
-        failures = {command: text for command, text in printed if text}
+    with ThreadPoolExecutor(MAX_PARALLEL) as pool:
+        outputs = zip(commands, pool.map(run_and_report, commands), strict=True)
+        failures = {command: text for command, text in outputs if text}
     still_failing = False
     for command, output in failures.items():
         print(f"\n== bench.{command}\n{output}")
-        still_failing |= bool(failure(command))
+        still_failing |= bool(run_and_report(command))
     return 1 if still_failing else 0
 
 

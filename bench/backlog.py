@@ -5,25 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-LOOK_S = 0.005
-MORE = 4
-TRIES = 5
+POLL_S = 0.005
+GROWTH_FACTOR = 4
+MAX_TRIES = 5
 
 Costs = Sequence[float]
 
 
-def costs_each(count: int, run_down: Callable[[int], Costs | None]) -> Costs:
+def costs_per_job(count: int, run_down: Callable[[int], Costs | None]) -> Costs:
     """
     Return what `run_down(count)` returns.
 
     A fast machine may finish a short backlog between two polls. `run_down` then returns None, and
     is called again with a backlog four times as long.
     """
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         if (costs := run_down(count)) is not None:
             return costs
-        count *= MORE
-    raise RuntimeError(f"{count // MORE} jobs were run between two looks")
+        count *= GROWTH_FACTOR
+    raise RuntimeError(f"{count // GROWTH_FACTOR} jobs finished between two polls")
 
 
 def middle(count: int, left: Callable[[], int], spent: Callable[[], Costs]) -> Costs | None:
@@ -40,7 +40,7 @@ def middle(count: int, left: Callable[[], int], spent: Callable[[], Costs]) -> C
     return [(b - a) / (jobs - last) for a, b in zip(before, after, strict=True)]
 
 
-def _wait(left: Callable[[], int], spent: Callable[[], Costs], most: int) -> tuple[int, Costs]:
-    while (now := left()) > most:
-        time.sleep(LOOK_S)
-    return now, spent()
+def _wait(left: Callable[[], int], spent: Callable[[], Costs], max_left: int) -> tuple[int, Costs]:
+    while (jobs_left := left()) > max_left:
+        time.sleep(POLL_S)
+    return jobs_left, spent()

@@ -49,7 +49,7 @@ class Origin(NamedTuple):
     port: int
     log: Path
 
-    def asked(self) -> tuple[int, int]:
+    def count_requests(self) -> tuple[int, int]:
         """
         Return the number of requests by the crawl, and of requests for the most
         requested URL.
@@ -102,12 +102,12 @@ def system(port: int, folder: Path, options: argparse.Namespace):
         supervisor.stop()
 
 
-def until(fact, *, every_s: float = 0.2) -> float:
-    """Wait until `fact()` is true, and return how long it took."""
-    started_at_s = time.monotonic()
-    while not fact():
+def wait_until(is_true, *, every_s: float = 0.2) -> float:
+    """Wait until `is_true()` is true, and return how long it took."""
+    started_s = time.monotonic()
+    while not is_true():
         time.sleep(every_s)
-    return time.monotonic() - started_at_s
+    return time.monotonic() - started_s
 
 
 def urls(port: int, count: int, domains: int, name: str) -> list[str]:
@@ -125,21 +125,21 @@ def canonicalize_alone(client, admin, server, port: int, count: int) -> float:
     before = client.counters().get("fetched", 0)
     client.enqueue(urls(port, count, 200, "alone"))
 
-    def filled():
+    def is_filled():
         closed = server.hget("aragog:spool", "closed")
         return closed or client.counters().get("fetched", 0) - before == count
 
-    until(filled)
+    wait_until(is_filled)
     admin.pause("fetch")
     admin.pause("robots")
-    until(lambda: queue("fetch").running == queue("robots").running == 0)
+    wait_until(lambda: queue("fetch").running == queue("robots").running == 0)
     admin.resume("canonicalize")
-    until(lambda: queue("canonicalize").running)
+    wait_until(lambda: queue("canonicalize").running)
     pages = client.counters()["fetched"] - before
-    took_s = until(lambda: not (queue("canonicalize").running + queue("canonicalize").pending))
+    took_s = wait_until(lambda: not (queue("canonicalize").running + queue("canonicalize").pending))
     for name in ("fetch", "robots", "store"):
         admin.resume(name)
-    until(lambda: not client.in_flight())
+    wait_until(lambda: not client.in_flight())
     return pages / took_s
 
 
@@ -156,15 +156,15 @@ def main(options: argparse.Namespace) -> None:
         admin = Admin.connect(broker.url, broker.shards)
         with Aragog(settings) as client:
             client.enqueue(urls(web.port, 200, 100, "warm"))
-            until(lambda: not client.in_flight())
+            wait_until(lambda: not client.in_flight())
             alone = canonicalize_alone(client, admin, server, web.port, min(2000, options.urls))
             before = client.counters()
             server.config_resetstat()
-            addresses = urls(web.port, options.urls, options.domains, "crawl")
+            crawled_urls = urls(web.port, options.urls, options.domains, "crawl")
             cpu_s = cpu_s_by_role(with_origin=True)
-            started_at_s = time.monotonic()
-            client.enqueue(addresses)
-            spool_most = closings = 0
+            started_s = time.monotonic()
+            client.enqueue(crawled_urls)
+            max_spool_bytes = closings = 0
             closed = False
             max_memory = 0
             while client.in_flight():
@@ -172,23 +172,25 @@ def main(options: argparse.Namespace) -> None:
                 used, flag = server.hmget("aragog:spool", "bytes", "closed")
                 closings += bool(flag) and not closed
                 closed = bool(flag)
-                spool_most = max(spool_most, int(used or 0))
+                max_spool_bytes = max(max_spool_bytes, int(used or 0))
                 max_memory = max(max_memory, server.info("memory")["used_memory"])
                 if options.verbose:
-                    now = {k: v - before.get(k, 0) for k, v in client.counters().items()}
-                    print(f"{time.monotonic() - started_at_s:6.1f}s", now, int(used or 0), closed)
-            seconds = time.monotonic() - started_at_s
+                    counted = {k: v - before.get(k, 0) for k, v in client.counters().items()}
+                    print(f"{time.monotonic() - started_s:6.1f}s", counted, int(used or 0), closed)
+            seconds = time.monotonic() - started_s
             cpu_s = cpu_s_by_role(with_origin=True) - cpu_s
-            now = {k: v - before.get(k, 0) for k, v in client.counters().items()}
-            total, most = web.asked()
-        stored = now.get("stored", 0) / seconds
-        print(f"{options.urls} URLs on {options.domains} domains in {seconds:.0f} s: {now}")
-        print(f"Redis at most {max_memory / 1e6:.0f} MB, of it the spool {spool_most / 1e6:.1f} MB")
+            counted = {k: v - before.get(k, 0) for k, v in client.counters().items()}
+            requests, max_per_url = web.count_requests()
+        stored = counted.get("stored", 0) / seconds
+        print(f"{options.urls} URLs on {options.domains} domains in {seconds:.0f} s: {counted}")
+        print(
+            f"peak of Redis {max_memory / 1e6:.0f} MB, of the spool {max_spool_bytes / 1e6:.1f} MB"
+        )
         print(f"the spool closed {closings} times")
         print(f"canonicalize alone {alone:.1f}/s, stored {stored:.1f}/s: {stored / alone:.2f}")
         cpu_ms = ", ".join(f"{k} {v / options.urls * 1000:.2f}" for k, v in cpu_s.most_common())
-        print(f"CPU ms a page: {cpu_ms}")
-        print(f"asked {total} times, one URL {most} times at most")
+        print(f"CPU ms per page: {cpu_ms}")
+        print(f"{requests} requests, at most {max_per_url} for one URL")
 
 
 if __name__ == "__main__":

@@ -54,14 +54,14 @@ from bench.urlstore import FIELDS, pages_of
 from bench.zen import engine
 
 CONNECTIONS = 64
-WRITTEN = 25
-MAX_CHANGED = 1000
+WRITE_BATCH = 25
+MAX_CHANGED_PAGES = 1000
 WRITE, COMPACT = "write", "compact"
 HIT, MISS = "hit", "miss"
-_COUNTED_EVERY_S = 0.25
+_COUNT_EVERY_S = 0.25
 
 
-def role(name: str, sock: socket.socket | None, writes: int, pages: int) -> None:
+def run_role(name: str, sock: socket.socket | None, writes: int, pages: int) -> None:
     """Run the server, the writer or the compactor, with the store of the environment."""
     settings = load_settings()
     if name == "serve" and sock is not None:
@@ -72,15 +72,15 @@ def role(name: str, sock: socket.socket | None, writes: int, pages: int) -> None
         uvloop.run(serve(parts, sock, settings.data_dir, embedded=embedded))
     store = url_store(settings)
     if name == WRITE:
-        changed = pages_of(min(pages, MAX_CHANGED), seed=2)
+        changed = pages_of(min(pages, MAX_CHANGED_PAGES), seed=2)
         next_s, written = time.monotonic(), 0
         while True:
             now_ms = time.time_ns() // 1_000_000
-            some = random.choices(changed, k=WRITTEN)
-            store.write_pages([replace(page, fetched_at_ms=now_ms) for page in some])
-            written += WRITTEN
+            batch = random.choices(changed, k=WRITE_BATCH)
+            store.write_pages([replace(page, fetched_at_ms=now_ms) for page in batch])
+            written += WRITE_BATCH
             (settings.data_dir / WRITE).write_text(str(written))
-            next_s = max(next_s + WRITTEN / writes, time.monotonic() - 1)
+            next_s = max(next_s + WRITE_BATCH / writes, time.monotonic() - 1)
             time.sleep(max(0.0, next_s - time.monotonic()))
     compacted = 0
     while True:
@@ -91,8 +91,8 @@ def role(name: str, sock: socket.socket | None, writes: int, pages: int) -> None
             time.sleep(0.1)
 
 
-def done(environ: dict[str, str], name: str) -> int:
-    """Return how many pages, rows or reads a process has counted under that name."""
+def read_count(environ: dict[str, str], name: str) -> int:
+    """Return the number of pages, rows or reads that a process has written under that name."""
     with suppress(OSError, ValueError):
         return int((Path(environ["ARAGOG_DATA_DIR"]) / name).read_text())
     return 0
@@ -104,11 +104,11 @@ async def serve(parts: Parts, sock: socket.socket, counts: Path, *, embedded: bo
     await ThriftServer(services(parts), settings, embedded=embedded).start(sock)
     while True:
         for name in (HIT, MISS):
-            (counts / name).write_text(str(READ_CACHE_READS.of(name).read().get("", 0)))
-        await asyncio.sleep(_COUNTED_EVERY_S)
+            (counts / name).write_text(str(READ_CACHE_READS.labels(name).read().get("", 0)))
+        await asyncio.sleep(_COUNT_EVERY_S)
 
 
-def waited_s(pid: int) -> float:
+def run_delay_s(pid: int) -> float:
     """Return how long the threads of a process have waited for a core since they started."""
     waited_ns = 0
     for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
@@ -118,7 +118,7 @@ def waited_s(pid: int) -> float:
 
 
 @contextmanager
-def running(
+def run_process(
     name: str,
     environ: dict[str, str],
     core: int | None,
@@ -208,17 +208,17 @@ def main() -> None:
     options = parser.parse_args()
     if options.role:
         sock = None if options.fd is None else socket.socket(fileno=options.fd)
-        role(options.role, sock, options.writes, options.pages)
+        run_role(options.role, sock, options.writes, options.pages)
         return
     with ExitStack() as stack:
         with ordinary_priority():
             environ = stack.enter_context(engine(options.engine))
         settings = load_settings(None, environ)
-        with closing(tables(settings)) as opened:
-            opened.create()
+        with closing(tables(settings)) as store_tables:
+            store_tables.create()
         with closing(url_store(settings)) as store:
-            for first in range(0, options.pages, WRITTEN):
-                store.write_pages(pages_of(WRITTEN, first=first))
+            for first in range(0, options.pages, WRITE_BATCH):
+                store.write_pages(pages_of(WRITE_BATCH, first=first))
             while store.maintenance.compact_links(1000).left:
                 pass
         print_conditions(options)
@@ -234,10 +234,10 @@ def print_conditions(options: argparse.Namespace) -> None:
         f"{os.getloadavg()[0]:.1f}; generator and server with {policy} priority, writer and "
         f"compactor with niceness {options.nice}; pages by Zipf's law with {options.zipf:g}"
     )
-    heads = (
+    headings = (
         "CPU us,calls/s,p50 ms,p99 ms,p99.9 ms,own p99,others,busy,waits us,writes/s,compacted,hits"
     )
-    print(f"{'':34}", *(f"{head:>9}" for head in heads.split(",")), flush=True)
+    print(f"{'':34}", *(f"{heading:>9}" for heading in headings.split(",")), flush=True)
 
 
 class Rows:
@@ -250,18 +250,18 @@ class Rows:
 
     def measure_all(self, stack: ExitStack) -> None:
         """Measure all conditions. What is started next to the server runs until the end."""
-        options, beside = self._options, (self._environ, None)
+        options, common = self._options, (self._environ, None)
         gets, batches = loads(options.pages, options.zipf)
         with self._server(gets) as (port, pid):
-            most = 0.0 if options.rate else self._row("get, closed loop", port, pid, gets)
-            half = options.rate or self._half_busy(port, pid, gets, most)
-            self._row(f"get, {half:.0f}/s, nothing beside", port, pid, gets, half)
-            self._row(f"getMany of {BATCH}, closed, nothing beside", port, pid, batches)
+            max_rate = 0.0 if options.rate else self._row("get, closed loop", port, pid, gets)
+            half = options.rate or self._half_busy(port, pid, gets, max_rate)
+            self._row(f"get, {half:.0f}/s, nothing else running", port, pid, gets, half)
+            self._row(f"getMany of {BATCH}, closed, nothing else", port, pid, batches)
             arguments = ("--writes", str(options.writes), "--pages", str(options.pages))
-            stack.enter_context(running(WRITE, *beside, *arguments, nice=options.nice))
+            stack.enter_context(run_process(WRITE, *common, *arguments, nice=options.nice))
             time.sleep(min(3.0, options.seconds * 3))  # it imports modules and makes its pages
             self._row(f"get, {options.writes} pages/s written", port, pid, gets, half)
-            stack.enter_context(running(COMPACT, *beside, nice=options.nice))
+            stack.enter_context(run_process(COMPACT, *common, nice=options.nice))
             time.sleep(min(2.0, options.seconds * 3))
             self._row("get, and compaction", port, pid, gets, half)
             self._row(f"getMany of {BATCH}, closed loop", port, pid, batches)
@@ -271,42 +271,44 @@ class Rows:
                 self._row(f"get, cache of {age_s} s, closed loop", port, pid, gets)
                 self._row(f"getMany, cache of {age_s} s, closed", port, pid, batches)
 
-    def _half_busy(self, port: int, pid: int, gets: Load, most: float) -> float:
+    def _half_busy(self, port: int, pid: int, gets: Load, max_rate: float) -> float:
         """Return the calls per second that keep the server's core half busy."""
-        rate = most / 4
+        rate = max_rate / 4
         for _ in range(2):
-            found = measure(port, pid, gets, rate, self._options.seconds / 2)
-            rate = min(most / 2, 0.5e6 / found.cpu_us)
+            result = measure(port, pid, gets, rate, self._options.seconds / 2)
+            rate = min(max_rate / 2, 0.5e6 / result.cpu_us)
         return rate
 
     @contextmanager
-    def _server(self, gets: Load, **more: str) -> Iterator[tuple[int, int]]:
+    def _server(self, gets: Load, **settings: str) -> Iterator[tuple[int, int]]:
         """Run a warmed-up server and yield its port and pid."""
         with socket.create_server(("127.0.0.1", 0), backlog=1024) as sock:
-            fd, environ = sock.fileno(), self._environ | more
-            with running("serve", environ, self._core, "--fd", str(fd), fd=fd) as pid:
+            fd, environ = sock.fileno(), self._environ | settings
+            with run_process("serve", environ, self._core, "--fd", str(fd), fd=fd) as pid:
                 port = sock.getsockname()[1]
                 warm_up(port, gets)
                 yield port, pid
 
-    def _row(self, what: str, port: int, pid: int, load: Load, rate: float = 0) -> float:
+    def _row(self, label: str, port: int, pid: int, load: Load, rate: float = 0) -> float:
         """Measure and print one condition. Returns the calls per second."""
         names = (WRITE, COMPACT, HIT, MISS)
-        before = [done(self._environ, name) for name in names]
-        began_s, waited = time.monotonic(), waited_s(pid)
-        found = measure(port, pid, load, rate, self._options.seconds)
-        took_s, waited = time.monotonic() - began_s, waited_s(pid) - waited
-        counts = [done(self._environ, name) - n for name, n in zip(names, before, strict=True)]
+        before = [read_count(self._environ, name) for name in names]
+        started_s, delay_s = time.monotonic(), run_delay_s(pid)
+        result = measure(port, pid, load, rate, self._options.seconds)
+        took_s, delay_s = time.monotonic() - started_s, run_delay_s(pid) - delay_s
+        counts = [
+            read_count(self._environ, name) - n for name, n in zip(names, before, strict=True)
+        ]
         written, compacted, hits, misses = counts
         print(
-            f"{what:34} {found.cpu_us:9.1f} {found.rate:9.0f} {found.p50:9.2f} {found.p99:9.2f} "
-            f"{found.p999:9.2f} {found.own_p99:9.2f} {found.others:9.0%} "
-            f"{found.cpu_us * found.rate / 1e6:9.0%} "
-            f"{waited / (found.rate * took_s) * 1e6:9.1f} {written / took_s:9.0f} "
+            f"{label:34} {result.cpu_us:9.1f} {result.rate:9.0f} {result.p50:9.2f} {result.p99:9.2f} "
+            f"{result.p999:9.2f} {result.own_p99:9.2f} {result.others:9.0%} "
+            f"{result.cpu_us * result.rate / 1e6:9.0%} "
+            f"{delay_s / (result.rate * took_s) * 1e6:9.1f} {written / took_s:9.0f} "
             f"{compacted / took_s:9.0f} {hits / max(1, hits + misses):9.0%}",
             flush=True,
         )
-        return found.rate
+        return result.rate
 
 
 if __name__ == "__main__":

@@ -48,20 +48,20 @@ class Round(NamedTuple):
     """Share of the machine that other programs used."""
 
 
-def opened(tables: Tables) -> UrlStore:
+def open_store(tables: Tables) -> UrlStore:
     return UrlStore(tables, MemoryContent(), StoreSettings(compactions=64))
 
 
 def compact(tables: Tables, start: object) -> None:
     """Compact until nothing is left, together with others."""
     start.wait()  # type: ignore[attr-defined]
-    maintenance = opened(tables).maintenance
+    maintenance = open_store(tables).maintenance
     while (report := maintenance.compact_links(1000)).left:
         if not report.journal_rows:
             time.sleep(_PAUSE_S)
 
 
-def measured(stores: Sequence[Tables], compactors: int, pages: Sequence[PageWrite]) -> Round:
+def measure(stores: Sequence[Tables], compactors: int, pages: Sequence[PageWrite]) -> Round:
     """Measure how long `compactors` processes per store take to compact these pages."""
     start = FORK.Event()
     # Forked before anything is written, because a store that has written has a thread, which may
@@ -74,35 +74,39 @@ def measured(stores: Sequence[Tables], compactors: int, pages: Sequence[PageWrit
     for process in processes:
         process.start()
     for tables in stores:
-        store = opened(tables)
-        for at in range(0, len(pages), BATCH):
-            store.write_pages(pages[at : at + BATCH])
-    servers, own, began = servers_cpu_s(processes), children_cpu_s(), time.perf_counter()
+        store = open_store(tables)
+        for offset in range(0, len(pages), BATCH):
+            store.write_pages(pages[offset : offset + BATCH])
+    servers, compactors_before, started = (
+        servers_cpu_s(processes),
+        children_cpu_s(),
+        time.perf_counter(),
+    )
     busy, total = busy_s()
     start.set()
     for process in processes:
         process.join()
-    wall = time.perf_counter() - began
+    wall = time.perf_counter() - started
     busy, total = busy_s()[0] - busy, busy_s()[1] - total
-    cpu, server = children_cpu_s() - own, servers_cpu_s(processes) - servers
+    cpu, server = children_cpu_s() - compactors_before, servers_cpu_s(processes) - servers
     assert not any(process.exitcode for process in processes)
-    assert not any(opened(tables).maintenance.compaction_lag_ms() for tables in stores)
+    assert not any(open_store(tables).maintenance.compaction_lag_ms() for tables in stores)
     return Round(wall, cpu, server, max(0.0, busy - cpu - server) / total)
 
 
 def children_cpu_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
-def servers_cpu_s(but: Sequence[object]) -> float:
+def servers_cpu_s(excluded: Sequence[object]) -> float:
     """Return the CPU of all descendants, including ended ones, without the compactors."""
-    pids = {process.pid for process in but}  # type: ignore[attr-defined]
-    used = 0.0
+    pids = {process.pid for process in excluded}  # type: ignore[attr-defined]
+    usage = 0.0
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):  # its time now counts for its parent
-            used += sum(process.cpu_times()[:4]) if process.pid not in pids else 0.0
-    return used
+            usage += sum(process.cpu_times()[:4]) if process.pid not in pids else 0.0
+    return usage
 
 
 def main() -> None:
@@ -124,7 +128,7 @@ def main() -> None:
         for stores, compactors in plan:
             with ExitStack() as stack:
                 engines = [stack.enter_context(ENGINES[options.engine]()) for _ in range(stores)]
-                result = measured([tables for tables, _ in engines], compactors, pages)
+                result = measure([tables for tables, _ in engines], compactors, pages)
             key = stores, compactors
             best[key] = min(result, best.get(key, result))
     print(f"{options.engine}, {options.pages} pages, {os.cpu_count()} cores")
@@ -134,17 +138,17 @@ def main() -> None:
 def report(best: dict[tuple[int, int], Round], pages: int) -> None:
     """Print a row for each number of compactors, and one for its ceiling."""
     first = next(iter(best.values()))
-    for (stores, compactors), found in best.items():
-        wall, cpu, server = (s / stores / pages * 1e3 for s in found[:3])
-        speed, ceiling = first.wall / found.wall * stores, best.get((compactors, 1))
+    for (stores, compactors), result in best.items():
+        wall, cpu, server = (s / stores / pages * 1e3 for s in result[:3])
+        speed, ceiling = first.wall / result.wall * stores, best.get((compactors, 1))
         text = f"{compactors} compactors" if stores == 1 else f"ceiling of {stores}"
         text += (
-            f": {wall:.3f} ms a page, {cpu:.3f} ms of CPU, server {server:.3f}; {speed:.2f} times "
-            f"as fast as 1, {found.cpu / stores / first.cpu:.2f} times the CPU"
+            f": {wall:.3f} ms per page, {cpu:.3f} ms of CPU, server {server:.3f}; {speed:.2f} times "
+            f"as fast as 1, {result.cpu / stores / first.cpu:.2f} times the CPU"
         )
         if stores == 1 and compactors > 1 and ceiling:
-            text += f", {ceiling.wall / found.wall / compactors:.0%} of the ceiling"
-        print(f"{text}; others {found.others:.0%}", flush=True)
+            text += f", {ceiling.wall / result.wall / compactors:.0%} of the ceiling"
+        print(f"{text}; others {result.others:.0%}", flush=True)
 
 
 if __name__ == "__main__":

@@ -22,25 +22,28 @@ from aragog.client import Aragog
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.settings import load_settings
-from bench.crawl_laws import found, violated_invariants
+from bench.crawl_laws import find_violations, read_state
 from bench.crawl_shards import shards
 from bench.crawl_system import Clock, Origin, System, origin, wait_for
 from pinlater.redis.scripts import load_script
 
-CANCELLED_WITHIN_S = 10.0
+MAX_CANCEL_S = 10.0
 """It takes about 2 s on an idle machine: each process checks once a second, and slots are 1.5 s."""
-RESUMES_WITHIN_S = 600.0
+MAX_RESUME_S = 600.0
 """The claim of a killed process ends after 10 s, plus time for a busy machine."""
-SWEPT_WITHIN_S = 900.0
+MAX_SWEEP_S = 900.0
 SLOW_MICROSECONDS = 50_000
-SHARED = 10
+SHARED_EVERY = 10
 """The previous crawl also wants every tenth URL of a crawl."""
 
 
-def urls_of(crawl: int, options: argparse.Namespace) -> Iterator[str]:
+def urls_of_crawl(crawl: int, options: argparse.Namespace) -> Iterator[str]:
     """Return a crawl's own URLs, and a tenth of the next crawl's."""
-    each = options.urls // options.crawls
-    for owner, count in ((crawl, each), ((crawl + 1) % options.crawls, each // SHARED)):
+    urls_per_crawl = options.urls // options.crawls
+    for owner, count in (
+        (crawl, urls_per_crawl),
+        ((crawl + 1) % options.crawls, urls_per_crawl // SHARED_EVERY),
+    ):
         for n in range(count):
             yield f"http://h{(n * options.crawls + owner) % options.hosts}.test/c{owner}/{n}"
 
@@ -54,7 +57,7 @@ def produce(options: argparse.Namespace, producer: int) -> None:
     with Aragog(load_settings()) as client:
         for number in range(producer, options.crawls, options.producers):
             control.start(f"c{number}", {})
-            urls = urls_of(number, options)
+            urls = urls_of_crawl(number, options)
             print(f"c{number}", sum(1 for _ in client.enqueue_all(urls, crawl=f"c{number}")))
 
 
@@ -81,11 +84,11 @@ class _Scenario:
         # is not.
         self.cancelled = [name for n, name in enumerate(self.names) if n % 4 < 2]
         self.live = [name for name in self.names if name not in self.cancelled]
-        self.say = Clock()
-        self.given: dict[str, int] = {}
-        self.slow = _SlowScripts()
-        self.broken: list[str] = []
-        self.held: list[tuple[list[str], float]] = []
+        self.log = Clock()
+        self.enqueued: dict[str, int] = {}
+        self.slow_scripts = _SlowScripts()
+        self.violations: list[str] = []
+        self.cancellations: list[tuple[list[str], float]] = []
         """When each cancelled crawl was cancelled."""
 
     def run(self) -> int:
@@ -93,31 +96,35 @@ class _Scenario:
         self._enqueue()
         self._kill()
         if self.system.broker.kill_last():
-            self.say("a server of the broker is dead")
-        control, asked = crawl_control(load_settings()), self._asked_alone(self.cancelled)
-        wait_for(lambda: self._asked_alone(self.cancelled) > asked, RESUMES_WITHIN_S)
-        wait_for(lambda: self._stored(control) >= len(self.names), RESUMES_WITHIN_S)
+            self.log("killed the broker's last server")
+        control, requests = crawl_control(load_settings()), self._exclusive_requests(self.cancelled)
+        wait_for(lambda: self._exclusive_requests(self.cancelled) > requests, MAX_RESUME_S)
+        wait_for(lambda: self._stored(control) >= len(self.names), MAX_RESUME_S)
         self._cancel(self.cancelled)
-        asked = self.web.seen.total()
-        wait_for(lambda: self.web.seen.total() > asked, RESUMES_WITHIN_S)
-        self.say("the other crawls go on")
+        requests = self.web.seen.total()
+        wait_for(lambda: self.web.seen.total() > requests, MAX_RESUME_S)
+        self.log("the other crawls continue")
         self._kill(checked=True)
-        left = self.live
+        unfinished = self.live
         if self.options.end_by == "work":
-            left = self._finish()
-            self.say("the others are done" if not left else f"{len(left)} others were cancelled")
+            unfinished = self._finish()
+            self.log(
+                "the others are done"
+                if not unfinished
+                else f"{len(unfinished)} others were cancelled"
+            )
         else:
             self._cancel(self.live)
         self._sweep()
-        self.say(f"upkeep has removed what was cancelled{_memory()}")
-        self._check("at the end", is_whole=not left)
-        self.slow.note()
+        self.log(f"upkeep has removed what was cancelled{_memory()}")
+        self._check("at the end", is_whole=not unfinished)
+        self.slow_scripts.collect()
         self._print()
-        return len(self.broken)
+        return len(self.violations)
 
     def _enqueue(self) -> None:
         options, before = self.options, _used_bytes()
-        began_s = time.monotonic()
+        started_s = time.monotonic()
         argv = [sys.executable, "-m", "bench.crawls", *_argv(options)]
         producers = [
             subprocess.Popen([*argv, "--producer", str(n)], stdout=subprocess.PIPE, text=True)
@@ -127,78 +134,80 @@ class _Scenario:
             output, _ = process.communicate()
             if process.returncode:
                 raise RuntimeError(f"a producer ended with {process.returncode}")
-            self.given |= {n: int(count) for n, count in map(str.split, output.splitlines())}
-        took_s = time.monotonic() - began_s
-        given = sum(self.given.values())
-        self.say(
-            f"{given:,} URLs of {options.crawls} crawls on {options.hosts:,} hosts wait: {given / took_s:,.0f}/s"
-            f" by {options.producers} producers, {(_used_bytes() - before) / options.urls:.0f} bytes of Redis a URL"
+            self.enqueued |= {n: int(count) for n, count in map(str.split, output.splitlines())}
+        took_s = time.monotonic() - started_s
+        enqueued = sum(self.enqueued.values())
+        self.log(
+            f"{enqueued:,} URLs of {options.crawls} crawls on {options.hosts:,} hosts enqueued: {enqueued / took_s:,.0f}/s"
+            f" by {options.producers} producers, {(_used_bytes() - before) / options.urls:.0f} bytes of Redis per URL"
         )
 
     def _kill(self, *, checked: bool = False) -> None:
         """Kill and restart everything; with `checked`, check the servers' data in between."""
-        self.slow.note()
+        self.slow_scripts.collect()
         self.system.kill()
         if checked:
             with self.system.servers_alone():
                 self._check("killed")
-        began_s = time.monotonic()
+        started_s = time.monotonic()
         self.system.start()
-        self.slow.begin()
-        self.say(f"killed, and started in {time.monotonic() - began_s:.1f} s{_memory()}")
+        self.slow_scripts.start_logging()
+        self.log(f"killed, and restarted in {time.monotonic() - started_s:.1f} s{_memory()}")
 
     def _cancel(self, names: list[str]) -> None:
         """Cancel crawls, then wait until the cancellation must have taken effect."""
         control = crawl_control(load_settings())
-        waited = sum(control.status(name).counts.waiting for name in names)
-        began_s = time.monotonic()
+        waiting = sum(control.status(name).counts.waiting for name in names)
+        started_s = time.monotonic()
         for name in names:
             control.cancel(name)
-        held_s = time.monotonic()
-        time.sleep(CANCELLED_WITHIN_S)
-        late = [self._last_s(name, names) - held_s for name in names]
-        self.say(
-            f"cancelled {waited:,} URLs in {held_s - began_s:.2f} s; the last of them was asked for "
-            f"{max(0.0, *late):.1f} s later"
+        cancelled_at_s = time.monotonic()
+        time.sleep(MAX_CANCEL_S)
+        late_s = [self._last_request_s(name, names) - cancelled_at_s for name in names]
+        self.log(
+            f"cancelled {waiting:,} URLs in {cancelled_at_s - started_s:.2f} s; the last request for one came "
+            f"{max(0.0, *late_s):.1f} s later"
         )
-        self.held.append((names, held_s))
+        self.cancellations.append((names, cancelled_at_s))
 
-    def _alone(self, path: str, names: list[str]) -> bool:
+    def _is_exclusive(self, path: str, names: list[str]) -> bool:
         """Return True if only crawls with these names want the path."""
         _, owner, number = path.split("/")
         sharer = f"c{(int(owner[1:]) - 1) % len(self.names)}"
-        each = self.options.urls // len(self.names)
-        return owner in names and (int(number) >= each // SHARED or sharer in names)
+        urls_per_crawl = self.options.urls // len(self.names)
+        return owner in names and (int(number) >= urls_per_crawl // SHARED_EVERY or sharer in names)
 
-    def _asked_alone(self, names: list[str]) -> int:
+    def _exclusive_requests(self, names: list[str]) -> int:
         """Return the number of requests that only crawls with these names wanted."""
-        return sum(count for p, count in list(self.web.seen.items()) if self._alone(p, names))
+        return sum(
+            count for p, count in list(self.web.seen.items()) if self._is_exclusive(p, names)
+        )
 
-    def _last_s(self, name: str, names: list[str]) -> float:
-        start, asked = f"/{name}/", list(self.web.last_s.items())
+    def _last_request_s(self, name: str, names: list[str]) -> float:
+        prefix, requests = f"/{name}/", list(self.web.last_s.items())
         return max(
-            (at_s for p, at_s in asked if p.startswith(start) and self._alone(p, names)),
+            (at_s for p, at_s in requests if p.startswith(prefix) and self._is_exclusive(p, names)),
             default=0.0,
         )
 
     def _stored(self, control: CrawlControl) -> int:
         return sum(control.status(name).counts.stored for name in self.names)
 
-    def _late(self) -> list[str]:
+    def _late_requests(self) -> list[str]:
         """Return cancelled crawls whose exclusive URLs were requested too late."""
         return [
-            f"{name} was asked for {late_s:.1f} s after it was cancelled"
-            for names, held_s in self.held
+            f"{name} was requested {late_s:.1f} s after it was cancelled"
+            for names, cancelled_at_s in self.cancellations
             for name in names
-            if (late_s := self._last_s(name, names) - held_s) > CANCELLED_WITHIN_S
+            if (late_s := self._last_request_s(name, names) - cancelled_at_s) > MAX_CANCEL_S
         ]
 
     def _check(self, when: str, *, is_whole: bool = False) -> None:
-        control, of = crawl_control(load_settings()), found(load_settings())
-        broken = violated_invariants(control, self.names, self.given, of, is_whole=is_whole)
-        waiting = sum(of.entries.values())
-        self.say(f"{when}: {waiting:,} are in flight, {len(broken)} laws are broken")
-        self.broken += [f"{when}: {text}" for text in broken]
+        control, state = crawl_control(load_settings()), read_state(load_settings())
+        violations = find_violations(control, self.names, self.enqueued, state, is_whole=is_whole)
+        waiting = sum(state.entries.values())
+        self.log(f"{when}: {waiting:,} are in flight, {len(violations)} violations")
+        self.violations += [f"{when}: {text}" for text in violations]
 
     def _finish(self) -> list[str]:
         """
@@ -206,11 +215,11 @@ class _Scenario:
         to finish.
         """
         control = crawl_control(load_settings())
-        until_s = time.monotonic() + self.options.for_s
-        while left := [n for n in self.names if not _is_over(control, n)]:
-            if time.monotonic() > until_s:
-                self._cancel(left)
-                return left
+        deadline_s = time.monotonic() + self.options.for_s
+        while unfinished := [n for n in self.names if not _is_over(control, n)]:
+            if time.monotonic() > deadline_s:
+                self._cancel(unfinished)
+                return unfinished
             time.sleep(0.5)
         return []
 
@@ -223,11 +232,13 @@ class _Scenario:
             ended = control.registry.read().ended
             return not (in_flight.sweep(ended).cancelled or in_flight.count())
 
-        wait_for(is_swept, SWEPT_WITHIN_S)
+        wait_for(is_swept, MAX_SWEEP_S)
         waiting = {
             n: control.counts.of(control.registry.get(n).numbers).waiting for n in self.names
         }
-        self.broken += [f"{name}: {count} still wait" for name, count in waiting.items() if count]
+        self.violations += [
+            f"{name}: {count} still waiting" for name, count in waiting.items() if count
+        ]
 
     def _print(self) -> None:
         control = crawl_control(load_settings())
@@ -236,11 +247,11 @@ class _Scenario:
             total.update(control.status(name).counts.outcomes)
         print(", ".join(f"{count:,} {outcome}" for outcome, count in total.most_common()))
         repeated = sum(count - 1 for count in self.web.seen.values())
-        self.say(f"{self.web.seen.total():,} requests, {repeated} of them repeated after a kill")
-        self.slow.show()
-        self.broken += self._late()
-        for text in self.broken:
-            print(f"BROKEN: {text}")
+        self.log(f"{self.web.seen.total():,} requests, {repeated} of them repeated after a kill")
+        self.slow_scripts.print()
+        self.violations += self._late_requests()
+        for text in self.violations:
+            print(f"VIOLATED: {text}")
 
 
 def _argv(options: argparse.Namespace) -> list[str]:
@@ -267,36 +278,36 @@ class _SlowScripts:
     """Commands that block `redis.url` for more than 50 ms. The log is lost with the server."""
 
     def __init__(self) -> None:
-        self.longest: dict[str, list[float]] = {}
-        self.begin()
+        self.durations_ms: dict[str, list[float]] = {}
+        self.start_logging()
 
-    def begin(self) -> None:
+    def start_logging(self) -> None:
         """Start logging slow commands."""
         client = SharedState.of(load_settings()).client
         client.config_set("slowlog-log-slower-than", SLOW_MICROSECONDS)
         client.config_set("slowlog-max-len", 5_000)
 
-    def note(self) -> None:
+    def collect(self) -> None:
         """Read the log, then empty it."""
         client = SharedState.of(load_settings()).client
-        names = _names_of_scripts()
-        for one in client.slowlog_get(5_000):
-            words = one["command"].split(b" ")
-            name = words[0].decode()
+        names = _script_names()
+        for entry in client.slowlog_get(5_000):
+            parts = entry["command"].split(b" ")
+            name = parts[0].decode()
             if name.upper() in ("EVALSHA", "EVAL"):
-                name = names.get(words[1].decode(), name)
-            self.longest.setdefault(name, []).append(one["duration"] / 1e3)
+                name = names.get(parts[1].decode(), name)
+            self.durations_ms.setdefault(name, []).append(entry["duration"] / 1e3)
         client.slowlog_reset()
 
-    def show(self) -> None:
+    def print(self) -> None:
         """Print commands and scripts with their count and longest time."""
-        for name, took_ms in sorted(self.longest.items()):
+        for name, durations_ms in sorted(self.durations_ms.items()):
             print(
-                f"{name} held Redis {len(took_ms)} times for more than 50 ms, {max(took_ms):.0f} at most"
+                f"{name} blocked Redis {len(durations_ms)} times for more than 50 ms, {max(durations_ms):.0f} at most"
             )
 
 
-def _names_of_scripts() -> dict[str, str]:
+def _script_names() -> dict[str, str]:
     """Return the name of each script by its digest."""
     names = {}
     for package in (
@@ -307,10 +318,12 @@ def _names_of_scripts() -> dict[str, str]:
         "pinlater",
     ):
         folder = files(package) / "lua"
-        every = [p.name.removesuffix(".lua") for p in folder.iterdir() if p.name.endswith(".lua")]
-        preludes = [name for name in every if name.endswith("prelude")]
+        names_in_folder = [
+            p.name.removesuffix(".lua") for p in folder.iterdir() if p.name.endswith(".lua")
+        ]
+        preludes = [name for name in names_in_folder if name.endswith("prelude")]
         several = [("in_flight_entry",), ("in_flight_entry", "in_flight_prelude")]
-        for prelude in ((), *preludes, *several[: 2 * ("in_flight_entry" in every)]):
-            for name in every:
+        for prelude in ((), *preludes, *several[: 2 * ("in_flight_entry" in names_in_folder)]):
+            for name in names_in_folder:
                 names[load_script(package, name, prelude=prelude).sha] = name
     return names

@@ -26,8 +26,8 @@ from pinlater.admin import Admin
 from pinlater.envelope import arguments
 from pinlater.models import JobState
 
-PAGE = 500
-_TAKEN = """
+PAGE_SIZE = 500
+_READ_TAKEN = """
 local entries = {}
 for _, record in ipairs(redis.call('HVALS', KEYS[1])) do
   local taken = cmsgpack.unpack(record)[1]
@@ -35,12 +35,12 @@ for _, record in ipairs(redis.call('HVALS', KEYS[1])) do
 end
 return entries
 """
-"""What killed processes had taken from lines. It returns after a minute."""
+"""Returns what killed processes had taken from lines, which goes back to them after a minute."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """The data that was read."""
+class CrawlState:
+    """The in-flight entries, lost URLs and stored pages of all crawls."""
 
     entries: Mapping[int, int]
     """The number of in-flight entries, by the number of each crawl that wants them."""
@@ -50,31 +50,31 @@ class Found:
     """The number of pages by the crawls they were stored for."""
 
 
-def found(settings: Settings) -> Found:
-    """Read everything."""
+def read_state(settings: Settings) -> CrawlState:
+    """Read the in-flight set, the lines, the messages and the store."""
     settings = settings.resolved()
     control = crawl_control(settings)
     ended = control.registry.read().ended
     entries = Counter[int]()
     wanted = set[bytes]()
-    for name, held in _entries(settings):
-        numbers = [int(member.split(b".")[0]) for member in held.partition(b":")[2].split()]
+    for name, entry in _entries(settings):
+        numbers = [int(member.split(b".")[0]) for member in entry.partition(b":")[2].split()]
         entries.update(numbers)
         if not ended.issuperset(numbers):
             wanted.add(name)
     for url in _urls_of_jobs(settings):
         wanted.discard(field(url))
-    return Found(entries, len(wanted), _members(settings))
+    return CrawlState(entries, len(wanted), _members(settings))
 
 
 def _entries(settings: Settings) -> Iterator[tuple[bytes, bytes]]:
     seen = set[bytes]()
     for client in SharedState.of(settings).nodes.clients:
         key = f"{settings.redis.prefix}in_flight"
-        for name, held in client.hscan_iter(key, count=PAGE):
+        for name, entry in client.hscan_iter(key, count=PAGE_SIZE):
             if name not in seen:  # a scan may return a name twice
                 seen.add(name)
-                yield name, held
+                yield name, entry
 
 
 def _urls_of_jobs(settings: Settings) -> Iterator[str]:
@@ -85,13 +85,13 @@ def _urls_of_jobs(settings: Settings) -> Iterator[str]:
             for payload in server.walk(key):
                 yield job_of(payload).url
     for client in SharedState.of(settings).nodes.clients:
-        for entry in client.eval(_TAKEN, 1, f"{settings.redis.prefix}lines2:taken"):
+        for entry in client.eval(_READ_TAKEN, 1, f"{settings.redis.prefix}lines2:taken"):
             yield job_of(entry.partition(b"|")[2]).url
     for shard in Admin.connect(settings.broker.url, settings.broker.shards).cluster.shards:
         for queue in (Queue.FETCH, Queue.ROBOTS, Queue.CANONICALIZE, Queue.STORE):
             for state in (JobState.PENDING, JobState.RUNNING):
                 offset = 0
-                while jobs := shard.jobs(queue, state, limit=PAGE, offset=offset):
+                while jobs := shard.jobs(queue, state, limit=PAGE_SIZE, offset=offset):
                     offset += len(jobs)
                     for job in jobs:
                         yield from _urls_in(arguments(job.body)[0])
@@ -117,11 +117,11 @@ def _members(settings: Settings) -> Counter[str]:
     return members
 
 
-def violated_invariants(
+def find_violations(
     control: CrawlControl,
     names: list[str],
-    given: Mapping[str, int],
-    of: Found,
+    enqueued: Mapping[str, int],
+    state: CrawlState,
     *,
     is_whole: bool,
 ) -> list[str]:
@@ -135,24 +135,24 @@ def violated_invariants(
         of: the data that was read.
         is_whole: True if nothing waits, so that nothing was killed before the last count.
     """
-    broken = []
+    found = []
     crawls = control.registry.read()
     for name in names:
         record = crawls.records[name]
         # URLs waiting for a crawl that ended count as cancelled, even before upkeep removes them.
         counts = control.counts.of(record.numbers, ended=crawls.ended)
         raw = control.counts.of(record.numbers)
-        entries = sum(of.entries.get(number, 0) for number in record.numbers)
+        entries = sum(state.entries.get(number, 0) for number in record.numbers)
         if not counts.is_exact:
-            broken.append(f"{name}: {counts}")
-        if counts.enqueued != given[name]:
-            broken.append(f"{name}: {given[name]} URLs were given, {counts.enqueued} counted")
+            found.append(f"{name}: {counts}")
+        if counts.enqueued != enqueued[name]:
+            found.append(f"{name}: {enqueued[name]} URLs were enqueued, {counts.enqueued} counted")
         if raw.waiting != entries:
-            broken.append(f"{name}: {raw.waiting} counted as waiting, {entries} are in flight")
-        pages = of.members.get(name, 0)
+            found.append(f"{name}: {raw.waiting} counted as waiting, {entries} are in flight")
+        pages = state.members.get(name, 0)
         # A page is noted before it is counted, so a kill or cancellation in between gives one more.
         if pages < counts.stored or (is_whole and not record.has_ended and pages > counts.stored):
-            broken.append(f"{name}: {counts.stored} counted as stored, {pages} are")
-    if of.without_job:
-        broken.append(f"{of.without_job} URLs wait and have no message and no place in a line")
-    return broken
+            found.append(f"{name}: {counts.stored} counted as stored, {pages} are")
+    if state.without_job:
+        found.append(f"{state.without_job} URLs wait and have no message and no place in a line")
+    return found

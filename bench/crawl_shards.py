@@ -31,12 +31,12 @@ class Shards:
     def __init__(self, kind: str, count: int, folder: Path) -> None:
         self._servers: dict[str, PrivateServer] = {}
         for number in range(count if kind != "standalone" else 0):
-            home, port = folder / f"b{number}", free_port()
+            data_folder, port = folder / f"b{number}", free_port()
             if kind == "redis":
-                redis = RedisServer(home, port=port, persistent=True)
+                redis = RedisServer(data_folder, port=port, persistent=True)
                 self._servers[redis.url] = redis
             else:
-                postgres = PostgresServer(home, port=port)
+                postgres = PostgresServer(data_folder, port=port)
                 self._servers[postgres.tcp_dsn()] = postgres
 
     def settings(self) -> dict[str, str]:
@@ -48,10 +48,10 @@ class Shards:
         url = f"{prefix}{first}" if prefix else first.replace("redis://", "pinlater://", 1)
         return {"ARAGOG_BROKER__URL": url, "ARAGOG_BROKER__SHARDS": ",".join(others)}
 
-    def start(self, *, but_last: bool = False) -> None:
+    def start(self, *, without_last: bool = False) -> None:
         """Start servers that are not running, without the last one if it must stay dead."""
         servers = list(self._servers.values())
-        for server in servers[: -1 if but_last else None]:
+        for server in servers[: -1 if without_last else None]:
             if server.process is None:
                 server.start(timeout_s=120.0)
 
@@ -76,16 +76,16 @@ class Shards:
 @contextmanager
 def shards(kind: str, count: int, folder: Path) -> Iterator[Shards]:
     """Run servers, and stop them at the end."""
-    found = Shards(kind, count, folder)
+    servers = Shards(kind, count, folder)
     try:
-        found.start()
-        yield found
+        servers.start()
+        yield servers
     finally:
-        found.stop()
+        servers.stop()
 
 
 def free_port() -> int:
     """Return an unused port on loopback."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

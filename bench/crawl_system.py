@@ -40,16 +40,16 @@ class Origin:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 path = head.split(b" ", 2)[1].decode()
                 if path == "/robots.txt":
-                    answer = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+                    response = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
                 else:
                     self.seen[path] += 1
                     self.last_s[path] = time.monotonic()
                     length = len(PAGE) + len(path)
-                    answer = (
+                    response = (
                         b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s%s"
                         % (length, PAGE, path.encode())
                     )
-                writer.write(answer)
+                writer.write(response)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
@@ -59,12 +59,12 @@ class Origin:
 @contextmanager
 def origin() -> Iterator[Origin]:
     """Run an origin in a thread."""
-    found, loop = Origin(), asyncio.new_event_loop()
-    server = loop.run_until_complete(asyncio.start_server(found.serve, "127.0.0.1", 0))
-    found.port = server.sockets[0].getsockname()[1]
+    started, loop = Origin(), asyncio.new_event_loop()
+    server = loop.run_until_complete(asyncio.start_server(started.serve, "127.0.0.1", 0))
+    started.port = server.sockets[0].getsockname()[1]
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    yield found
+    yield started
     loop.call_soon_threadsafe(loop.stop)
     thread.join(5)
 
@@ -93,12 +93,12 @@ class System:
             os.environ["ARAGOG_POLITENESS__QPS"] = str(qps)
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, *, but_last: bool = False) -> None:
+    def start(self, *, without_last: bool = False) -> None:
         """
         Start it and wait until it runs, without the broker's last server if that must
         stay dead.
         """
-        self.broker.start(but_last=but_last)
+        self.broker.start(without_last=without_last)
         with (self.folder / "up.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "aragog.cli", "up"],
@@ -107,9 +107,9 @@ class System:
                 stderr=log,
                 start_new_session=True,
             )
-        wait_for(self._answers, 60)
+        wait_for(self._is_ready, 60)
 
-    def _answers(self) -> bool:
+    def _is_ready(self) -> bool:
         if running_pid(self.folder / "run") is None:
             return False
         try:
@@ -147,9 +147,9 @@ class System:
 
 def wait_for(condition: Callable[[], bool], within_s: float) -> None:
     """Wait until the condition is true. Raises `TimeoutError`."""
-    until_s = time.monotonic() + within_s
+    deadline_s = time.monotonic() + within_s
     while not condition():
-        if time.monotonic() > until_s:
+        if time.monotonic() > deadline_s:
             raise TimeoutError(condition)
         time.sleep(0.1)
 
@@ -158,7 +158,7 @@ class Clock:
     """Prints events with their time."""
 
     def __init__(self) -> None:
-        self._began_s = time.monotonic()
+        self._started_s = time.monotonic()
 
     def __call__(self, text: str) -> None:
-        print(f"{time.monotonic() - self._began_s:5.0f} s  {text}", flush=True)
+        print(f"{time.monotonic() - self._started_s:5.0f} s  {text}", flush=True)

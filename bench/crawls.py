@@ -24,7 +24,7 @@ wait until the end. With `--end-by work` the run ends when no URL waits, or afte
 cancelling the rest. It exits with 1 unless
 
 - for each crawl, the enqueued URLs equal the sum of stored, other outcomes, cancelled and waiting;
-- the count of enqueued URLs is the number that was given;
+- the count of enqueued URLs is the number that was enqueued;
 - URLs counted as waiting are in flight, and each waiting URL is in a message or in a line;
 - no URL was requested for cancelled crawls alone more than 10 s after they were cancelled;
 - crawls that were not cancelled continue, even while a broker server is dead;
@@ -62,7 +62,7 @@ from bench.simulate.web import Web
 
 MEMORY_URLS = 100_000
 ESTIMATED_URLS = 20_000
-URLS_OF_A_HOST = 100
+URLS_PER_HOST = 100
 """In a smaller run, a host has as many URLs, so that robots.txt is as small a part of the work."""
 
 
@@ -81,7 +81,7 @@ def memory(count: int) -> None:
             client = redis.Redis.from_url(server.url)
             rows[title] = _sizes(settings, client, names, count)
     print(
-        f"{'':24}" + "".join(f"{title:>12}" for title in rows) + f"   bytes a URL, {count:,} URLs"
+        f"{'':24}" + "".join(f"{title:>12}" for title in rows) + f"   bytes per URL, {count:,} URLs"
     )
     for part in rows["no name"]:
         print(f"{part:24}" + "".join(f"{row[part]:12.1f}" for row in rows.values()))
@@ -121,11 +121,11 @@ def estimate(urls: int) -> None:
         waiting = {name: domain.urls for name, domain in domains.items()}
         record = CrawlRecord(name="simulated", number=2)
         left_s = max(d.seconds_left or 0.0 for d in open_domains(record, waiting, paces))
-        found = simulated.run()
-        real_s = found.share_done_s(1.0)
+        result = simulated.run()
+        simulated_s = result.share_done_s(1.0)
         print(
-            f"{found.urls:,} URLs on {len(domains)} domains: {left_s:,.0f} s by rates, "
-            f"{real_s:,.0f} s simulated, {left_s / real_s - 1:+.0%}"
+            f"{result.urls:,} URLs on {len(domains)} domains: {left_s:,.0f} s by rates, "
+            f"{simulated_s:,.0f} s simulated, {left_s / simulated_s - 1:+.0%}"
         )
 
 
@@ -133,7 +133,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("memory", "estimate", "faults"))
     parser.add_argument("--urls", type=int, default=1_000_000)
-    parser.add_argument("--hosts", type=int, help="default: one for 100 URLs")
+    parser.add_argument("--hosts", type=int, help="default: one per 100 URLs")
     parser.add_argument("--crawls", type=int, default=20)
     parser.add_argument("--producers", type=int, default=2, help="processes that enqueue at once")
     parser.add_argument("--producer", type=int, help=argparse.SUPPRESS)
@@ -148,7 +148,7 @@ def main() -> None:
     if options.what == "memory":
         memory(min(options.urls, MEMORY_URLS))
         return
-    options.hosts = options.hosts or max(options.crawls, options.urls // URLS_OF_A_HOST)
+    options.hosts = options.hosts or max(options.crawls, options.urls // URLS_PER_HOST)
     if options.what == "estimate":
         estimate(min(options.urls, ESTIMATED_URLS))
     elif options.producer is not None:

@@ -69,12 +69,12 @@ def rounds(
     with Aragog(settings) as client, Progress(disable=True) as progress:
         lines = LineReader((str(file),), progress)
         started, client_s, server_s = time.perf_counter(), time.process_time(), server_cpu_s()
-        for done, _ in enumerate(zip(client.enqueue_all(lines), lines.places(), strict=False), 1):
-            if done % urls_per_row:
+        for count, _ in enumerate(zip(client.enqueue_all(lines), lines.places(), strict=False), 1):
+            if count % urls_per_row:
                 continue
             took_s = time.perf_counter() - started
             table.add_row(
-                f"{done:,}",
+                f"{count:,}",
                 f"{urls_per_row / took_s:,.0f}",
                 f"{(time.process_time() - client_s) / urls_per_row * 1e6:.1f}",
                 f"{(server_cpu_s() - server_s) / urls_per_row * 1e6:.1f}",

@@ -33,14 +33,14 @@ from zengraph import IN, EdgeKey, Graph, NewEdge
 ROOT = Path(__file__).parent.parent
 FOLLOWS, FEED = 16, 17
 HUB, STORY = "hub:news", "story:1"
-AT_ONCE = 1000
-LIMIT_S = 3600
+BATCH = 1000
+MAX_RUN_S = 3600
 
 
 def fill(graph: Graph, followers: int) -> None:
     """Make a number of users follow the hub."""
-    for first in range(0, followers, AT_ONCE):
-        users = range(first, min(followers, first + AT_ONCE))
+    for first in range(0, followers, BATCH):
+        users = range(first, min(followers, first + BATCH))
         hub = url_key(HUB)
         graph.put_edges([NewEdge(EdgeKey(url_key(f"user:{n}"), FOLLOWS, hub), n) for n in users])
 
@@ -60,10 +60,13 @@ def worker(environ: dict[str, str]) -> Iterator[None]:
         process.wait()
 
 
-def busy(admin: Admin) -> bool:
+def is_busy(admin: Admin) -> bool:
     """Return True if jobs of either queue wait or run."""
     sizes = [admin.status(queue).sizes for queue in ("pages", "deliveries")]
-    return any(each.due + each.later + each.running for each in sizes)
+    return any(
+        sizes_of_queue.due + sizes_of_queue.later + sizes_of_queue.running
+        for sizes_of_queue in sizes
+    )
 
 
 def main() -> None:
@@ -75,45 +78,48 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ar") as name, ExitStack() as stack:
         folder = Path(name)
         redis = stack.enter_context(RedisServer(folder))
-        own = {"ARAGOG_DATA_DIR": name, "BROKER": of_socket(str(redis.socket))}
-        declared = {"ARAGOG_STORE__GRAPHS": "feeds", "ARAGOG_STORE__GRAPH_COUNTED": "feeds:16"}
+        environ = {"ARAGOG_DATA_DIR": name, "BROKER": of_socket(str(redis.socket))}
+        graph_settings = {
+            "ARAGOG_STORE__GRAPHS": "feeds",
+            "ARAGOG_STORE__GRAPH_COUNTED": "feeds:16",
+        }
         graphs = stack.enter_context(
-            closing(application_graphs(load_settings(None, own | declared)))
+            closing(application_graphs(load_settings(None, environ | graph_settings)))
         )
         started_s = time.perf_counter()
         fill(graphs["feeds"], options.followers)
         took_s = time.perf_counter() - started_s
         print(f"{options.followers} followers put: {options.followers / took_s:.0f}/s", flush=True)
         core = max(os.sched_getaffinity(0))
-        port, _ = stack.enter_context(server("thrift", own | declared, core))
-        own["API"] = f"thrift://127.0.0.1:{port}"
+        port, _ = stack.enter_context(server("thrift", environ | graph_settings, core))
+        environ["API"] = f"thrift://127.0.0.1:{port}"
         for _ in range(options.workers):
-            stack.enter_context(worker(own))
-        admin = Admin.connect(own["BROKER"])
+            stack.enter_context(worker(environ))
+        admin = Admin.connect(environ["BROKER"])
         wait_until(
             lambda: admin.status("deliveries").settings, 60
         )  # workers write it as they start
         admin.limit("deliveries", None)
         started_s = time.perf_counter()
-        begin = [sys.executable, "-m", "examples.fan_out.start", HUB, STORY]
-        subprocess.run(begin, env=os.environ | own, cwd=ROOT, check=True)
-        wait_until(lambda: not busy(admin), LIMIT_S)
+        command = [sys.executable, "-m", "examples.fan_out.start", HUB, STORY]
+        subprocess.run(command, env=os.environ | environ, cwd=ROOT, check=True)
+        wait_until(lambda: not is_busy(admin), MAX_RUN_S)
         took_s = time.perf_counter() - started_s
-        found = sum(1 for _ in graphs["feeds"].walk_edges(url_key(STORY), IN, FEED))
+        delivered = sum(1 for _ in graphs["feeds"].walk_edges(url_key(STORY), IN, FEED))
         jobs = admin.status("deliveries").sizes.succeeded + admin.status("pages").sizes.succeeded
         print(
-            f"{found} of {options.followers} feeds have the story after {took_s:.1f} s: "
-            f"{found / took_s:.0f}/s, {jobs} jobs, {options.workers} worker processes"
+            f"{delivered} of {options.followers} feeds have the story after {took_s:.1f} s: "
+            f"{delivered / took_s:.0f}/s, {jobs} jobs, {options.workers} worker processes"
         )
-        if found != options.followers:
+        if delivered != options.followers:
             sys.exit(1)
 
 
 def wait_until(condition: Callable[[], object], limit_s: float) -> None:
     """Wait for a condition."""
-    until_s = time.monotonic() + limit_s
+    deadline_s = time.monotonic() + limit_s
     while not condition():
-        if time.monotonic() > until_s:
+        if time.monotonic() > deadline_s:
             raise TimeoutError
         time.sleep(0.05)
 

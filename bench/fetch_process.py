@@ -30,7 +30,7 @@ from rich.table import Table
 from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.fetch_record.outcome import Fetched
 from aragog.runtime.green_threads import GreenPool
-from aragog.workers.preload import SWITCH_AFTER_S
+from aragog.workers.preload import SWITCH_INTERVAL_S
 from bench.fetcher import BATCH, SETTINGS, html
 from bench.quick import add_quick
 from bench.simulate.process import ProcessShape, run
@@ -62,22 +62,22 @@ def serve(pipe: Connection, web: Web) -> None:
     asyncio.run(main())
 
 
-def fetches_s(port: int, threads: int, at_once: int, seconds: float) -> tuple[float, float]:
+def measure(port: int, threads: int, concurrency: int, seconds: float) -> tuple[float, float]:
     """Return (fetches per second, CPU share of a core), without the first third of the time."""
-    fetcher, pool = Fetcher(SETTINGS), GreenPool(at_once)
+    fetcher, pool = Fetcher(SETTINGS), GreenPool(concurrency)
     started_s = time.monotonic()
-    from_s, until_s = started_s + seconds / 3, started_s + seconds
-    ended: list[float] = []
+    measured_from_s, end_s = started_s + seconds / 3, started_s + seconds
+    ended_at: list[float] = []
 
     def fetch(url: str) -> None:
         outcome = fetcher.fetch(url)
         if not isinstance(outcome, Fetched):
             raise TypeError(f"{url}: {outcome}")
-        ended.append(time.monotonic())
+        ended_at.append(time.monotonic())
 
     def work(number: int) -> None:
         rng = random.Random(number)
-        while time.monotonic() < until_s:
+        while time.monotonic() < end_s:
             with pool.batch() as batch:
                 for _ in range(BATCH):
                     batch.submit(fetch, f"http://127.0.0.1:{port}/{rng.randrange(HOSTS)}")
@@ -87,12 +87,12 @@ def fetches_s(port: int, threads: int, at_once: int, seconds: float) -> tuple[fl
         worker.start()
     time.sleep(seconds / 3)
     cpu_s = time.process_time()
-    time.sleep(max(0.0, until_s - time.monotonic()))
+    time.sleep(max(0.0, end_s - time.monotonic()))
     cpu_s = time.process_time() - cpu_s
     for worker in workers:
         worker.join()
-    counted = sum(from_s <= at_s < until_s for at_s in ended)
-    return counted / (until_s - from_s), cpu_s / (until_s - from_s)
+    fetched = sum(measured_from_s <= at_s < end_s for at_s in ended_at)
+    return fetched / (end_s - measured_from_s), cpu_s / (end_s - measured_from_s)
 
 
 def main() -> None:
@@ -103,22 +103,20 @@ def main() -> None:
     options = parser.parse_args()
     # A response of ten seconds would be most of a short run.
     web = replace(Web(latency_s=options.median_s), **({"hanging": 0.0} if options.quick else {}))
-    sys.setswitchinterval(SWITCH_AFTER_S)
-    ours, theirs = multiprocessing.Pipe()
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    receiver, sender = multiprocessing.Pipe()
     context = multiprocessing.get_context("fork")
-    origin = context.Process(target=serve, args=(theirs, web), daemon=True)
+    origin = context.Process(target=serve, args=(sender, web), daemon=True)
     origin.start()
-    port = ours.recv()
-    table = Table(
-        "threads", "at once", "fetches/s", "predicted", "of a core", "MB at most", box=None
-    )
-    for threads, at_once in SHAPES:
-        rate, cpu = fetches_s(port, threads, at_once, options.seconds)
+    port = receiver.recv()
+    table = Table("threads", "concurrency", "fetches/s", "predicted", "CPU", "peak MB", box=None)
+    for threads, concurrency in SHAPES:
+        rate, cpu = measure(port, threads, concurrency, options.seconds)
         cpu_s = cpu / rate if rate else 0.001
-        predicted = run(ProcessShape(threads, at_once, BATCH, cpu_s), web.response_s)
+        predicted = run(ProcessShape(threads, concurrency, BATCH, cpu_s), web.response_s)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         table.add_row(
-            str(threads), str(at_once), f"{rate:.0f}", f"{predicted.urls_s:.0f}", f"{cpu:.0%}",
+            str(threads), str(concurrency), f"{rate:.0f}", f"{predicted.urls_s:.0f}", f"{cpu:.0%}",
             f"{memory:.0f}",
         )  # fmt: skip
     origin.kill()

@@ -30,7 +30,7 @@ from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.fetch_record.outcome import Fetched
 from aragog.runtime.green_threads import GreenPool
 from aragog.settings import FetchSettings, WorkerSettings
-from aragog.workers.preload import SWITCH_AFTER_S
+from aragog.workers.preload import SWITCH_INTERVAL_S
 from bench import figures
 from bench.quick import add_quick
 from tests.support.origin import Origin, page
@@ -39,7 +39,7 @@ PAGE_BYTES = 60_000
 ROUNDS = 5
 BATCHES = WorkerSettings().fetch
 BATCH = 25
-AT_ONCE = FetchSettings().concurrency
+CONCURRENCY = FetchSettings().concurrency
 
 SETTINGS = FetchSettings(
     allowed_networks=("127.0.0.0/8",), allowed_ports=tuple(range(1024, 65_536))
@@ -58,26 +58,26 @@ def html() -> bytes:
 
 def serve() -> tuple[int, int]:
     """Start an origin in a separate process. Returns its process id and port."""
-    reading, writing = os.pipe()
+    read_end, write_end = os.pipe()
     child = os.fork()
     if child:
-        return child, int(os.read(reading, 16))
+        return child, int(os.read(read_end, 16))
     body = html()
-    packed = {"headers": {"Content-Encoding": "gzip"}}
+    gzip_headers = {"headers": {"Content-Encoding": "gzip"}}
     origin = Origin(
         {
             "/plain": page(body),
             "/kept": page(body, keep_alive=True),
-            "/gzip": page(gzip.compress(body), keep_alive=True, **packed),
+            "/gzip": page(gzip.compress(body), keep_alive=True, **gzip_headers),
         }
     )
     origin.start()
-    os.write(writing, str(origin.port).encode())
+    os.write(write_end, str(origin.port).encode())
     while True:
         time.sleep(60)
 
 
-def ms_a_page(get: Callable[[str], int], url: str, pages: int) -> float:
+def ms_per_page(get: Callable[[str], int], url: str, pages: int) -> float:
     """Return CPU milliseconds of this process per page."""
     before = time.process_time()
     for _ in range(pages):
@@ -88,13 +88,13 @@ def ms_a_page(get: Callable[[str], int], url: str, pages: int) -> float:
 
 def in_threads(fetch: Callable[[str], int], batches: list[list[str]]) -> None:
     """Use a thread per batch, and 64 threads for requests."""
-    with ThreadPoolExecutor(AT_ONCE) as requests, ThreadPoolExecutor(BATCHES) as threads:
-        list(threads.map(lambda urls: list(requests.map(fetch, urls)), batches))
+    with ThreadPoolExecutor(CONCURRENCY) as request_threads, ThreadPoolExecutor(BATCHES) as threads:
+        list(threads.map(lambda urls: list(request_threads.map(fetch, urls)), batches))
 
 
 def in_green_threads(fetch: Callable[[str], int], batches: list[list[str]]) -> None:
     """Use a thread per batch, with its requests in green threads."""
-    pool = GreenPool(AT_ONCE)
+    pool = GreenPool(CONCURRENCY)
 
     def run(urls: list[str]) -> None:
         with pool.batch() as batch:
@@ -108,16 +108,16 @@ def in_green_threads(fetch: Callable[[str], int], batches: list[list[str]]) -> N
 def compare_side_by_side(fetch: Callable[[str], int], url: str, pages: int) -> None:
     """Print the CPU per page and the thread switches for both ways in turn."""
     batches = [[url] * BATCH for _ in range(max(1, pages // BATCH))]
-    took: dict[str, list[tuple[float, float]]] = {"threads": [], "green threads": []}
+    runs: dict[str, list[tuple[float, float]]] = {"threads": [], "green threads": []}
     for _ in range(ROUNDS):
         for name, run in (("threads", in_threads), ("green threads", in_green_threads)):
             cpu_s, switches = time.process_time(), _switches()
             run(fetch, batches)
-            number = len(batches) * BATCH
-            ms = (time.process_time() - cpu_s) / number * 1000
-            took[name].append((ms, (_switches() - switches) / number))
-    print(f"{'side by side':18}{'CPU ms':>9}{'switches':>9}   a page, median")
-    for name, rounds in took.items():
+            fetched = len(batches) * BATCH
+            ms = (time.process_time() - cpu_s) / fetched * 1000
+            runs[name].append((ms, (_switches() - switches) / fetched))
+    print(f"{'side by side':18}{'CPU ms':>9}{'switches':>9}   per page, median")
+    for name, rounds in runs.items():
         ms, switches = (statistics.median(values) for values in zip(*rounds, strict=True))
         print(f"{name:18}{ms:9.3f}{switches:9.2f}")
 
@@ -137,7 +137,7 @@ def main() -> None:
         fetcher = Fetcher(SETTINGS)
         session, pool = requests.Session(), urllib3.PoolManager()
 
-        def ours(url: str) -> int:
+        def fetch_with_aragog(url: str) -> int:
             outcome = fetcher.fetch(url)
             return len(outcome.body) if isinstance(outcome, Fetched) else 0
 
@@ -145,21 +145,23 @@ def main() -> None:
             "requests.get": lambda url: len(requests.get(url, timeout=10).content),
             "requests.Session": lambda url: len(session.get(url, timeout=10).content),
             "urllib3": lambda url: len(pool.request("GET", url).data),
-            "aragog": ours,
+            "aragog": fetch_with_aragog,
         }
-        print(f"{'CPU ms a page':18}" + "".join(f"{p:>9}" for p in ("/plain", "/kept", "/gzip")))
+        print(f"{'CPU ms per page':18}" + "".join(f"{p:>9}" for p in ("/plain", "/kept", "/gzip")))
         best: dict[tuple[str, str], float] = {}
         for _ in range(ROUNDS):
             for name, get in variants.items():
                 for path in ("/plain", "/kept", "/gzip"):
-                    took = ms_a_page(get, f"http://127.0.0.1:{port}{path}", pages // ROUNDS or 1)
-                    best[name, path] = min(took, best.get((name, path), took))
+                    cost_ms = ms_per_page(
+                        get, f"http://127.0.0.1:{port}{path}", pages // ROUNDS or 1
+                    )
+                    best[name, path] = min(cost_ms, best.get((name, path), cost_ms))
         figures.report(connection=best["aragog", "/plain"] - best["aragog", "/kept"])
         for name in variants:
             row = "".join(f"{best[name, p]:9.3f}" for p in ("/plain", "/kept", "/gzip"))
             print(f"{name:18}{row}")
-        sys.setswitchinterval(SWITCH_AFTER_S)
-        compare_side_by_side(ours, f"http://127.0.0.1:{port}/gzip", pages * ROUNDS)
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        compare_side_by_side(fetch_with_aragog, f"http://127.0.0.1:{port}/gzip", pages * ROUNDS)
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

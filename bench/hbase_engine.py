@@ -44,7 +44,7 @@ class BareHBase:
     def get(self, key: bytes) -> dict[bytes, bytes]:
         return self.table.row(key, self.columns)
 
-    def server_ms_a_get(self, keys: list[bytes], *, times: int = 10) -> float:
+    def server_ms_per_get(self, keys: list[bytes], *, times: int = 10) -> float:
         """
         Return the CPU ms of the gateway and the region server for one `get`, once they
         are warm.
@@ -54,9 +54,9 @@ class BareHBase:
         before_s = self._cpu_s()
         for key in keys * times:
             self.get(key)
-        each_ms = (self._cpu_s() - before_s) / len(keys) / times * 1000
-        figures.report(hbase_read=each_ms)
-        return each_ms
+        ms_per_get = (self._cpu_s() - before_s) / len(keys) / times * 1000
+        figures.report(hbase_read=ms_per_get)
+        return ms_per_get
 
     def _cpu_s(self) -> float:
         return sum(sum(process.cpu_times()[:2]) for process in self._processes)

@@ -31,7 +31,7 @@ from zengraph.tables import CellTable, Tables
 STALL_S = 0.1
 
 
-class Slow:
+class SlowTable:
     """A table whose reads take a while and sometimes stall. Other calls go to the real table."""
 
     def __init__(self, table: CellTable, wait) -> None:
@@ -59,13 +59,13 @@ class SlowTables(Tables):
 
     def __init__(self, tables: Tables, wait) -> None:
         self._tables = tables
-        self._slow = Slow(tables["n"], wait)
+        self._slow = SlowTable(tables["n"], wait)
 
     def __getitem__(self, name: str):
         return self._slow if name == "n" else self._tables[name]
 
 
-def waits(usual_s: float, stalls: float):
+def random_pauses(usual_s: float, stalls: float):
     """Return a function that pauses for about `usual_s`, plus 100 ms for a share of the calls."""
 
     def wait() -> None:
@@ -83,9 +83,9 @@ def measure(read, reads: int, threads: int) -> tuple[list[float], float]:
     def work() -> None:
         for _ in range(reads // threads):
             urls = (random.choice(pages),)
-            started_at_s = time.perf_counter()
+            started_s = time.perf_counter()
             read(lambda store, urls=urls: store.pages.values(urls, FIELDS))
-            latencies.append((time.perf_counter() - started_at_s) * 1000)
+            latencies.append((time.perf_counter() - started_s) * 1000)
 
     before_s = time.process_time()
     workers = [threading.Thread(target=work) for _ in range(threads)]
@@ -96,7 +96,7 @@ def measure(read, reads: int, threads: int) -> tuple[list[float], float]:
     return latencies, (time.process_time() - before_s) / len(latencies) * 1e6
 
 
-def show(name: str, latencies: list[float], cpu_us: float, extra: str) -> None:
+def print_row(name: str, latencies: list[float], cpu_us: float, extra: str) -> None:
     cuts = statistics.quantiles(latencies, n=1000)
     print(f"{name:14} {cuts[499]:8.2f} {cuts[989]:8.2f} {cuts[998]:8.2f} {cpu_us:8.0f}  {extra}")
 
@@ -112,12 +112,12 @@ def main() -> None:
     settings = StoreSettings()
     with tempfile.TemporaryDirectory() as folder:
         if options.gateways:
-            both = [
+            stores = [
                 hbase_tables(StoreSettings(hbase_gateways=(gateway,)))
                 for gateway in options.gateways
             ]
-            both[0].create()
-            store = UrlStore(both[0], MemoryContent(), settings)
+            stores[0].create()
+            store = UrlStore(stores[0], MemoryContent(), settings)
             for number in range(PAGES):
                 store.put(url(number), dict.fromkeys(FIELDS, b"x"))
             usual_s = 0.0
@@ -125,25 +125,25 @@ def main() -> None:
             from zengraph.tables.sqlite import SqliteTables
 
             fill(Path(folder))
-            both = [SqliteTables(Path(folder), shards=16) for _ in range(2)]
+            stores = [SqliteTables(Path(folder), shards=16) for _ in range(2)]
             usual_s = 0.001
-        pauses = (waits(usual_s, options.stalls), waits(usual_s, 0))
+        pauses = (random_pauses(usual_s, options.stalls), random_pauses(usual_s, 0))
         primary, standby = (
             UrlStore(SlowTables(tables, pause), MemoryContent(), settings)
-            for tables, pause in zip(both, pauses, strict=True)
+            for tables, pause in zip(stores, pauses, strict=True)
         )
         print(f"{'':14} {'p50 ms':>8} {'p99 ms':>8} {'p99.9 ms':>8} {'CPU us':>8}")
-        show(
-            "primary alone",
+        print_row(
+            "primary only",
             *measure(lambda call: call(primary), options.reads, options.threads),
             "",
         )
         hedged = HedgedReads(primary, standby, threads=4 * options.threads)
-        measured = measure(hedged.read, options.reads, options.threads)
+        result = measure(hedged.read, options.reads, options.threads)
         policy = hedged.policy
         extra = (policy.hedged + policy.mirrored) / policy.reads
         notes = f"{extra:.2%} extra reads, delay {policy.delay_s * 1000:.1f} ms"
-        show("hedged", *measured, notes)
+        print_row("hedged", *result, notes)
         hedged.close()
 
 

@@ -19,7 +19,7 @@ from hashlib import sha256
 from bench.quick import add_quick
 
 PLACES = 16
-NODES_A_BLOCK = 32
+NODES_PER_BLOCK = 32
 SITES = (1, 20, 100, 1_000, 100_000)
 
 
@@ -35,9 +35,9 @@ def loads(hosts: int, exponent: float, regions: int, places: int) -> list[float]
     weights = [1 / (n + 1) ** exponent for n in range(hosts)]
     total, shares = sum(weights), [0.0] * regions
     for number, weight in enumerate(weights):
-        where = places_of(number)
-        for at in where if places > 1 else where[:1]:
-            shares[int(at * regions)] += weight / total / places
+        positions = places_of(number)
+        for position in positions if places > 1 else positions[:1]:
+            shares[int(position * regions)] += weight / total / places
     return shares
 
 
@@ -58,11 +58,13 @@ def main() -> None:
             f"{name:16} hottest of {args.regions} regions: {hottest:.1%} of the pages, "
             f"{hottest * args.regions:.1f} times the mean"
         )
-    print("blocks that hold the pages of a site:")
+    print("blocks with the pages of a site:")
     for pages in SITES:
-        near = -(-pages // NODES_A_BLOCK)
-        spread = min(pages, PLACES * -(-pages // (PLACES * NODES_A_BLOCK)))
-        print(f"{pages:>8,} pages: whole URL {pages:,}, host first {near:,}, 16 places {spread:,}")
+        clustered = -(-pages // NODES_PER_BLOCK)
+        spread = min(pages, PLACES * -(-pages // (PLACES * NODES_PER_BLOCK)))
+        print(
+            f"{pages:>8,} pages: whole URL {pages:,}, host first {clustered:,}, 16 places {spread:,}"
+        )
 
 
 if __name__ == "__main__":

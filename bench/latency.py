@@ -1,5 +1,5 @@
 """
-Measure if a domain's rate follows its latency, with the limiter's own scripts in virtual time.
+Measure whether a domain's rate follows its latency, with the limiter's own scripts in virtual time.
 
     python -m bench.latency [--minutes N] [--qps N]
 
@@ -50,7 +50,7 @@ from aragog.standalone.redis_server import RedisServer
 from bench.quick import add_quick
 from pinlater.redis.scripts import LuaScript, load_script
 
-KEY = "site.example"
+DOMAIN = "site.example"
 HOLD_US = 1_250_000
 WINDOW_US = 1_000_000.0
 # A response from another server counts as one from a moved server.
@@ -118,9 +118,9 @@ def queue_server(service_s: float = 0.2, max_waiting: int = 20) -> Server:
     return answer
 
 
-def pool_server(at_once: int = 4, max_waiting: int = 20) -> Server:
+def pool_server(concurrency: int = 4, max_waiting: int = 20) -> Server:
     """Handles a few requests at a time, each for a random time."""
-    rng, ends = random.Random(1), [0.0] * at_once
+    rng, ends = random.Random(1), [0.0] * concurrency
     waiting: list[float] = []
 
     def answer(now_s: float, _: int) -> tuple[float, str] | None:
@@ -128,10 +128,10 @@ def pool_server(at_once: int = 4, max_waiting: int = 20) -> Server:
             heapq.heappop(waiting)
         if len(waiting) > max_waiting:
             return None
-        begin_s = max(now_s, heapq.heappop(ends))
-        end_s = begin_s + rng.uniform(0.3, 0.9)
+        start_s = max(now_s, heapq.heappop(ends))
+        end_s = start_s + rng.uniform(0.3, 0.9)
         heapq.heappush(ends, end_s)
-        heapq.heappush(waiting, begin_s)
+        heapq.heappush(waiting, start_s)
         return end_s, ADDRESSES[0]
 
     return answer
@@ -154,9 +154,9 @@ def changing_server(at_s: float, *, moves: bool) -> Server:
     rng = random.Random(1)
 
     def answer(now_s: float, _: int) -> tuple[float, str] | None:
-        late = now_s >= at_s
-        took_s = rng.uniform(0.08, 0.12) * (4 if late else 1)
-        return now_s + took_s, ADDRESSES[late and moves]
+        has_changed = now_s >= at_s
+        duration_s = rng.uniform(0.08, 0.12) * (4 if has_changed else 1)
+        return now_s + duration_s, ADDRESSES[has_changed and moves]
 
     return answer
 
@@ -175,7 +175,7 @@ class Run:
 
     def rate(self, from_s: float, to_s: float) -> float:
         """Return the requests per second in a time span."""
-        return sum(from_s <= at < to_s for at in self.sent_s) / (to_s - from_s)
+        return sum(from_s <= arrived_s < to_s for arrived_s in self.sent_s) / (to_s - from_s)
 
     def smallest_gap_s(self) -> float:
         """Return the shortest time between two requests."""
@@ -183,8 +183,14 @@ class Run:
 
     def latency_s(self, share: float, from_s: float) -> float:
         """Return the latency that a share of the responses since `from_s` did not exceed."""
-        since = sorted(took for at, took in self.latencies if at >= from_s)
-        return since[min(len(since) - 1, int(share * len(since)))] if since else 0.0
+        latencies_s = sorted(
+            latency_s for arrived_s, latency_s in self.latencies if arrived_s >= from_s
+        )
+        return (
+            latencies_s[min(len(latencies_s) - 1, int(share * len(latencies_s)))]
+            if latencies_s
+            else 0.0
+        )
 
 
 def simulate(
@@ -201,13 +207,13 @@ def simulate(
         max_slowdown: `politeness.max_latency_slowdown`.
     """
     node.client.flushall()
-    begin_us, run, pending = node.at_us, Run(), PendingLatencies()
-    under_way: list[tuple[float, float, str]] = []
+    start_us, run, pending = node.at_us, Run(), PendingLatencies()
+    in_flight: list[tuple[float, float, str]] = []
     token, interval_us = 0, 1e6 / qps
-    while node.at_us < begin_us + seconds * 1e6:
+    while node.at_us < start_us + seconds * 1e6:
         token += 1
-        _, replies = reserve(node, [KEY], [SlotArguments(interval_us, 1e12, 0, False)])
-        slot = Slot(KEY, next(iter(replies)).at_us, 0, interval_us, token)
+        _, replies = reserve(node, [DOMAIN], [SlotArguments(interval_us, 1e12, 0, False)])
+        slot = Slot(DOMAIN, next(iter(replies)).at_us, 0, interval_us, token)
         node.at_us = max(node.at_us, slot.at_us - 3_000)
         decision = acquire_permit(node, slot, max_concurrent=0, window_us=WINDOW_US)
         while decision.verdict == "wait":
@@ -216,20 +222,20 @@ def simulate(
         if decision.verdict == "late":
             continue
         node.at_us = max(node.at_us, decision.at_us)
-        now_s = (node.at_us - begin_us) / 1e6
-        while under_way and under_way[0][0] <= now_s:
-            end_s, took_s, address = heapq.heappop(under_way)
-            run.latencies.append((end_s, took_s))
+        now_s = (node.at_us - start_us) / 1e6
+        while in_flight and in_flight[0][0] <= now_s:
+            end_s, duration_s, address = heapq.heappop(in_flight)
+            run.latencies.append((end_s, duration_s))
             if max_slowdown > 1:
-                pending.record(KEY, took_s * 1000, address)
+                pending.record(DOMAIN, duration_s * 1000, address)
         answer = server(now_s, token)
         if answer is None:
             run.busy += 1
         else:
-            heapq.heappush(under_way, (answer[0], answer[0] - now_s, answer[1]))
+            heapq.heappush(in_flight, (answer[0], answer[0] - now_s, answer[1]))
         run.sent_s.append(now_s)
-        release_permits(node, [PermitReport(slot, node.at_us, pending.take(KEY), max_slowdown)])
-        state = unpack_state(node.get_many([node.key("slot", KEY)])[0])
+        release_permits(node, [PermitReport(slot, node.at_us, pending.take(DOMAIN), max_slowdown)])
+        state = unpack_state(node.get_many([node.key("slot", DOMAIN)])[0])
         run.factors.append((now_s, state.latency_factor))
     return run
 
@@ -253,18 +259,22 @@ def main() -> None:
     add_quick(parser, minutes=0.2)
     args = parser.parse_args()
     seconds, default = args.minutes * 60, PolitenessSettings().max_latency_slowdown
-    table = Table("server", "most", "requests/s", "of allowed", "50%", "90%", "503", "least gap")
+    table = Table(
+        "server", "max slowdown", "requests/s", "share of allowed", "p50", "p90", "503", "min gap"
+    )
     with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as server:
         node = VirtualNode(server.url)
         for name, make in models(seconds).items():
-            for most in (default, 1.0):
-                run = simulate(node, make(), seconds=seconds, qps=args.qps, max_slowdown=most)
-                since_s = seconds / 3
-                rate = run.rate(since_s, seconds)
+            for max_slowdown in (default, 1.0):
+                run = simulate(
+                    node, make(), seconds=seconds, qps=args.qps, max_slowdown=max_slowdown
+                )
+                from_s = seconds / 3
+                rate = run.rate(from_s, seconds)
                 table.add_row(
-                    name, f"{most:g}", f"{rate:.2f}", f"{rate / args.qps:.1%}",
-                    f"{run.latency_s(0.5, since_s) * 1000:.0f} ms",
-                    f"{run.latency_s(0.9, since_s) * 1000:.0f} ms",
+                    name, f"{max_slowdown:g}", f"{rate:.2f}", f"{rate / args.qps:.1%}",
+                    f"{run.latency_s(0.5, from_s) * 1000:.0f} ms",
+                    f"{run.latency_s(0.9, from_s) * 1000:.0f} ms",
                     f"{run.busy}", f"{run.smallest_gap_s() * args.qps:.3f}",
                 )  # fmt: skip
     Console().print(table)

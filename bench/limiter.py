@@ -30,8 +30,8 @@ from bench.quick import add_quick
 DOMAINS = 100_000
 
 
-def measure(client: redis.Redis, seconds: float, each: int, call: Callable[[int], object]):
-    """Return (operations/s, client CPU µs, server CPU µs) of calls with `each` operations."""
+def measure(client: redis.Redis, seconds: float, operations: int, call: Callable[[int], object]):
+    """Return (operations/s, client CPU µs, server CPU µs) of calls with `operations` operations."""
 
     def server_cpu_s() -> float:
         info = client.info("cpu")
@@ -43,54 +43,62 @@ def measure(client: redis.Redis, seconds: float, each: int, call: Callable[[int]
         call(calls)
         calls += 1
     took_s = time.perf_counter() - started
-    client_us = (time.process_time() - client_s) / (calls * each) * 1e6
-    return calls * each / took_s, client_us, (server_cpu_s() - server_s) / (calls * each) * 1e6
+    client_us = (time.process_time() - client_s) / (calls * operations) * 1e6
+    return (
+        calls * operations / took_s,
+        client_us,
+        (server_cpu_s() - server_s) / (calls * operations) * 1e6,
+    )
 
 
 def main(seconds: float) -> None:
-    table = Table("operation", "a second", "client µs", "server µs")
+    table = Table("operation", "per second", "client µs", "server µs")
     with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as server:
         client = redis.Redis.from_url(server.url)
         limiter = Limiter([server.url], PolitenessSettings())
 
-        def add(name: str, each: int, call: Callable[[int], object]) -> float:
-            rate, client_us, server_us = measure(client, seconds, each, call)
+        def add(name: str, operations: int, call: Callable[[int], object]) -> float:
+            rate, client_us, server_us = measure(client, seconds, operations, call)
             table.add_row(name, f"{rate:,.0f}", f"{client_us:.1f}", f"{server_us:.1f}")
             return server_us
 
-        slots_us = add("reserve, batches of 25", 25, lambda n: limiter.reserve(asks(n, 25)))
-        add("reserve, batches of 1", 1, lambda n: limiter.reserve(asks(n, 1)))
+        slots_us = add(
+            "reserve, batches of 25", 25, lambda n: limiter.reserve(slot_requests(n, 25))
+        )
+        add("reserve, batches of 1", 1, lambda n: limiter.reserve(slot_requests(n, 1)))
         fast = Limiter([server.url], PolitenessSettings(qps=499))
-        permits_us = add("depart and departed, solo", 25, lambda n: solo(fast, n))
-        add("depart and departed, queued", 1, lambda n: queued(fast, n))
+        permits_us = add(
+            "permit and release, uncontended", 25, lambda n: use_uncontended_slots(fast, n)
+        )
+        add("permit and release, queued", 1, lambda n: use_queued_slot(fast, n))
         add(
-            "report, good news",
+            "report successes",
             25,
             lambda n: fast.report_many((f"d{n}-{i}", True) for i in range(25)),
         )
         rules = RobotsCache(server.url, PolitenessSettings())
         for n in range(1000):
             rules.put(f"https://site-{n}.example", 200, ROBOTS % n, int(time.time() * 1000))
-        add("robots rules, known", 25, lambda n: rules.get_many(origins(n)))
+        add("robots rules, cached", 25, lambda n: rules.get_many(origins(n)))
         client.flushall()
         before = client.info("memory")["used_memory"]
         for n in range(0, DOMAINS, 1000):
             # Distant slots, because the keys must not expire while they are counted.
             limiter.reserve([SlotRequest(f"site-{n + i}.example", 30.0) for i in range(1000)])
-        used = (client.info("memory")["used_memory"] - before) / DOMAINS
-        figures.report(redis_limiter=(slots_us + permits_us) / 1000, active_domain=used)
+        bytes_per_domain = (client.info("memory")["used_memory"] - before) / DOMAINS
+        figures.report(redis_limiter=(slots_us + permits_us) / 1000, active_domain=bytes_per_domain)
         limiter.close()
         fast.close()
         rules.close()
     console = Console()
     console.print(table)
-    console.print(f"memory of an active domain: {used:.0f} bytes ({DOMAINS:,} domains)")
+    console.print(f"memory of an active domain: {bytes_per_domain:.0f} bytes ({DOMAINS:,} domains)")
 
 
 ROBOTS = b"User-agent: *\nDisallow: /private/%d\nCrawl-delay: 1\n"
 
 
-def asks(number: int, count: int) -> list[SlotRequest]:
+def slot_requests(number: int, count: int) -> list[SlotRequest]:
     return [SlotRequest(f"site-{(number * count + i) % DOMAINS}.example") for i in range(count)]
 
 
@@ -98,14 +106,14 @@ def origins(number: int) -> list[str]:
     return [f"https://site-{(number * 25 + i) % 1000}.example" for i in range(25)]
 
 
-def solo(limiter: Limiter, number: int) -> None:
+def use_uncontended_slots(limiter: Limiter, number: int) -> None:
     for slot in limiter.reserve([SlotRequest(f"solo-{number}-{i}.example") for i in range(25)]):
         assert isinstance(slot, Slot)
         limiter.acquire_permit(slot)
         limiter.release_permit(slot)
 
 
-def queued(limiter: Limiter, number: int) -> None:
+def use_queued_slot(limiter: Limiter, number: int) -> None:
     slot = limiter.resume(f"queued-{number}.example", 0)
     limiter.permits.request(slot)
     limiter.release_permit(slot)

@@ -10,7 +10,7 @@ extraction benchmark), `suite` (trafilatura's own pages), `readability` (the pag
 Readability, whose text is that program's output as accepted by its authors), `news` (fundus) and
 `web` (a benchmark of seven kinds of pages). Every second page of `suite` is taken, and every fourth
 of `web`. `--untouched` takes the other pages, except those of sites that occur in the normal sets:
-nobody looked at these when the rules were made. Neither pages nor texts are part of this
+the rules were written without them. Neither pages nor texts are part of this
 repository.
 """
 
@@ -40,18 +40,18 @@ _OWN_URL = re.compile(
 
 def articles(clone: Path) -> Iterator[tuple[bytes, Row]]:
     """Yield articles with the whole text."""
-    known = json.loads((clone / "ground-truth.json").read_text(encoding="utf-8"))
-    for name, row in sorted(known.items()):
+    labels = json.loads((clone / "ground-truth.json").read_text(encoding="utf-8"))
+    for name, row in sorted(labels.items()):
         page = gzip.decompress((clone / "html" / f"{name}.html.gz").read_bytes())
         yield page, {"url": row["url"], "text": row["articleBody"]}
 
 
 def suite(clone: Path) -> Iterator[tuple[bytes, Row]]:
     """Yield pages of all kinds, with pieces of text that must and must not be found."""
-    known = json.loads((clone / "tests" / "evaldata.json").read_text(encoding="utf-8"))
-    for url, row in known.items():
-        places = [clone / "tests" / folder / row["file"] for folder in ("cache", "eval")]
-        path = next(path for path in places if path.exists())
+    labels = json.loads((clone / "tests" / "evaldata.json").read_text(encoding="utf-8"))
+    for url, row in labels.items():
+        candidates = [clone / "tests" / folder / row["file"] for folder in ("cache", "eval")]
+        path = next(path for path in candidates if path.exists())
         yield path.read_bytes(), {"url": url, "with": row["with"], "without": row["without"]}
 
 
@@ -59,8 +59,8 @@ def readability(clone: Path) -> Iterator[tuple[bytes, Row]]:
     """Yield pages of all kinds with Readability's output."""
     for expected in sorted(clone.glob("test/test-pages/*/expected.html")):
         page = expected.with_name("source.html").read_bytes()
-        own = _OWN_URL.search(page)
-        url = own[1].decode() if own else f"http://{expected.parent.name}.example/"
+        own_url = _OWN_URL.search(page)
+        url = own_url[1].decode() if own_url else f"http://{expected.parent.name}.example/"
         tree = LexborHTMLParser(expected.read_text(encoding="utf-8"))
         tree.strip_tags(["script", "style"])
         yield page, {"url": url, "text": tree.body.text(separator=" ") if tree.body else ""}
@@ -71,18 +71,21 @@ def news(clone: Path) -> Iterator[tuple[bytes, Row]]:
     Yield the newest page of each news site, with the text found by fundus' parser for
     that site.
     """
-    for known in sorted(clone.glob("tests/resources/parser/test_data/*/*.json")):
-        *_, newest = json.loads(known.read_text(encoding="utf-8")).values()
-        pages = sorted(known.parent.glob(f"{known.stem}_*.html.gz"))
+    for labels in sorted(clone.glob("tests/resources/parser/test_data/*/*.json")):
+        *_, newest = json.loads(labels.read_text(encoding="utf-8")).values()
+        pages = sorted(labels.parent.glob(f"{labels.stem}_*.html.gz"))
         if newest.get("body") and pages:
-            urls = json.loads(known.with_name("meta.info").read_text(encoding="utf-8"))
+            urls = json.loads(labels.with_name("meta.info").read_text(encoding="utf-8"))
             yield (
                 gzip.decompress(pages[-1].read_bytes()),
-                {"url": urls[pages[-1].name]["url"], "text": "\n".join(_lines(newest["body"]))},
+                {
+                    "url": urls[pages[-1].name]["url"],
+                    "text": "\n".join(_paragraphs(newest["body"])),
+                },
             )
 
 
-def _lines(body: dict[str, Any]) -> Iterator[str]:
+def _paragraphs(body: dict[str, Any]) -> Iterator[str]:
     yield from body.get("summary") or ()
     for section in body["sections"]:
         yield from section.get("headline") or ()
@@ -91,8 +94,8 @@ def _lines(body: dict[str, Any]) -> Iterator[str]:
 
 def web(clone: Path) -> Iterator[tuple[bytes, Row]]:
     """Yield pages of seven kinds with the whole text."""
-    known = sorted(clone.glob("*/ground-truth/*.json"))
-    rows = [(path, json.loads(path.read_text(encoding="utf-8"))) for path in known]
+    labels = sorted(clone.glob("*/ground-truth/*.json"))
+    rows = [(path, json.loads(path.read_text(encoding="utf-8"))) for path in labels]
     rows = [(path, row) for path, row in rows if row["ground_truth"].get("main_content")]
     for path, row in rows:
         page = path.parent.parent / "html" / f"{path.stem}.html.gz"
@@ -115,12 +118,12 @@ STEPS = {"suite": 2, "web": 4}
 """For a large set, only every n-th page is taken."""
 
 
-def maker_of(clone: Path) -> Callable[[Path], Iterator[tuple[bytes, Row]]]:
+def reader_of(clone: Path) -> Callable[[Path], Iterator[tuple[bytes, Row]]]:
     """Return the reader for a clone's pages."""
-    make = next((make for path, make in SETS.items() if (clone / path).exists()), None)
-    if make is None:
+    reader = next((reader for path, reader in SETS.items() if (clone / path).exists()), None)
+    if reader is None:
         raise SystemExit(f"{clone}: no copy of a repository with main texts")
-    return make
+    return reader
 
 
 def site_of(url: str) -> str:
@@ -129,35 +132,37 @@ def site_of(url: str) -> str:
     return registered_domain(host) or host
 
 
-def taken_sites(clones: list[Path]) -> set[str]:
+def sites_in_sets(clones: list[Path]) -> set[str]:
     """Return the sites of all pages that the sets take."""
-    return {site_of(row["url"]) for clone in clones for _, row in _stepped(maker_of(clone), clone)}
+    return {
+        site_of(row["url"]) for clone in clones for _, row in _selected(reader_of(clone), clone)
+    }
 
 
-def _stepped(
-    make: Callable[[Path], Iterator[tuple[bytes, Row]]], clone: Path
+def _selected(
+    reader: Callable[[Path], Iterator[tuple[bytes, Row]]], clone: Path
 ) -> Iterator[tuple[bytes, Row]]:
-    return islice(make(clone), None, None, STEPS.get(make.__name__, 1))
+    return islice(reader(clone), None, None, STEPS.get(reader.__name__, 1))
 
 
-def write(folder: Path, clone: Path, taken: set[str] | None = None) -> int:
-    """Write a clone's normal pages to a folder, or those of sites that are not in `taken`."""
-    make = maker_of(clone)
-    into = folder / make.__name__
-    into.mkdir(parents=True, exist_ok=True)
-    pages = _stepped(make, clone)
-    if taken is not None:
-        pages = (each for each in make(clone) if site_of(each[1]["url"]) not in taken)
+def write(folder: Path, clone: Path, excluded_sites: set[str] | None = None) -> int:
+    """Write a clone's normal pages to a folder, or those of sites that are not in `excluded_sites`."""
+    reader = reader_of(clone)
+    target = folder / reader.__name__
+    target.mkdir(parents=True, exist_ok=True)
+    pages = _selected(reader, clone)
+    if excluded_sites is not None:
+        pages = (item for item in reader(clone) if site_of(item[1]["url"]) not in excluded_sites)
     rows = []
     for number, (page, row) in enumerate(pages):
-        (into / f"{number:04d}.html").write_bytes(page)
-        rows.append({"file": f"{number:04d}.html", "group": make.__name__, **row})
+        (target / f"{number:04d}.html").write_bytes(page)
+        rows.append({"file": f"{number:04d}.html", "group": reader.__name__, **row})
     lines = "".join(f"{json.dumps(row)}\n" for row in rows)
-    (into / "pages.jsonl").write_text(lines, encoding="utf-8")
+    (target / "pages.jsonl").write_text(lines, encoding="utf-8")
     return len(rows)
 
 
-def one_clone(folder: Path) -> Path:
+def make_clone(folder: Path) -> Path:
     """Make a clone with one page."""
     page = folder / "test" / "test-pages" / "one"
     page.mkdir(parents=True)
@@ -170,17 +175,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("clones", nargs="*", type=Path)
-    parser.add_argument("--untouched", action="store_true", help="the pages that no set takes")
+    parser.add_argument("--untouched", action="store_true", help="the pages that are in no set")
     add_quick(parser)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as temporary:
         if options.quick:
-            options.folder, options.clones = Path(made) / "sets", [one_clone(Path(made) / "clone")]
+            options.folder, options.clones = (
+                Path(temporary) / "sets",
+                [make_clone(Path(temporary) / "clone")],
+            )
         if options.folder is None or not options.clones:
             parser.error("FOLDER and CLONE: where to write, and what to read")
-        taken = taken_sites(options.clones) if options.untouched else None
+        excluded_sites = sites_in_sets(options.clones) if options.untouched else None
         for clone in options.clones:
-            print(f"{clone.name}: {write(options.folder, clone, taken)} pages")
+            print(f"{clone.name}: {write(options.folder, clone, excluded_sites)} pages")
 
 
 if __name__ == "__main__":

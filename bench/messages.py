@@ -25,7 +25,7 @@ from rich.table import Table
 
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.routing import CelerySender, Destination, OutgoingMessage
-from bench.backlog import Costs, costs_each, middle
+from bench.backlog import Costs, costs_per_job, middle
 from bench.pinlater import server, worker
 from bench.quick import add_quick
 from pinlater.brokers import of_socket
@@ -47,7 +47,7 @@ app.conf.update(
 
 
 @app.task(name=TASK)
-def nothing(message):
+def do_nothing(message):
     """A task without work, to measure the cost of a batch."""
 
 
@@ -60,7 +60,7 @@ def batch(number: int) -> OutgoingMessage:
 def cpu_s(process: psutil.Process) -> float:
     """Return the CPU seconds of a process and its children."""
     return sum(
-        sum(process_.cpu_times()[:2]) for process_ in (process, *process.children(recursive=True))
+        sum(member.cpu_times()[:2]) for member in (process, *process.children(recursive=True))
     )
 
 
@@ -78,7 +78,7 @@ def publish(broker: str, count: int) -> float:
 def drain(redis_server, count: int, pool: tuple[str, ...]) -> Costs | None:
     """Return the CPU seconds per message of the worker with its children, and of redis-server."""
     shard = RedisShard(redis.Redis.from_url(redis_server.url))
-    server_ = psutil.Process(redis_server.process.pid)
+    redis_process = psutil.Process(redis_server.process.pid)
 
     def left() -> int:
         sizes = shard.sizes(QUEUE)
@@ -87,14 +87,14 @@ def drain(redis_server, count: int, pool: tuple[str, ...]) -> Costs | None:
     with worker(
         of_socket(redis_server.socket), "-Q", QUEUE, *pool, app="bench.messages", prefetch=1
     ) as process:
-        return middle(count, left, lambda: (cpu_s(process), cpu_s(server_)))
+        return middle(count, left, lambda: (cpu_s(process), cpu_s(redis_process)))
 
 
 def measure(redis_server, pool: tuple[str, ...], count: int) -> Costs | None:
     """Return the CPU ms per message to publish one, of the worker, and of redis-server."""
-    sent = publish(of_socket(redis_server.socket), count)
+    publish_ms = publish(of_socket(redis_server.socket), count)
     costs = drain(redis_server, count, pool)
-    return costs and (sent, *(each_s * 1000 for each_s in costs))
+    return costs and (publish_ms, *(cost_s * 1000 for cost_s in costs))
 
 
 def main() -> None:
@@ -102,18 +102,20 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=2000)
     add_quick(parser, batches=100)
     count = parser.parse_args().batches
-    table = Table("", "CPU ms a message", "a URL in a batch of 25", box=None)
+    table = Table("", "CPU ms per message", "per URL in a batch of 25", box=None)
     total = 0.0
     for pool, messages in (("threads", 2), ("prefork", 1)):
         with server() as redis_server:
-            sent, run, served = costs_each(count, partial(measure, redis_server, POOLS[pool]))
+            publish_ms, worker_ms, redis_ms = costs_per_job(
+                count, partial(measure, redis_server, POOLS[pool])
+            )
         for name, ms in (
-            (f"publish, for {pool}", sent),
-            (f"worker, {pool}", run),
-            ("redis", served),
+            (f"publish, for {pool}", publish_ms),
+            (f"worker, {pool}", worker_ms),
+            ("redis", redis_ms),
         ):
             table.add_row(name, f"{ms:.2f}", f"{ms / URLS:.3f}")
-        total += messages * (sent + run + served)
+        total += messages * (publish_ms + worker_ms + redis_ms)
     table.add_row(
         "three stages: two of threads, one prefork", f"{total:.2f}", f"{total / URLS:.3f}"
     )

@@ -4,7 +4,7 @@ A load generator: calls at the times of a Poisson process, or one after another.
 Calls are encoded in advance, and one thread sends and receives them without an event loop. Latency
 counts from the intended time of a call, even if it could not be sent then. The delay that the
 generator itself may have added is measured as well, because other programs can delay it as much as
-the server: see `Measured.own_s`.
+the server: see `Result.own_s`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-Whole = Callable[[bytes], bool]
+IsComplete = Callable[[bytes], bool]
 """Returns True if the bytes are a complete reply. Raises ValueError if it is an error."""
 _MAX_WAIT_S = 0.05
 
 
 @dataclass(slots=True)
-class Measured:
+class Result:
     """The results of one run."""
 
     latencies_s: list[float] = field(default_factory=list)
@@ -38,9 +38,9 @@ class Measured:
     """
     took_s: float = 0.0
 
-    def p(self, share: float, of: list[float] | None = None) -> float:
-        """Return a percentile of the latencies, or of `of`, in ms."""
-        times = sorted(self.latencies_s if of is None else of)
+    def p(self, share: float, times_s: list[float] | None = None) -> float:
+        """Return a percentile of the latencies, or of `times_s`, in ms."""
+        times = sorted(self.latencies_s if times_s is None else times_s)
         return times[min(len(times) - 1, int(len(times) * share))] * 1000
 
 
@@ -81,12 +81,12 @@ def busy_s() -> tuple[float, float]:
 def run(
     port: int,
     calls: Sequence[bytes],
-    whole: Whole,
+    is_complete: IsComplete,
     *,
     rate: float,
     seconds: float,
     connections: int,
-) -> Measured:
+) -> Result:
     """
     Call a server on loopback for some seconds.
 
@@ -104,7 +104,7 @@ def run(
     gc.collect()
     gc.disable()  # a collection would look like a slow server
     try:
-        return _Run(socks, calls, whole, rate).until(time.perf_counter() + seconds)
+        return _Run(socks, calls, is_complete, rate).until(time.perf_counter() + seconds)
     finally:
         gc.enable()
         for sock in socks:
@@ -115,33 +115,37 @@ class _Run:
     """The state of one run."""
 
     def __init__(
-        self, socks: Sequence[socket.socket], calls: Sequence[bytes], whole: Whole, rate: float
+        self,
+        socks: Sequence[socket.socket],
+        calls: Sequence[bytes],
+        is_complete: IsComplete,
+        rate: float,
     ) -> None:
         self._socks = {sock.fileno(): sock for sock in socks}
-        self._calls, self._whole, self._rate = calls, whole, rate
+        self._calls, self._is_complete, self._rate = calls, is_complete, rate
         self._idle = deque(self._socks)
-        self._late: deque[float] = deque()
+        self._overdue: deque[float] = deque()
         """Intended times of calls that wait for a connection."""
-        self._flying: dict[int, tuple[float, float]] = {}
+        self._in_flight: dict[int, tuple[float, float]] = {}
         """Per connection, the intended time of its call, and how late the generator sent it."""
         self._parts = dict.fromkeys(self._socks, b"")
         self._sent = 0
-        self._found = Measured()
+        self._result = Result()
 
-    def until(self, end_s: float) -> Measured:
+    def until(self, end_s: float) -> Result:
         """Send calls until `end_s`, and wait for the last replies."""
         with select.epoll() as poll:
             for number in self._socks:
                 poll.register(number, select.EPOLLIN)
-            started_at_s = woke_s = next_s = time.perf_counter()
-            while woke_s < end_s or self._flying or self._late:
+            started_s = woke_s = next_s = time.perf_counter()
+            while woke_s < end_s or self._in_flight or self._overdue:
                 next_s = self._send_due(next_s, end_s)
                 self._wait(poll, next_s, end_s)
                 woke_s = time.perf_counter()
                 for number, _ in poll.poll(0):
                     self._receive(number, woke_s)
-        self._found.took_s = time.perf_counter() - started_at_s
-        return self._found
+        self._result.took_s = time.perf_counter() - started_s
+        return self._result
 
     def _send_due(self, next_s: float, end_s: float) -> float:
         """Send the calls that are due, and return the time of the next one."""
@@ -153,7 +157,7 @@ class _Run:
             if self._idle:
                 self._send(self._idle.popleft(), next_s, now_s - next_s)
             else:
-                self._late.append(next_s)
+                self._overdue.append(next_s)
             next_s += random.expovariate(self._rate)
         return next_s
 
@@ -167,7 +171,7 @@ class _Run:
         select.select([poll], [], [], max(0.0, min(due_s, _MAX_WAIT_S)))
 
     def _send(self, number: int, intended_s: float, late_s: float) -> None:
-        self._flying[number] = intended_s, late_s
+        self._in_flight[number] = intended_s, late_s
         self._socks[number].sendall(self._calls[self._sent % len(self._calls)])
         self._sent += 1
 
@@ -176,15 +180,15 @@ class _Run:
         if not part:
             raise ConnectionError("the server closed the connection")
         data = self._parts[number] + part
-        if not self._whole(data):
+        if not self._is_complete(data):
             self._parts[number] = data
             return
         self._parts[number] = b""
         now_s = time.perf_counter()
-        intended_s, late_s = self._flying.pop(number)
-        self._found.latencies_s.append(now_s - intended_s)
-        self._found.own_s.append(late_s + now_s - woke_s)
-        if self._late:
-            self._send(number, self._late.popleft(), 0.0)
+        intended_s, late_s = self._in_flight.pop(number)
+        self._result.latencies_s.append(now_s - intended_s)
+        self._result.own_s.append(late_s + now_s - woke_s)
+        if self._overdue:
+            self._send(number, self._overdue.popleft(), 0.0)
         else:
             self._idle.append(number)

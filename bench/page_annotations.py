@@ -61,28 +61,32 @@ def recipe_scrapers(clone: Path) -> Iterator[SourcePage]:
         expected = page.with_suffix(".json")
         if not expected.exists():
             continue
-        known = json.loads(expected.read_text(encoding="utf-8"))
-        address = str(known.get("canonical_url") or "")
+        labels = json.loads(expected.read_text(encoding="utf-8"))
+        canonical_url = str(labels.get("canonical_url") or "")
         site = page.parent.name
-        url = address if address.startswith("http") and site in address else f"https://{site}/"
-        yield SourcePage(page.read_bytes(), url, "recipe", _recipe_values(known))
+        url = (
+            canonical_url
+            if canonical_url.startswith("http") and site in canonical_url
+            else f"https://{site}/"
+        )
+        yield SourcePage(page.read_bytes(), url, "recipe", _recipe_values(labels))
 
 
-def _recipe_values(known: Values) -> Values:
+def _recipe_values(labels: Values) -> Values:
     expected = {
-        "title": known.get("title"),
-        "ingredients": known.get("ingredients"),
-        "instructions": known.get("instructions_list"),
-        "yield": re.findall(r"\d+", str(known.get("yields") or "")),
-        "prep": known.get("prep_time"),
-        "cook": known.get("cook_time"),
-        "total": known.get("total_time"),
+        "title": labels.get("title"),
+        "ingredients": labels.get("ingredients"),
+        "instructions": labels.get("instructions_list"),
+        "yield": re.findall(r"\d+", str(labels.get("yields") or "")),
+        "prep": labels.get("prep_time"),
+        "cook": labels.get("cook_time"),
+        "total": labels.get("total_time"),
     }
     return {name: value for name, value in expected.items() if value}
 
 
 def recipya(clone: Path) -> Iterator[SourcePage]:
-    """Yield recipes without annotations."""
+    """Yield recipes without labels."""
     for page in sorted(clone.glob("internal/scraper/testdata/*.html")):
         body = page.read_bytes()
         url = _canonical(body)
@@ -105,22 +109,22 @@ def _canonical(body: bytes) -> str | None:
 def fundus(clone: Path) -> Iterator[SourcePage]:
     """Yield news from many countries. Expected values come from a parser written for each site."""
     for info in sorted(clone.glob("tests/resources/parser/test_data/*/meta.info")):
-        facts = json.loads(info.read_text(encoding="utf-8"))
-        for known in sorted(info.parent.glob("*.json")):
-            names = sorted(name for name in facts if name.startswith(f"{known.stem}_"))
-            versions = json.loads(known.read_text(encoding="utf-8")).values()
+        pages = json.loads(info.read_text(encoding="utf-8"))
+        for labels in sorted(info.parent.glob("*.json")):
+            names = sorted(name for name in pages if name.startswith(f"{labels.stem}_"))
+            versions = json.loads(labels.read_text(encoding="utf-8")).values()
             if len(names) != len(versions):
                 continue
             for name, version in zip(names, versions, strict=True):
                 body = gzip.decompress((info.parent / name).read_bytes())
-                yield SourcePage(body, facts[name]["url"], "news", _news_values(version))
+                yield SourcePage(body, pages[name]["url"], "news", _news_values(version))
 
 
-def _news_values(known: Values) -> Values:
+def _news_values(labels: Values) -> Values:
     expected = {
-        "title": known.get("title"),
-        "authors": known.get("authors"),
-        "published_at": str(known.get("publishing_date") or "")[:10],
+        "title": labels.get("title"),
+        "authors": labels.get("authors"),
+        "published_at": str(labels.get("publishing_date") or "")[:10],
     }
     return {name: value for name, value in expected.items() if value}
 
@@ -145,19 +149,19 @@ _ASSERTED = re.compile(
 def _asserted(text: str) -> Values:
     names = {"title": "title", "author": "authors", "date_published": "published_at"}
     expected: Values = {}
-    for name, *quoted in _ASSERTED.findall(text):
-        value = re.sub(r"\\(.)", r"\1", next(filter(None, quoted), ""))
+    for name, *literals in _ASSERTED.findall(text):
+        value = re.sub(r"\\(.)", r"\1", next(filter(None, literals), ""))
         expected[names[name]] = value[:10] if name == "date_published" else value
     return {name: value for name, value in expected.items() if value}
 
 
 def product_benchmark(clone: Path) -> Iterator[SourcePage]:
     """Yield shop pages with price, SKU and availability as read by people."""
-    for name, known in json.loads((clone / "dataset/ground-truth.json").read_text()).items():
+    for name, labels in json.loads((clone / "dataset/ground-truth.json").read_text()).items():
         body = gzip.decompress((clone / f"dataset/html/{name}.html.gz").read_bytes())
-        expected = {field: known.get(field) for field in ("price", "sku", "availability")}
-        given = {field: value for field, value in expected.items() if value}
-        yield SourcePage(body, known["url"], "shop", given)
+        expected = {field: labels.get(field) for field in ("price", "sku", "availability")}
+        stated = {field: value for field, value in expected.items() if value}
+        yield SourcePage(body, labels["url"], "shop", stated)
 
 
 READERS: dict[str, Callable[[Path], Iterator[SourcePage]]] = {
@@ -204,14 +208,14 @@ def _bare_tag(tag: re.Match[bytes]) -> bytes:
 def marked_values(page: SourcePage) -> Values:
     """Return the values in a page's markup, for the fields of its group."""
     pin = extract(page.body, page.url)
-    found = values_of(pin)
+    values = values_of(pin)
     names = {"yield": "recipe.yields", "published_at": "page.published_at"}
     result = {}
     for field in FIELDS.get(page.group, ()):
         stored = f"recipe.{field}_minutes" if field in {"prep", "cook", "total"} else ""
         source = pin.provenance.get(stored or names.get(field) or _stored_name(page.group, field))
-        if source is not None and source.syntax in MARKUP and found.get(field):
-            result[field] = found[field]
+        if source is not None and source.syntax in MARKUP and values.get(field):
+            result[field] = values[field]
     return result
 
 
@@ -219,12 +223,14 @@ def _stored_name(group: str, field: str) -> str:
     return f"{'product' if group == 'shop' else 'recipe'}.{field}"
 
 
-def rows_of(page: SourcePage, folder: Path) -> Iterator[Values]:
+def write_copies(page: SourcePage, folder: Path) -> Iterator[Values]:
     """Write the two copies of a page, and yield their lines of `pages.jsonl`."""
     stem = hashlib.sha256(page.url.encode() + page.body).hexdigest()[:16]
-    stated = {**marked_values(page), **page.expected}
+    known_values = {**marked_values(page), **page.expected}
     texts = {
-        name: value for name, value in stated.items() if name in FIELDS.get(page.group, stated)
+        name: value
+        for name, value in known_values.items()
+        if name in FIELDS.get(page.group, known_values)
     }
     copies = (
         (page.group, page.body, page.expected),
@@ -255,36 +261,36 @@ def write(folder: Path, clones: list[Path]) -> Counter[str]:
     """Write the pages of the repositories. Returns the number of pages per group."""
     folder.mkdir(parents=True, exist_ok=True)
     groups: Counter[str] = Counter()
-    with (folder / "pages.jsonl").open("w", encoding="utf-8") as listed:
+    with (folder / "pages.jsonl").open("w", encoding="utf-8") as index:
         for clone in clones:
             for page in pages_of(clone):
-                for row in rows_of(page, folder):
-                    listed.write(json.dumps(row) + "\n")
+                for row in write_copies(page, folder):
+                    index.write(json.dumps(row) + "\n")
                     groups[row["group"]] += 1
     return groups
 
 
-def one_page(folder: Path) -> Path:
+def make_clone(folder: Path) -> Path:
     """Make a folder like a copy of the product benchmark, with one page."""
     page = '<h1>Pot</h1><script type="application/ld+json">{"@type":"Product","sku":"7"}</script>'
     (folder / "dataset" / "html").mkdir(parents=True)
     (folder / "dataset" / "html" / "1.html.gz").write_bytes(gzip.compress(page.encode()))
-    known = {"1": {"url": "http://a.example/pot", "sku": ["7"]}}
-    (folder / "dataset" / "ground-truth.json").write_text(json.dumps(known))
+    labels = {"1": {"url": "http://a.example/pot", "sku": ["7"]}}
+    (folder / "dataset" / "ground-truth.json").write_text(json.dumps(labels))
     return folder
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Annotated pages from other projects' test data.")
-    parser.add_argument("folder", type=Path, nargs="?", help="is created, with the pages")
+    parser.add_argument("folder", type=Path, nargs="?", help="where to write; it is created")
     parser.add_argument("clones", type=Path, nargs="*", help="copies of the repositories")
     add_quick(parser)
     options = parser.parse_args()
     if not options.clones and not options.quick:
         parser.error("FOLDER CLONE: where to write, and copies of the repositories")
-    with tempfile.TemporaryDirectory() as made:
-        clones = options.clones or [one_page(Path(made) / "clone")]
-        groups = write(options.folder or Path(made) / "pages", clones)
+    with tempfile.TemporaryDirectory() as temporary:
+        clones = options.clones or [make_clone(Path(temporary) / "clone")]
+        groups = write(options.folder or Path(temporary) / "pages", clones)
     for group, count in sorted(groups.items()):
         print(f"{group}: {count} pages")
 

@@ -29,7 +29,7 @@ else:  # a commit from before the libraries were split off
     from aragog.pipeline.messages import FetchResult, UrlJob  # type: ignore[no-redef]
     from aragog.stages.page_analysis import PageAnalysis, read_page  # type: ignore[no-redef]
 
-TIMES = 5
+REPETITIONS = 5
 _OWN_URL = re.compile(
     rb"<(?:link[^<>]{1,99}canonical[^<>]{1,99}href|meta[^<>]{1,99}og:url[^<>]{1,99}content)="
     rb"[\"']?(https?://[!-~]{4,500}?)[\"'\s>]"
@@ -38,8 +38,8 @@ _OWN_URL = re.compile(
 
 def url_of(body: bytes, path: str) -> str:
     """Return the URL that a page declares, because site names are compared with hosts."""
-    own = _OWN_URL.search(body)
-    return own[1].decode() if own else f"https://www.example.com/saved/{Path(path).name}"
+    own_url = _OWN_URL.search(body)
+    return own_url[1].decode() if own_url else f"https://www.example.com/saved/{Path(path).name}"
 
 
 def analyze(url: str, body: bytes) -> PageAnalysis:
@@ -72,7 +72,7 @@ def parts_of(url: str, body: bytes, analysis: PageAnalysis) -> dict[str, str]:
 
 def best_ms(call: Callable[[], object]) -> float:
     samples = []
-    for _ in range(TIMES):
+    for _ in range(REPETITIONS):
         started = time.process_time()
         call()
         samples.append(time.process_time() - started)

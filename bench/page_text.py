@@ -40,7 +40,7 @@ from rich.table import Table
 from bench.quick import add_quick
 from urlspelling.domain import registered_domain
 
-WORDS = 4
+SEQUENCE_WORDS = 4
 """The number of words in the sequences that are compared."""
 
 PROGRAMS = r"""
@@ -180,32 +180,35 @@ def load(folder: Path) -> list[TextPage]:
 def sequences(text: str) -> Counter[tuple[str, ...]]:
     """Return the sequences of WORDS words in a text, with their counts."""
     words = re.findall(r"\w+", text.casefold())
-    if len(words) < WORDS:
+    if len(words) < SEQUENCE_WORDS:
         return Counter([tuple(words)] if words else [])
-    return Counter(tuple(words[at : at + WORDS]) for at in range(len(words) - WORDS + 1))
+    return Counter(
+        tuple(words[start : start + SEQUENCE_WORDS])
+        for start in range(len(words) - SEQUENCE_WORDS + 1)
+    )
 
 
 def text_f1(expected: str, text: str) -> float:
     """Return how much of the sequences of two texts agrees, 0 to 1."""
-    first, other = sequences(expected), sequences(text)
-    total = first.total() + other.total()
-    return 2 * (first & other).total() / total if total else 1.0
+    expected_sequences, sequences_of_text = sequences(expected), sequences(text)
+    total = expected_sequences.total() + sequences_of_text.total()
+    return 2 * (expected_sequences & sequences_of_text).total() / total if total else 1.0
 
 
-def _flat(text: str) -> str:
+def _collapse_space(text: str) -> str:
     return " ".join(text.split())
 
 
 def results_of(pages: list[TextPage]) -> Iterable[dict[str, Any]]:
     """Yield each program's result for each page, in order."""
-    beside = Path(__file__).parents[1] / ".venv-bench" / "bin" / "python"
-    pythons = (os.environ.get("BENCH_PYTHON", ""), str(beside), sys.executable)
+    bench_python = Path(__file__).parents[1] / ".venv-bench" / "bin" / "python"
+    pythons = (os.environ.get("BENCH_PYTHON", ""), str(bench_python), sys.executable)
     python = next(path for path in pythons if path and Path(path).exists())
     lines = "".join(json.dumps([str(page.path), page.url]) + "\n" for page in pages)
-    run = subprocess.run(
+    process = subprocess.run(
         [python, "-c", PROGRAMS], input=lines, stdout=subprocess.PIPE, text=True, check=True
     )
-    return map(json.loads, run.stdout.splitlines())
+    return map(json.loads, process.stdout.splitlines())
 
 
 def score(pages: list[TextPage]) -> dict[tuple[str, str, str], Counts]:
@@ -220,22 +223,22 @@ def score(pages: list[TextPage]) -> dict[tuple[str, str, str], Counts]:
             if page.text is not None:
                 counts.f1s.append(text_f1(page.text, result["text"]))
             else:
-                text = _flat(result["text"])
-                hits = sum(_flat(piece) in text for piece in page.wanted)
+                text = _collapse_space(result["text"])
+                hits = sum(_collapse_space(piece) in text for piece in page.wanted)
                 counts.found += hits
                 counts.missed += len(page.wanted) - hits
-                counts.wrong += sum(_flat(piece) in text for piece in page.unwanted)
+                counts.wrong += sum(_collapse_space(piece) in text for piece in page.unwanted)
     return scores
 
 
 def table_of(scores: dict[tuple[str, str, str], Counts]) -> Table:
     """Return F1 in percent and CPU times of each group, half and program."""
     table = Table("group", "half", "program", "pages", "F1", "CPU ms mean", "p95", "failed")
-    before: tuple[str, str] | None = None
+    previous: tuple[str, str] | None = None
     for (group, half, program), counts in sorted(scores.items(), key=lambda item: item[0][:2]):
-        if before not in (None, (group, half)):
+        if previous not in (None, (group, half)):
             table.add_section()
-        before = (group, half)
+        previous = (group, half)
         times = sorted(counts.cpu_ms)
         table.add_row(
             group, half, program, str(counts.pages), f"{100 * counts.f1:.1f}",
@@ -245,7 +248,7 @@ def table_of(scores: dict[tuple[str, str, str], Counts]) -> Table:
     return table
 
 
-def one_page(folder: Path) -> Path:
+def write_page(folder: Path) -> Path:
     """Fill the folder with one page, and return it."""
     text = "A page of a few words, which is all that it has to say about its subject today."
     (folder / "page.html").write_text(f"<title>A page</title><article><p>{text}</p></article>")
@@ -261,8 +264,8 @@ def main() -> None:
     options = parser.parse_args()
     if not options.folders and not options.quick:
         parser.error("FOLDER: the annotated pages")
-    with tempfile.TemporaryDirectory() as made:
-        folders = options.folders or [one_page(Path(made))]
+    with tempfile.TemporaryDirectory() as temporary:
+        folders = options.folders or [write_page(Path(temporary))]
         pages = [page for folder in folders for page in load(folder)]
         scores = score(pages)
     Console(width=100).print(table_of(scores))

@@ -76,8 +76,8 @@ def real_pages() -> dict[str, list[bytes]]:
     pages_by_name = {}
     for name, make in page_sets.ALL.items():
         pages = make()
-        chosen = pages.paths[:: -(-len(pages.paths) // MAX_PAGES)]
-        bodies = [(pages.folder / path).read_bytes() for path in chosen]
+        paths = pages.paths[:: -(-len(pages.paths) // MAX_PAGES)]
+        bodies = [(pages.folder / path).read_bytes() for path in paths]
         pages_by_name[f"{name}, mean {sum(map(len, bodies)) / len(bodies) / 1000:.0f} KB"] = bodies
     return pages_by_name
 
@@ -93,7 +93,7 @@ def saved_pages(folder: Path) -> dict[str, list[bytes]]:
     return {name: some_pages for name, some_pages in groups.items() if some_pages}
 
 
-def ours(body: bytes) -> list[float]:
+def part_times_ms(body: bytes) -> list[float]:
     page = document.parse(body, url=URL, content_type=HEADER)
     pin = extraction.extract_from(page)
     record = FetchRecord(
@@ -117,16 +117,16 @@ def compare(groups: dict[str, list[Path]], checkout: Path) -> bool:
     """
     root = Path(__file__).parents[1]
     table = Table("CPU ms a page", "this code", str(checkout), "ratio", "pages that differ")
-    same = True
-    with _probe(root) as own, _probe(checkout) as other:
+    is_same = True
+    with _probe(root) as this_code, _probe(checkout) as other_code:
         for name, paths in groups.items():
-            pairs = [(_analyzed(own, path), _analyzed(other, path)) for path in paths]
-            differ = 0
+            pairs = [(_analyze(this_code, path), _analyze(other_code, path)) for path in paths]
+            differing = 0
             for path, (new, old) in zip(paths, pairs, strict=True):
                 parts = [
                     part for part, digest in new["parts"].items() if digest != old["parts"][part]
                 ]
-                differ += bool(parts)
+                differing += bool(parts)
                 if parts:
                     print(f"{path}: {', '.join(parts)}")
             means = [statistics.fmean(pair[side]["cpu_ms"] for pair in pairs) for side in (0, 1)]
@@ -134,11 +134,11 @@ def compare(groups: dict[str, list[Path]], checkout: Path) -> bool:
                 f"{len(paths)} {name}",
                 *(f"{mean:.2f}" for mean in means),
                 f"{means[0] / means[1]:.2f}",
-                str(differ),
+                str(differing),
             )
-            same = same and not differ
+            is_same = is_same and not differing
     Console().print(table)
-    return same
+    return is_same
 
 
 def _probe(checkout: Path) -> subprocess.Popen[str]:
@@ -151,7 +151,7 @@ def _probe(checkout: Path) -> subprocess.Popen[str]:
     )
 
 
-def _analyzed(probe: subprocess.Popen[str], path: Path) -> dict[str, Any]:
+def _analyze(probe: subprocess.Popen[str], path: Path) -> dict[str, Any]:
     if probe.stdin is None or probe.stdout is None:
         raise RuntimeError("the probe has no pipes")
     print(path, file=probe.stdin, flush=True)
@@ -165,7 +165,9 @@ def all_paths(folder: Path | None) -> dict[str, list[Path]]:
     """Return every page, by set or by folder."""
     if folder is None:
         sets = [make() for make in page_sets.ALL.values()]
-        return {each.name: [each.folder / path for path in each.paths] for each in sets}
+        return {
+            page_set.name: [page_set.folder / path for path in page_set.paths] for page_set in sets
+        }
     groups: dict[str, list[Path]] = {}
     for path in sorted([*folder.rglob("*.html"), *folder.rglob("*.testhtml")]):
         groups.setdefault(path.relative_to(folder).parts[0], []).append(path.resolve())
@@ -174,27 +176,29 @@ def all_paths(folder: Path | None) -> dict[str, list[Path]]:
 
 def extruct_ms(bodies: list[bytes]) -> dict[str, float]:
     """Return extruct's mean time by syntaxes for 20 pages; empty if it is not installed."""
-    other = Path(__file__).parents[1] / ".venv-bench" / "bin" / "python"
+    bench_python = Path(__file__).parents[1] / ".venv-bench" / "bin" / "python"
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for number, body in enumerate(bodies[:: -(-len(bodies) // 20)]):
             path = Path(folder) / f"{number}.html"
             path.write_bytes(body)
             paths.append(str(path))
-        for python in (sys.executable, str(other)):
+        for python in (sys.executable, str(bench_python)):
             if Path(python).exists():
-                run = subprocess.run(
+                process = subprocess.run(
                     [python, "-c", EXTRUCT, *paths], capture_output=True, text=True, check=False
                 )
-                if run.returncode == 0:
-                    return json.loads(run.stdout)
+                if process.returncode == 0:
+                    return json.loads(process.stdout)
     return {}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, help="of *.html and *.testhtml files")
-    parser.add_argument("--compare", type=Path, metavar="CHECKOUT", help="with the code there")
+    parser.add_argument(
+        "--compare", type=Path, metavar="CHECKOUT", help="with the code of that checkout"
+    )
     add_quick(parser)
     options = parser.parse_args()
     if options.compare:
@@ -214,19 +218,19 @@ def main() -> None:
         "extruct, 3 syntaxes",
     )
     for name, bodies in groups.items():
-        columns = zip(*(ours(body) for body in bodies), strict=True)
-        theirs = extruct_ms(bodies)
+        columns = zip(*(part_times_ms(body) for body in bodies), strict=True)
+        extruct_costs = extruct_ms(bodies)
         table.add_row(
             f"{len(bodies)} {name}",
             *(f"{statistics.fmean(column):.2f}" for column in columns),
             *(
-                f"{theirs[key]:.1f}" if theirs else "-"
+                f"{extruct_costs[key]:.1f}" if extruct_costs else "-"
                 for key in ("defaults", "json-ld, microdata, og")
             ),
         )
     Console().print(table)
     Console().print(
-        "Means; a rich pin is what comes on top of the parse; extruct parses by itself."
+        "Means. The time of a rich pin excludes the parse; that of extruct includes it."
     )
 
 

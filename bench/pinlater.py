@@ -30,7 +30,7 @@ from rich.table import Table
 
 import pinlater  # noqa: F401
 from aragog.standalone.redis_server import RedisServer
-from bench.backlog import costs_each, middle
+from bench.backlog import costs_per_job, middle
 from bench.quick import add_quick
 from pinlater.brokers import of_socket
 from pinlater.cluster import Cluster, connect_shards
@@ -52,7 +52,7 @@ app.conf.update(
 )
 
 
-seen, base = [], []
+latenesses_s, base_times = [], []
 
 
 @app.task(name="noop")
@@ -61,23 +61,23 @@ def noop():
 
 
 @app.task(name="late")
-def late(after_s):
-    if not base:
-        base.append(float(redis_of().get("base")))
-    seen.append(time.time() - base[0] - after_s)
-    if len(seen) >= 50:
-        redis_of().rpush("late", *[seen.pop() for _ in range(50)])
+def late(delay_s):
+    if not base_times:
+        base_times.append(float(redis_client().get("base")))
+    latenesses_s.append(time.time() - base_times[0] - delay_s)
+    if len(latenesses_s) >= 50:
+        redis_client().rpush("late", *[latenesses_s.pop() for _ in range(50)])
 
 
 @app.task(name="mark")
-def mark(number):
+def note_run(number):
     with Path(os.environ["BENCH_NOTES"]).open("ab", buffering=0) as file:
         file.write(b"%d\n" % number)
     while "BENCH_BLOCK" in os.environ:
         time.sleep(60)
 
 
-def redis_of(client=[]):  # noqa: B006
+def redis_client(client=[]):  # noqa: B006
     if not client:
         client.append(redis.Redis.from_url(os.environ["BENCH_NOTES"]))
     return client[0]
@@ -93,8 +93,8 @@ def server():
 
 
 @contextlib.contextmanager
-def worker(broker, *args, app="bench.pinlater", notes="", prefetch=4, **more):
-    env = os.environ | more | {
+def worker(broker, *args, app="bench.pinlater", notes="", prefetch=4, **environ):
+    env = os.environ | environ | {
         "BENCH_BROKER": broker, "BENCH_NOTES": notes, "PYTHONPATH": str(ROOT),
         "BENCH_PREFETCH": str(prefetch), "C_FORCE_ROOT": "1",
     }  # fmt: skip
@@ -122,7 +122,7 @@ def brokers(redis_server):
     }
 
 
-def envelope_of_a_noop():
+def noop_envelope():
     with Celery("e", broker="memory://") as app, app.connection() as connection:
         app.send_task("noop", queue="x", connection=connection)
         channel = connection.default_channel
@@ -131,7 +131,7 @@ def envelope_of_a_noop():
 
 def fill(redis_server, name, count):
     """Enqueue `count` no-ops in the fastest way."""
-    message = envelope_of_a_noop()
+    message = noop_envelope()
     if name == "pinlater":
         job = to_job(message, priority=0, now=None)
         Cluster(connect_shards([redis_server.url])).enqueue("celery", [job] * count)
@@ -146,7 +146,7 @@ def fill(redis_server, name, count):
         pipe.execute()
 
 
-def left(redis_server, name):
+def count_left(redis_server, name):
     if name == "pinlater":
         sizes = RedisShard(redis.Redis.from_url(redis_server.url)).sizes("celery")
         return sizes.pending + sizes.running
@@ -165,16 +165,16 @@ def drain(redis_server, name, count, *args):
         with worker(brokers(redis_server)[name], *args) as process:
             return middle(
                 count,
-                lambda: left(redis_server, name),
+                lambda: count_left(redis_server, name),
                 lambda: (time.monotonic(), sum(process.cpu_times()[:2])),
             )
 
-    each_s, cpu_s = costs_each(count, run_down)
-    return 1 / each_s, cpu_s * 1e6
+    s_per_job, cpu_s = costs_per_job(count, run_down)
+    return 1 / s_per_job, cpu_s * 1e6
 
 
-def throughput(count, rounds):
-    table = Table("pool", "redis:// /s", "pinlater:// /s", "ratio", "main CPU µs a task")
+def measure_throughput(count, rounds):
+    table = Table("pool", "redis:// /s", "pinlater:// /s", "ratio", "main CPU µs per task")
     pools = {"prefork -c2": ("-P", "prefork", "-c2"), "threads -c4": ("-P", "threads", "-c4")}
     for pool, args in pools.items():
         rates = {"redis": [], "pinlater": []}
@@ -182,17 +182,26 @@ def throughput(count, rounds):
             for name in ("redis", "pinlater") if round_ % 2 == 0 else ("pinlater", "redis"):
                 with server() as redis_server:
                     rates[name].append(drain(redis_server, name, count, *args))
-        (r, rc), (p, pc) = (max(rates["redis"]), max(rates["pinlater"]))
-        table.add_row(pool, f"{r:,.0f}", f"{p:,.0f}", f"{p / r:.2f}", f"{rc:.0f} / {pc:.0f}")
+        (redis_rate, redis_cpu_us), (pinlater_rate, pinlater_cpu_us) = (
+            max(rates["redis"]),
+            max(rates["pinlater"]),
+        )
+        table.add_row(
+            pool,
+            f"{redis_rate:,.0f}",
+            f"{pinlater_rate:,.0f}",
+            f"{pinlater_rate / redis_rate:.2f}",
+            f"{redis_cpu_us:.0f} / {pinlater_cpu_us:.0f}",
+        )
     console.print(f"no-op tasks, {count:,} waiting, best of {rounds}", table)
 
 
-def scheduled(count):
+def measure_scheduled(count):
     with server() as redis_server:
         client = redis.Redis.from_url(redis_server.url)
-        message = envelope_of_a_noop()
+        message = noop_envelope()
         job = to_job(message, priority=0, now=None)
-        waiting = NewJob(job.body, delay_ms=3_600_000, name=job.name, key=job.key)
+        job_in_an_hour = NewJob(job.body, delay_ms=3_600_000, name=job.name, key=job.key)
         cluster = Cluster(connect_shards([redis_server.url], socket_timeout_s=30))
         with worker(brokers(redis_server)["pinlater"], "-P", "threads", "-c2") as process:
             while not client.keys("*wake") and not client.pubsub_channels():
@@ -206,37 +215,37 @@ def scheduled(count):
             )
             started_s = time.monotonic()
             for _ in range(0, count, 10_000):
-                cluster.enqueue("celery", [waiting] * 10_000)
-            took = time.monotonic() - started_s
+                cluster.enqueue("celery", [job_in_an_hour] * 10_000)
+            took_s = time.monotonic() - started_s
             time.sleep(3)
             memory, rss = client.info("memory")["used_memory"], process.memory_info().rss
-        each = (memory - memory_before) / count
+        bytes_per_job = (memory - memory_before) / count
         table = Table(
             "jobs",
             "worker RSS before",
             "growth",
-            "Redis bytes a job",
-            "beyond its body",
+            "Redis bytes per job",
+            "without its body",
             "enqueued /s",
         )
         table.add_row(
             f"{count:,}", f"{rss_before / 2**20:.1f} MiB", f"{(rss - rss_before) / 2**20:.1f} MiB",
-            f"{each:,.0f}", f"{each - len(job.body):,.0f} (body {len(job.body)})", f"{count / took:,.0f}",
+            f"{bytes_per_job:,.0f}", f"{bytes_per_job - len(job.body):,.0f} (body {len(job.body)})", f"{count / took_s:,.0f}",
         )  # fmt: skip
-        console.print("jobs due in an hour, a worker waiting", table)
+        console.print("jobs due in an hour, with a waiting worker", table)
 
 
-def lateness(count, span_s=15.0, head_s=3.0):
+def measure_lateness(count, span_s=15.0, head_s=3.0):
     with (
         server() as redis_server,
-        Celery("e", broker="memory://") as e,
-        e.connection() as connection,
+        Celery("e", broker="memory://") as producer,
+        producer.connection() as connection,
     ):
         client = redis.Redis.from_url(redis_server.url)
-        after = [span_s * i / count for i in range(count)]
+        delays_s = [span_s * i / count for i in range(count)]
         jobs = []
-        for after_s in after:
-            e.send_task("late", (after_s,), queue="x", connection=connection)
+        for delay_s in delays_s:
+            producer.send_task("late", (delay_s,), queue="x", connection=connection)
             message = connection.default_channel._get("x")
             jobs.append(to_job(message, priority=0, now=datetime.now(UTC)))
         with worker(
@@ -252,17 +261,17 @@ def lateness(count, span_s=15.0, head_s=3.0):
             client.set("base", base)
             # In small batches, because a delay counts from when the server receives it.
             for start in range(0, count, 200):
-                early_s = base - time.time()
-                part = [
-                    NewJob(j.body, delay_ms=round((early_s + s) * 1000), name=j.name)
+                until_base_s = base - time.time()
+                batch = [
+                    NewJob(j.body, delay_ms=round((until_base_s + s) * 1000), name=j.name)
                     for s, j in zip(
-                        after[start : start + 200], jobs[start : start + 200], strict=True
+                        delays_s[start : start + 200], jobs[start : start + 200], strict=True
                     )
                 ]
-                cluster.enqueue("celery", part)
-            until = time.monotonic() + head_s + span_s + 30
+                cluster.enqueue("celery", batch)
+            deadline_s = time.monotonic() + head_s + span_s + 30
             # A process may not have reported up to 50 yet.
-            while client.llen("late") < count - 50 and time.monotonic() < until:
+            while client.llen("late") < count - 50 and time.monotonic() < deadline_s:
                 time.sleep(0.2)
         ms = sorted(float(x) * 1000 for x in client.lrange("late", 0, -1))
         table = Table("jobs", "over", "p50 ms", "p99 ms", "max ms")
@@ -273,19 +282,19 @@ def lateness(count, span_s=15.0, head_s=3.0):
         console.print("lateness, threads -c4", table)
 
 
-def raw(count=40_000, batch=100):
+def measure_raw(count=40_000, batch=100):
     with server() as redis_server:
         client = redis.Redis.from_url(redis_server.url)
         shard = RedisShard(client)
         body = b"x" * 900
         table = Table("what", "/s", "Redis CPU µs each")
 
-        def row(what, act):
+        def row(label, run):
             cpu, started_s = server_cpu(client), time.monotonic()
-            act()
-            took = time.monotonic() - started_s
+            run()
+            took_s = time.monotonic() - started_s
             table.add_row(
-                what, f"{count / took:,.0f}", f"{(server_cpu(client) - cpu) / count * 1e6:.1f}"
+                label, f"{count / took_s:,.0f}", f"{(server_cpu(client) - cpu) / count * 1e6:.1f}"
             )
 
         def enqueue():
@@ -298,8 +307,8 @@ def raw(count=40_000, batch=100):
             ).claims:
                 shard.ack("q", [(c.job_id, c.token) for c in claims])
 
-        row("enqueue, 1,000 a round trip", enqueue)
-        row(f"claim and ack, {batch} a round trip", claim_and_ack)
+        row("enqueue, 1,000 per round trip", enqueue)
+        row(f"claim and ack, {batch} per round trip", claim_and_ack)
         benchmark = subprocess.run(
             ["redis-benchmark", "-s", str(redis_server.socket), "-t", "ping_mbulk,lpush", "-d", "900", "-n", "50000", "--csv"],
             capture_output=True, text=True, check=False,
@@ -310,48 +319,48 @@ def raw(count=40_000, batch=100):
         console.print("one shard, 900 B bodies, one Python client", table)
 
 
-def kill(waiting, in_flight=500, claim_timeout_s=5.0):
+def measure_kill(waiting, in_flight=500, claim_timeout_s=5.0):
     """Check that all jobs run exactly once, except a killed worker's, which run at least once."""
     with server() as redis_server, tempfile.TemporaryDirectory(prefix="ar") as folder:
         notes, count = Path(folder) / "notes", waiting + in_flight
         notes.touch()
         shard = RedisShard(redis.Redis.from_url(redis_server.url))
-        broker, more = brokers(redis_server)["pinlater"], {"BENCH_CLAIM_S": str(claim_timeout_s)}
+        broker, environ = brokers(redis_server)["pinlater"], {"BENCH_CLAIM_S": str(claim_timeout_s)}
         enqueue_marks(redis_server, count)
         args = ("-P", "threads", "-c50")
         with worker(
-            broker, *args, notes=str(notes), prefetch=in_flight // 50, BENCH_BLOCK="1", **more
-        ) as first:
+            broker, *args, notes=str(notes), prefetch=in_flight // 50, BENCH_BLOCK="1", **environ
+        ) as killed_worker:
             wait_until(lambda: shard.sizes("celery").running >= in_flight)
-            first.kill()
+            killed_worker.kill()
             killed_s = time.monotonic()
             claims = shard.jobs("celery", "RUNNING", limit=count)
-            held, owner = {number_of(job.body) for job in claims}, claims[0].worker
-        with worker(broker, *args, notes=str(notes), prefetch=4, **more):
+            held_jobs, owner = {number_of(job.body) for job in claims}, claims[0].worker
+        with worker(broker, *args, notes=str(notes), prefetch=4, **environ):
             wait_until(
                 lambda: all(
                     job.worker != owner for job in shard.jobs("celery", "RUNNING", limit=1000)
                 )
             )
-            given_back_s = time.monotonic() - killed_s
-            wait_until(lambda: not left(redis_server, "pinlater"))
+            returned_s = time.monotonic() - killed_s
+            wait_until(lambda: not count_left(redis_server, "pinlater"))
         took_s = time.monotonic() - killed_s
         ran = Counter(map(int, notes.read_bytes().split()))
         table = Table(
-            "jobs", "held", "lost", "run twice", "of these held", "given back", "all done"
+            "jobs", "claimed", "lost", "run twice", "of these claimed", "returned", "all done"
         )
         twice = {number for number, times in ran.items() if times > 1}
         table.add_row(
-            f"{count:,}", f"{len(held)}", f"{count - len(ran)}", f"{len(twice)}",
-            f"{len(twice & held)}", f"{given_back_s:.1f} s", f"{took_s:.0f} s",
+            f"{count:,}", f"{len(held_jobs)}", f"{count - len(ran)}", f"{len(twice)}",
+            f"{len(twice & held_jobs)}", f"{returned_s:.1f} s", f"{took_s:.0f} s",
         )  # fmt: skip
         console.print(f"a worker killed, claims of {claim_timeout_s:.0f} s", table)
-        if len(ran) != count or not twice <= held:
-            sys.exit("a promise is broken: a job was lost, or ran twice that was not held")
+        if len(ran) != count or not twice <= held_jobs:
+            sys.exit("a job was lost, or a job that was not claimed ran twice")
 
 
 def enqueue_marks(redis_server, count):
-    message = envelope_of_a_noop()
+    message = noop_envelope()
     headers, cluster = message["headers"], Cluster(connect_shards([redis_server.url]))
     for start in range(0, count, 10_000):
         jobs = []
@@ -367,10 +376,10 @@ def number_of(body):
     return json.loads(base64.b64decode(json.loads(body)["body"]))[0][0]
 
 
-def wait_until(fact, timeout_s=300):
-    until = time.monotonic() + timeout_s
-    while not fact():
-        if time.monotonic() > until:
+def wait_until(is_true, timeout_s=300):
+    deadline_s = time.monotonic() + timeout_s
+    while not is_true():
+        if time.monotonic() > deadline_s:
             sys.exit(f"not within {timeout_s} s")
         time.sleep(0.1)
 
@@ -384,19 +393,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=["raw", "scheduled", "lateness", "throughput"])
     parser.add_argument("--jobs", type=int, default=100_000, help="scheduled jobs")
-    parser.add_argument("--tasks", type=int, default=4000, help="no-op tasks a run")
+    parser.add_argument("--tasks", type=int, default=4000, help="no-op tasks per run")
     parser.add_argument("--due", type=int, default=5000, help="jobs due over 15 s")
-    parser.add_argument("--waiting", type=int, default=100_000, help="jobs beside those in flight")
+    parser.add_argument("--waiting", type=int, default=100_000, help="pending jobs of `kill`")
     parser.add_argument("--rounds", type=int, default=2, help="of throughput, alternating")
     add_quick(parser, jobs=2000, tasks=200, due=200, waiting=1000, rounds=1)
     options = parser.parse_args()
     for part in options.parts:
         {
-            "raw": raw,
-            "scheduled": lambda: scheduled(options.jobs),
-            "lateness": lambda: lateness(options.due),
-            "throughput": lambda: throughput(options.tasks, options.rounds),
-            "kill": lambda: kill(options.waiting),
+            "raw": measure_raw,
+            "scheduled": lambda: measure_scheduled(options.jobs),
+            "lateness": lambda: measure_lateness(options.due),
+            "throughput": lambda: measure_throughput(options.tasks, options.rounds),
+            "kill": lambda: measure_kill(options.waiting),
         }[part]()
 
 

@@ -28,16 +28,16 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.standalone.postgres_server import PostgresServer
-from bench.pinlater_postgres import BODY, ENQUEUED, settle, shard_of, size_of
+from bench.pinlater_postgres import BODY, ENQUEUE_BATCH, shard_of, size_of, vacuum
 from bench.quick import add_quick
 from pinlater.models import ClaimRequest, NewJob
 from pinlater.postgres.link import SqlCall
 
-DEAD = SqlCall(
+COUNT_DEAD_ROWS = SqlCall(
     "SELECT coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables WHERE schemaname = 'pinlater'"
 )
 MIB = 2**20
-EVERY_S = 0.5
+POLL_S = 0.5
 console = Console(width=130)
 
 
@@ -47,17 +47,17 @@ def work(dsn, batch, number):
 
     Returns the number of jobs, and the end time and duration in seconds of each claim.
     """
-    shard, done, claims_s = shard_of(dsn), 0, []
+    shard, acknowledged, claims_s = shard_of(dsn), 0, []
     request = ClaimRequest(limit=batch, timeout_ms=600_000, worker=f"w{number}")
     while True:
-        asked_s = time.perf_counter()
+        started_s = time.perf_counter()
         claims = shard.claim("q", request).claims
-        claims_s.append((time.time(), time.perf_counter() - asked_s))
+        claims_s.append((time.time(), time.perf_counter() - started_s))
         if not claims:
             break
-        done += sum(shard.ack("q", [(claim.job_id, claim.token) for claim in claims]))
+        acknowledged += sum(shard.ack("q", [(claim.job_id, claim.token) for claim in claims]))
     shard.links.close()
-    return done, claims_s
+    return acknowledged, claims_s
 
 
 class Sample(NamedTuple):
@@ -71,7 +71,7 @@ class Sample(NamedTuple):
     client_bytes: int
 
 
-def resident(processes):
+def resident_bytes(processes):
     """Return the memory of processes in bytes, counting shared memory once."""
     total = 0
     for process in processes:
@@ -80,56 +80,59 @@ def resident(processes):
     return total
 
 
-def sample(shard, server, workers, jobs):
-    [[(dead,)]] = shard.run_all([DEAD])
-    of_server = psutil.Process(server.process.pid)
-    processes = [of_server, *of_server.children(recursive=True)]
+def take_sample(shard, server, workers, jobs):
+    [[(dead,)]] = shard.run_all([COUNT_DEAD_ROWS])
+    postmaster = psutil.Process(server.process.pid)
+    processes = [postmaster, *postmaster.children(recursive=True)]
     return Sample(
-        time.time(), jobs, size_of(shard), dead, resident(processes), resident(workers)
+        time.time(), jobs, size_of(shard), dead, resident_bytes(processes), resident_bytes(workers)
     )  # fmt: skip
 
 
-def tenths(title, samples, claims_s=()):
+def print_samples(title, samples, claims_s=()):
     """Print a row for each sample, with the changes since the previous one."""
     table = Table("jobs", "s", "jobs/s", "claim p50 ms", "p99 ms", "max ms", "files MiB",
                   "dead rows", "server MiB", "clients MiB")  # fmt: skip
-    for before, now in itertools.pairwise(samples):
-        took_s = now.at_s - before.at_s
-        spans = sorted(s for at_s, s in claims_s if before.at_s < at_s <= now.at_s)
-        places = (0.5, 0.99, 1.0) if spans else ()
-        latency = [f"{spans[int((len(spans) - 1) * place)] * 1000:.1f}" for place in places]
+    for before, sample in itertools.pairwise(samples):
+        took_s = sample.at_s - before.at_s
+        durations_s = sorted(s for at_s, s in claims_s if before.at_s < at_s <= sample.at_s)
+        quantiles = (0.5, 0.99, 1.0) if durations_s else ()
+        latency = [
+            f"{durations_s[int((len(durations_s) - 1) * quantile)] * 1000:.1f}"
+            for quantile in quantiles
+        ]
         table.add_row(
-            f"{now.jobs:,}", f"{now.at_s - samples[0].at_s:,.0f}",
-            f"{(now.jobs - before.jobs) / took_s:,.0f}", *(latency or ["", "", ""]),
-            f"{now.files / MIB:,.0f}", f"{now.dead_rows:,}", f"{now.server_bytes / MIB:,.0f}",
-            f"{now.client_bytes / MIB:,.0f}",
+            f"{sample.jobs:,}", f"{sample.at_s - samples[0].at_s:,.0f}",
+            f"{(sample.jobs - before.jobs) / took_s:,.0f}", *(latency or ["", "", ""]),
+            f"{sample.files / MIB:,.0f}", f"{sample.dead_rows:,}", f"{sample.server_bytes / MIB:,.0f}",
+            f"{sample.client_bytes / MIB:,.0f}",
         )  # fmt: skip
     console.print(title, table)
 
 
 def enqueue(shard, server, jobs):
     """Enqueue a number of jobs, and take a sample after each tenth."""
-    me, samples = [psutil.Process()], []
-    for start in range(0, jobs, ENQUEUED):
+    processes, samples = [psutil.Process()], []
+    for start in range(0, jobs, ENQUEUE_BATCH):
         if start * 10 // jobs >= len(samples):
-            samples.append(sample(shard, server, me, start))
-        shard.enqueue("q", [NewJob(BODY)] * min(ENQUEUED, jobs - start))
-    return [*samples, sample(shard, server, me, jobs)]
+            samples.append(take_sample(shard, server, processes, start))
+        shard.enqueue("q", [NewJob(BODY)] * min(ENQUEUE_BATCH, jobs - start))
+    return [*samples, take_sample(shard, server, processes, jobs)]
 
 
-def claimed(dsn, server, pool, options):
+def claim_all(dsn, server, pool, options):
     """Claim and acknowledge all. Returns a sample at each tenth, and the seconds of each claim."""
     shard = shard_of(dsn)
     workers = [psutil.Process(pid) for pid in set(pool.map(pid_of, range(options.workers * 4)))]
-    samples = [sample(shard, server, workers, 0)]
+    samples = [take_sample(shard, server, workers, 0)]
     running = pool.starmap_async(
         work, [(dsn, options.batch, number) for number in range(options.workers)], chunksize=1
     )
     while not running.ready():
-        running.wait(EVERY_S)
+        running.wait(POLL_S)
         acknowledged = shard.stats("q").get("succeeded", 0)
         if acknowledged * 10 // options.jobs >= len(samples):
-            samples.append(sample(shard, server, workers, acknowledged))
+            samples.append(take_sample(shard, server, workers, acknowledged))
     shard.links.close()
     results = running.get()
     if (count := sum(done for done, _ in results)) != options.jobs:
@@ -163,14 +166,14 @@ def main() -> None:
         shard.ping()
         empty = size_of(shard)
         samples = enqueue(shard, server, options.jobs)
-        tenths("enqueued by one process", samples)
+        print_samples("enqueued by one process", samples)
         waiting = size_of(shard)
-        samples, claims_s = claimed(dsn, server, pool, options)
-        tenths(f"claimed and acknowledged, {options.workers} processes", samples, claims_s)
+        samples, claims_s = claim_all(dsn, server, pool, options)
+        print_samples(f"claimed and acknowledged, {options.workers} processes", samples, claims_s)
         left = size_of(shard)
-        settle(shard)
+        vacuum(shard)
         console.print(
-            f"{options.jobs:,} jobs of {len(BODY)} B: {(waiting - empty) / options.jobs:,.0f} B a waiting "
+            f"{options.jobs:,} jobs of {len(BODY)} B: {(waiting - empty) / options.jobs:,.0f} B per waiting "
             f"job; files {waiting / MIB:,.0f} MiB when all waited, {left / MIB:,.0f} when all had run, "
             f"{size_of(shard) / MIB:,.0f} after VACUUM"
         )

@@ -17,7 +17,7 @@ from aragog.standalone.postgres_server import PostgresServer
 PROGRAMS = Path(__file__).parents[1] / ".venv-bench" / "bin"
 PYTHON = PROGRAMS / "python"
 RIVER = PROGRAMS / "river"
-RIVER_AT_ONCE = 1000
+RIVER_CONCURRENCY = 1000
 PROCRASTINATE = """
 import asyncio, sys, time
 import procrastinate
@@ -57,14 +57,16 @@ def measure(server: PostgresServer, jobs: int, workers: int, python: Path = PYTH
             goroutines, because it requests at most as many jobs as are idle, and pauses each time.
         python: a Python with procrastinate.
     """
-    table = Table("beside", "jobs", "enqueued /s", "run /s", title="peers, one process each")
+    table = Table("peer", "jobs", "enqueued/s", "run/s", title="peers, one process each")
     for name, argv in _commands(python).items():
         if argv is None:
-            table.add_row(f"{name}: not here", "", "", "")
+            table.add_row(f"{name}: not installed", "", "", "")
             continue
-        at_once = RIVER_AT_ONCE if name == "river" else workers
-        enqueued, ran = _rates([*argv, server.create_database(name), str(jobs), str(at_once)])
-        table.add_row(name, f"{jobs:,}", f"{enqueued:,.0f}", f"{ran:,.0f}")
+        concurrency = RIVER_CONCURRENCY if name == "river" else workers
+        enqueue_rate, run_rate = _rates(
+            [*argv, server.create_database(name), str(jobs), str(concurrency)]
+        )
+        table.add_row(name, f"{jobs:,}", f"{enqueue_rate:,.0f}", f"{run_rate:,.0f}")
     return table
 
 
@@ -83,8 +85,8 @@ def _has_procrastinate(python: Path) -> bool:
 
 
 def _rates(argv: list[str]) -> tuple[float, float]:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(done.stderr[-2000:])
-    enqueued, ran = map(float, done.stdout.split())
-    return enqueued, ran
+    process = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if process.returncode:
+        sys.exit(process.stderr[-2000:])
+    enqueue_rate, run_rate = map(float, process.stdout.split())
+    return enqueue_rate, run_rate

@@ -38,11 +38,11 @@ from pinlater.postgres.link import SqlCall
 from pinlater.postgres.shard import PostgresShard
 
 BODY = b"x" * 900
-MAX_OF_PEERS = 20_000
-ENQUEUED = 2_000
-URLS_A_JOB = 25
+MAX_PEER_JOBS = 20_000
+ENQUEUE_BATCH = 2_000
+URLS_PER_JOB = 25
 SPAN_MS = 10_000
-SIZES = SqlCall(
+TABLE_SIZES = SqlCall(
     "SELECT relname::text, pg_total_relation_size(c.oid) FROM pg_class c "
     "WHERE relnamespace = 'pinlater'::regnamespace AND relkind = 'r'"
 )
@@ -55,24 +55,24 @@ def shard_of(dsn):
 
 def work(dsn, batch, number):
     """Claim and acknowledge until nothing is left. Returns jobs, CPU seconds, start and end."""
-    shard, done = shard_of(dsn), 0
-    began_s, spent_s = time.time(), time.process_time()
+    shard, acknowledged = shard_of(dsn), 0
+    started_s, cpu_before_s = time.time(), time.process_time()
     request = ClaimRequest(limit=batch, timeout_ms=600_000, worker=f"w{number}")
     while claims := shard.claim("q", request).claims:
-        done += sum(shard.ack("q", [(claim.job_id, claim.token) for claim in claims]))
+        acknowledged += sum(shard.ack("q", [(claim.job_id, claim.token) for claim in claims]))
     shard.links.close()
-    return done, time.process_time() - spent_s, began_s, time.time()
+    return acknowledged, time.process_time() - cpu_before_s, started_s, time.time()
 
 
-def punctual(dsn, batch, until_ms, number):
+def measure_lateness(dsn, batch, until_ms, number):
     """Claim due jobs like a worker. Returns each job's lateness in ms, by the server's clock."""
-    shard, late_ms = shard_of(dsn), []
+    shard, latenesses_ms = shard_of(dsn), []
     request = ClaimRequest(limit=batch, timeout_ms=600_000, worker=f"w{number}")
     while True:
         claimed = shard.claim("q", request)
         for claim in claimed.claims:
             due_ms = int(claim.record.split(b"|", 5)[4])
-            late_ms.append(claimed.now_ms - due_ms)
+            latenesses_ms.append(claimed.now_ms - due_ms)
         if claimed.claims:
             shard.ack("q", [(claim.job_id, claim.token) for claim in claimed.claims])
         elif claimed.now_ms > until_ms:
@@ -82,15 +82,15 @@ def punctual(dsn, batch, until_ms, number):
             # A few milliseconds apart, so that not all workers request the same job.
             time.sleep(min(1.0, max(0, due_ms - claimed.now_ms) / 1000 + number % 5 / 500))
     shard.links.close()
-    return late_ms
+    return latenesses_ms
 
 
 def size_of(shard):
-    [rows] = shard.run_all([SIZES])
+    [rows] = shard.run_all([TABLE_SIZES])
     return sum(size for _, size in rows)
 
 
-def settle(shard):
+def vacuum(shard):
     """Vacuum, as the server would within a minute. What the files still contain is bloat."""
     with contextlib.closing(shard.links.open()) as link:
         link.connection.execute("VACUUM")
@@ -101,21 +101,21 @@ def throughput(server, pool, options):
     shard = shard_of(dsn)
     shard.ping()
     empty = size_of(shard)
-    began_s, idle_s = time.monotonic(), server_cpu_s(server)
-    for start in range(0, options.jobs, ENQUEUED):
-        shard.enqueue("q", [NewJob(BODY)] * min(ENQUEUED, options.jobs - start))
-    enqueued_s = time.monotonic() - began_s
-    settle(shard)
-    waiting, filled_s = size_of(shard), server_cpu_s(server)
+    started_s, idle_s = time.monotonic(), server_cpu_s(server)
+    for start in range(0, options.jobs, ENQUEUE_BATCH):
+        shard.enqueue("q", [NewJob(BODY)] * min(ENQUEUE_BATCH, options.jobs - start))
+    enqueued_s = time.monotonic() - started_s
+    vacuum(shard)
+    size_before, filled_s = size_of(shard), server_cpu_s(server)
     results = pool.starmap(
         work, [(dsn, options.batch, number) for number in range(options.workers)], chunksize=1
     )
     took_s = max(r[3] for r in results) - min(r[2] for r in results)
-    left, done_s = size_of(shard), server_cpu_s(server)
-    settle(shard)
+    size_after, done_s = size_of(shard), server_cpu_s(server)
+    vacuum(shard)
     table = Table(
         "jobs", "enqueued /s", "claimed and acknowledged /s", "client CPU µs",
-        "server CPU µs to enqueue", "to claim and acknowledge", "bytes a waiting job",
+        "server CPU µs to enqueue", "to claim and acknowledge", "bytes per waiting job",
         "files when all have run", "after a vacuum",
     )  # fmt: skip
     count = sum(r[0] for r in results)
@@ -124,11 +124,12 @@ def throughput(server, pool, options):
         f"{count:,}", f"{options.jobs / enqueued_s:,.0f}", f"{count / took_s:,.0f}",
         f"{sum(r[1] for r in results) / count * 1e6:.0f}",
         f"{(filled_s - idle_s) / count * 1e6:.0f}", f"{(done_s - filled_s) / count * 1e6:.0f}",
-        f"{(waiting - empty) / count:,.0f}",
-        f"{left / 2**20:,.0f} MiB of {waiting / 2**20:,.0f}", f"{size_of(shard) / 2**20:,.0f} MiB",
+        f"{(size_before - empty) / count:,.0f}",
+        f"{size_after / 2**20:,.0f} MiB of {size_before / 2**20:,.0f}", f"{size_of(shard) / 2**20:,.0f} MiB",
     )  # fmt: skip
     console.print(
-        f"{options.workers} processes, {options.batch} jobs a call, bodies of {len(BODY)} B", table
+        f"{options.workers} processes, {options.batch} jobs per call, bodies of {len(BODY)} B",
+        table,
     )
     shard.drop("q")
     shard.links.close()
@@ -140,52 +141,59 @@ def waiting_urls(server, options):
     """Fill a queue with a backlog of URLs that share jobs, and print the bytes per URL."""
     shard = shard_of(server.create_database("urls"))
     shard.ping()
-    empty, count = size_of(shard), options.jobs // URLS_A_JOB * URLS_A_JOB
-    frame = JobFrame(BODY[:600], BODY[600:], span_ms=SPAN_MS, most=URLS_A_JOB, group="backlog")
-    for start in range(0, count, ENQUEUED):
+    empty, count = size_of(shard), options.jobs // URLS_PER_JOB * URLS_PER_JOB
+    frame = JobFrame(
+        BODY[:600], BODY[600:], span_ms=SPAN_MS, max_items=URLS_PER_JOB, group="backlog"
+    )
+    for start in range(0, count, ENQUEUE_BATCH):
         urls = (
-            (n, f"https://www.site{n // URLS_A_JOB}.example/articles/{n}/some-words-of-a-title")
-            for n in range(start, min(start + ENQUEUED, count))
+            (n, f"https://www.site{n // URLS_PER_JOB}.example/articles/{n}/some-words-of-a-title")
+            for n in range(start, min(start + ENQUEUE_BATCH, count))
         )
         items = [
-            JobItem(orjson.dumps(UrlJob(url=url).wire()), 3_600_000 + n // URLS_A_JOB * SPAN_MS)
+            JobItem(orjson.dumps(UrlJob(url=url).wire()), 3_600_000 + n // URLS_PER_JOB * SPAN_MS)
             for n, url in urls
         ]
         shard.collect("q", frame, items)
-    settle(shard)
+    vacuum(shard)
     figures.report(postgres_waiting_url=(size_of(shard) - empty) / count)
     console.print(
-        f"{count:,} URLs that share jobs: {(size_of(shard) - empty) / count:,.0f} B a URL"
+        f"{count:,} URLs that share jobs: {(size_of(shard) - empty) / count:,.0f} B per URL"
     )
     shard.links.close()
 
 
 def lateness(dsn, pool, options):
     shard = shard_of(dsn)
-    head_ms, count = 3000, options.rate * options.span
+    lead_ms, count = 3000, options.rate * options.span
     [now_ms, _] = shard.age_ms()
-    began_s = time.monotonic()
-    for start in range(0, count, ENQUEUED):
-        passed_ms = round((time.monotonic() - began_s) * 1000)
-        part = range(start, min(start + ENQUEUED, count))
+    started_s = time.monotonic()
+    for start in range(0, count, ENQUEUE_BATCH):
+        elapsed_ms = round((time.monotonic() - started_s) * 1000)
+        numbers = range(start, min(start + ENQUEUE_BATCH, count))
         shard.enqueue(
             "q",
-            [NewJob(BODY, delay_ms=head_ms + n * 1000 // options.rate - passed_ms) for n in part],
+            [
+                NewJob(BODY, delay_ms=lead_ms + n * 1000 // options.rate - elapsed_ms)
+                for n in numbers
+            ],
         )
-    until_ms = now_ms + head_ms + options.span * 1000 + 1000
+    until_ms = now_ms + lead_ms + options.span * 1000 + 1000
     results = pool.starmap(
-        punctual, [(dsn, options.batch, until_ms, n) for n in range(options.workers)], chunksize=1
+        measure_lateness,
+        [(dsn, options.batch, until_ms, n) for n in range(options.workers)],
+        chunksize=1,
     )
-    late_ms = sorted(ms for result in results for ms in result)
-    table = Table("jobs", "a second", "p50 ms", "p99 ms", "max ms")
+    latenesses_ms = sorted(ms for result in results for ms in result)
+    table = Table("jobs", "per second", "p50 ms", "p99 ms", "max ms")
     table.add_row(
-        f"{len(late_ms):,}", f"{options.rate:,}", f"{late_ms[len(late_ms) // 2]}",
-        f"{late_ms[int(len(late_ms) * 0.99)]}", f"{late_ms[-1]}",
+        f"{len(latenesses_ms):,}", f"{options.rate:,}", f"{latenesses_ms[len(latenesses_ms) // 2]}",
+        f"{latenesses_ms[int(len(latenesses_ms) * 0.99)]}", f"{latenesses_ms[-1]}",
     )  # fmt: skip
     console.print(f"lateness, {options.workers} processes", table)
     shard.links.close()
-    if len(late_ms) != count:
-        sys.exit(f"{count - len(late_ms)} jobs were not claimed")
+    if len(latenesses_ms) != count:
+        sys.exit(f"{count - len(latenesses_ms)} jobs were not claimed")
 
 
 def main() -> None:
@@ -203,12 +211,12 @@ def main() -> None:
         PostgresServer(Path(folder)) as server,
         multiprocessing.get_context("spawn").Pool(options.workers) as pool,
     ):
-        pool.map(abs, range(options.workers))  # so that all have imported
+        pool.map(abs, range(options.workers))  # so that every process has imported its modules
         console.print(str(server.programs))
         throughput(server, pool, options)
         waiting_urls(server, options)
         lateness(server.create_database("due"), pool, options)
-        jobs = min(options.jobs, MAX_OF_PEERS)
+        jobs = min(options.jobs, MAX_PEER_JOBS)
         console.print(pinlater_peers.measure(server, jobs, options.workers, Path(options.peer)))
 
 

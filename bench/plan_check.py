@@ -41,20 +41,20 @@ from bench import figures
 from bench.quick import add_quick
 from bench.reference import mean_ms
 
-MAX_OFF = 0.2
+MAX_DEVIATION = 0.2
 LIMIT_S = 300
 REFERENCE = "reference"
 LAST_CHARS = 2000
 
 
-class Measured(NamedTuple):
+class Measurement(NamedTuple):
     """A figure of one run, and the duration of the reference work around it."""
 
     value: float
     reference_ms: float
 
 
-class Compared(NamedTuple):
+class Comparison(NamedTuple):
     """A cost and its measurement."""
 
     name: str
@@ -65,7 +65,7 @@ class Compared(NamedTuple):
     """The expected cost on this machine, scaled by the reference work."""
 
     @property
-    def off(self) -> float:
+    def deviation(self) -> float:
         """Return the relative difference between the measured and the expected figure."""
         return self.measured / self.expected - 1 if self.expected else 0.0
 
@@ -78,12 +78,12 @@ def commands(costs: Costs, only: Sequence[str]) -> dict[str, list[str]]:
         costs: all costs.
         only: names of costs, or first words of commands; empty for all that need no installation.
     """
-    found: dict[str, list[str]] = {}
+    names_by_command: dict[str, list[str]] = {}
     for name, cost in costs.items():
         selected = name in only or cost.check.partition(" ")[0] in only
         if cost.check and (selected or not (only or cost.needs)):
-            found.setdefault(cost.check, []).append(name)
-    return found
+            names_by_command.setdefault(cost.check, []).append(name)
+    return names_by_command
 
 
 def run(command: str, *, quick: bool = False) -> dict[str, float]:
@@ -95,64 +95,68 @@ def run(command: str, *, quick: bool = False) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         path = Path(folder) / "figures"
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 argv, env={**os.environ, figures.VARIABLE: str(path)}, stdin=subprocess.DEVNULL,
                 capture_output=True, text=True, timeout=LIMIT_S, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise RuntimeError(f"took more than {LIMIT_S} s") from error
-        if done.returncode:
-            raise RuntimeError((done.stdout + done.stderr)[-LAST_CHARS:])
+        if process.returncode:
+            raise RuntimeError((process.stdout + process.stderr)[-LAST_CHARS:])
         return figures.read(path)
 
 
 def measure(
-    wanted: Mapping[str, Sequence[str]], runs: Callable[[str], dict[str, float]]
-) -> tuple[dict[str, Measured], dict[str, str]]:
+    costs_by_command: Mapping[str, Sequence[str]], run_command: Callable[[str], dict[str, float]]
+) -> tuple[dict[str, Measurement], dict[str, str]]:
     """Run the commands one by one. Returns figures by cost, and failures by command."""
-    measured: dict[str, Measured] = {}
+    measured: dict[str, Measurement] = {}
     failures: dict[str, str] = {}
-    for command, names in wanted.items():
-        before_ms, began_s = mean_ms(), time.monotonic()
+    for command, names in costs_by_command.items():
+        before_ms, started_s = mean_ms(), time.monotonic()
         print(f"bench.{command} …", end=" ", flush=True)
         try:
-            found = runs(command)
-            missing = [name for name in names if name not in found]
+            reported = run_command(command)
+            missing = [name for name in names if name not in reported]
             if missing:
                 raise RuntimeError(f"reported no {', '.join(missing)}")
             reference_ms = (before_ms + mean_ms()) / 2
-            measured |= {name: Measured(found[name], reference_ms) for name in names}
+            measured |= {name: Measurement(reported[name], reference_ms) for name in names}
         except RuntimeError as error:
             failures[command] = str(error)
         state = "failed" if command in failures else "ok"
-        print(f"{state}, {time.monotonic() - began_s:.0f} s", flush=True)
+        print(f"{state}, {time.monotonic() - started_s:.0f} s", flush=True)
     return measured, failures
 
 
-def compare(costs: Costs, measured: Mapping[str, Measured]) -> list[Compared]:
+def compare(costs: Costs, measured: Mapping[str, Measurement]) -> list[Comparison]:
     """Compare each measured cost with costs.toml, the most different first. Pure."""
-    compared = []
-    for name, each in measured.items():
+    comparisons = []
+    for name, measurement in measured.items():
         cost = costs[name]
-        slower = each.reference_ms / costs[REFERENCE].value
-        factor = {"time": slower, "rate": 1 / slower}.get(cost.scale, 1.0)
-        compared.append(Compared(name, cost, each.value, cost.value * factor))
-    return sorted(compared, key=lambda each: -abs(each.off))
+        slowness = measurement.reference_ms / costs[REFERENCE].value
+        factor = {"time": slowness, "rate": 1 / slowness}.get(cost.scale, 1.0)
+        comparisons.append(Comparison(name, cost, measurement.value, cost.value * factor))
+    return sorted(comparisons, key=lambda comparison: -abs(comparison.deviation))
 
 
-def show(compared: Sequence[Compared]) -> None:
-    """Print all figures, and which are off."""
-    table = Table("cost", "costs.toml", "here", "measured", "off", "unit", box=None)
-    for each in compared:
-        mark = f"{each.off:+.0%}" + (" !" if abs(each.off) > MAX_OFF else "")
+def print_comparison(comparisons: Sequence[Comparison]) -> None:
+    """Print all figures, and the costs that are off."""
+    table = Table("cost", "costs.toml", "expected", "measured", "deviation", "unit", box=None)
+    for comparison in comparisons:
+        mark = f"{comparison.deviation:+.0%}" + (
+            " !" if abs(comparison.deviation) > MAX_DEVIATION else ""
+        )
         table.add_row(
-            each.name, f"{each.cost.value:.3g}", f"{each.expected:.3g}", f"{each.measured:.3g}",
-            mark, each.cost.unit,
+            comparison.name, f"{comparison.cost.value:.3g}", f"{comparison.expected:.3g}", f"{comparison.measured:.3g}",
+            mark, comparison.cost.unit,
         )  # fmt: skip
     Console(width=140).print(table)
-    off = [each.name for each in compared if abs(each.off) > MAX_OFF]
+    deviating = [
+        comparison.name for comparison in comparisons if abs(comparison.deviation) > MAX_DEVIATION
+    ]
     print(
-        f"\n{len(compared)} costs measured, {len(off)} off by more than {MAX_OFF:.0%}: {', '.join(off) or 'none'}"
+        f"\n{len(comparisons)} costs measured, {len(deviating)} off by more than {MAX_DEVIATION:.0%}: {', '.join(deviating) or 'none'}"
     )
 
 
@@ -170,16 +174,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     costs = read_costs()
     failures: dict[str, str] = {}
     if options.measured:
-        measured = {n: Measured(*v) for n, v in json.loads(options.measured.read_text()).items()}
+        measured = {n: Measurement(*v) for n, v in json.loads(options.measured.read_text()).items()}
     else:
-        wanted = commands(costs, options.only)
-        if not wanted:
+        costs_by_command = commands(costs, options.only)
+        if not costs_by_command:
             parser.error(f"--only: none of {', '.join(options.only)} is measured by a command")
-        measured, failures = measure(wanted, partial(run, quick=options.quick))
-    compared = compare(costs, measured)
-    show(compared)
-    left_out = sorted({c.needs for c in costs.values() if c.needs} if not options.only else ())
-    for needs in left_out:
+        measured, failures = measure(costs_by_command, partial(run, quick=options.quick))
+    comparisons = compare(costs, measured)
+    print_comparison(comparisons)
+    unmeasured = sorted({c.needs for c in costs.values() if c.needs} if not options.only else ())
+    for needs in unmeasured:
         names = [name for name, cost in costs.items() if cost.needs == needs]
         print(f"not measured, needs {needs}: {', '.join(names)} (--only measures them)")
     if options.json:
@@ -188,7 +192,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"\n== bench.{command}\n{text}")
     if failures:
         return 1
-    return 2 if options.strict and any(abs(each.off) > MAX_OFF for each in compared) else 0
+    return (
+        2
+        if options.strict
+        and any(abs(comparison.deviation) > MAX_DEVIATION for comparison in comparisons)
+        else 0
+    )
 
 
 if __name__ == "__main__":

@@ -42,27 +42,28 @@ DATAGRAM = b"x" * 60
 
 def in_flight_bytes(client: redis.Redis, count: int) -> float:
     """Return the Redis memory of a URL in the in-flight set."""
-    before, in_flight = _used(client), InFlightSet(client, prefix="bench:")
-    for at in range(0, count, CHUNK):
+    before, in_flight = _used_bytes(client), InFlightSet(client, prefix="bench:")
+    for start in range(0, count, CHUNK):
         urls = [
-            f"https://www.site{n // 40}.example/articles/{n}/title" for n in range(at, at + CHUNK)
+            f"https://www.site{n // 40}.example/articles/{n}/title"
+            for n in range(start, start + CHUNK)
         ]
         in_flight.mark(urls)
         in_flight.confirm(urls)
-    return (_used(client) - before) / count
+    return (_used_bytes(client) - before) / count
 
 
 def robots_bytes(client: redis.Redis, url: str, count: int) -> float:
     """Return the Redis memory of one origin's rules, whose file has four lines."""
-    before, rules, now_ms = _used(client), RobotsCache(url, PolitenessSettings()), _now_ms()
-    for at in range(0, count, CHUNK):
-        origins = (f"https://www.site-{n}.example" for n in range(at, at + CHUNK))
+    before, rules, now_ms = _used_bytes(client), RobotsCache(url, PolitenessSettings()), _now_ms()
+    for start in range(0, count, CHUNK):
+        origins = (f"https://www.site-{n}.example" for n in range(start, start + CHUNK))
         rules.put_many([RobotsResult(origin, 200, BODY, now_ms) for origin in origins])
     rules.close()
-    return (_used(client) - before) / count
+    return (_used_bytes(client) - before) / count
 
 
-def _used(client: redis.Redis) -> int:
+def _used_bytes(client: redis.Redis) -> int:
     return int(client.info("memory")["used_memory_dataset"])
 
 
@@ -81,21 +82,21 @@ def lookup_ms(count: int) -> float:
     address = responder.getsockname()
 
     def lookup(host: str) -> list[str]:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sent:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
             for _ in ("A", "AAAA"):
-                sent.sendto(DATAGRAM, address)
+                client.sendto(DATAGRAM, address)
             for _ in ("A", "AAAA"):
-                sent.recv(512)
+                client.recv(512)
         return system_lookup(host)
 
     look_up(lookup, "localhost", 5)
     started_s = time.process_time()
     for _ in range(count):
         look_up(lookup, "localhost", 5)
-    each_ms = (time.process_time() - started_s) / count * 1000
+    ms_per_entry = (time.process_time() - started_s) / count * 1000
     process.kill()
     process.join()
-    return each_ms
+    return ms_per_entry
 
 
 def _respond(responder: socket.socket) -> None:
@@ -110,8 +111,8 @@ def sitemap_ms(folder: Path, count: int) -> float:
     tables.create()
     store = UrlStore(tables, MemoryContent(), StoreSettings())
     pages = pages_of(min(count, 1000))
-    for at in range(0, len(pages), 25):
-        store.write_pages(pages[at : at + 25])
+    for start in range(0, len(pages), 25):
+        store.write_pages(pages[start : start + 25])
     entries = "".join(
         f"<url><loc>{page.url}</loc><lastmod>2026-01-02</lastmod></url>" for page in pages
     )
@@ -120,12 +121,12 @@ def sitemap_ms(folder: Path, count: int) -> float:
     )
     started_s, rounds = time.process_time(), max(1, count // len(pages))
     for _ in range(rounds):
-        found = [entry.url for entry in sitemaps.parse(body, pages[0].url).urls]
-        for at in range(0, len(found), CHUNK):
-            store.pages.seen_at_ms(found[at : at + CHUNK])
-    each_ms = (time.process_time() - started_s) / rounds / len(pages) * 1000
+        urls = [entry.url for entry in sitemaps.parse(body, pages[0].url).urls]
+        for start in range(0, len(urls), CHUNK):
+            store.pages.seen_at_ms(urls[start : start + CHUNK])
+    ms_per_entry = (time.process_time() - started_s) / rounds / len(pages) * 1000
     store.close()
-    return each_ms
+    return ms_per_entry
 
 
 def main() -> None:
@@ -135,18 +136,18 @@ def main() -> None:
     number = parser.parse_args().number
     with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as server:
         client = redis.Redis.from_url(server.url)
-        measured = {
+        costs = {
             "in_flight_url": in_flight_bytes(client, number),
             "robots_rules": robots_bytes(client, server.url, number),
             "dns": lookup_ms(number // 10),
             "sitemap_url": sitemap_ms(Path(folder), number),
         }
         client.close()
-    print(f"in-flight set: {measured['in_flight_url']:.0f} bytes an entry")
-    print(f"rules of a robots.txt: {measured['robots_rules']:.0f} bytes a file")
-    print(f"lookup of a name: {measured['dns']:.3f} CPU ms")
-    print(f"entry of a sitemap: {measured['sitemap_url']:.4f} CPU ms")
-    figures.report(**measured)
+    print(f"in-flight set: {costs['in_flight_url']:.0f} bytes per entry")
+    print(f"rules of a robots.txt: {costs['robots_rules']:.0f} bytes per file")
+    print(f"lookup of a name: {costs['dns']:.3f} CPU ms")
+    print(f"entry of a sitemap: {costs['sitemap_url']:.4f} CPU ms")
+    figures.report(**costs)
 
 
 if __name__ == "__main__":

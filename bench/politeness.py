@@ -71,10 +71,10 @@ from pinlater.redis_shard import RedisShard
 NOISE_S = 0.002
 URGENT_EVERY_S = 2.0
 # The domain with the longest backlog.
-RAISED = "d0.example"
+RAISED_DOMAIN = "d0.example"
 CLAIM_MS = 60_000
 AGENT = "aragog/1.0 (+https://example.org/bot)"
-LOOK_EVERY_S = 0.5
+SAMPLE_EVERY_S = 0.5
 # At the default of 10 requests/s, a horizon of one day is 864,000 slots.
 HORIZON_SLOTS = 864_000
 
@@ -85,18 +85,18 @@ class Origins:
     def __init__(self, pipeline: ProcessStages) -> None:
         self._limiter = pipeline.robots.limiter
         self._clock = pipeline.robots.clock
-        self.asked: dict[str, list[float]] = defaultdict(list)
+        self.requested_s: dict[str, list[float]] = defaultdict(list)
         self.urgent: dict[str, float] = {}
         """When each URL of `Probe` was requested."""
 
     def fetch(self, url: str, *, gate: Gate, **_: Any) -> Outcome:
-        later = gate.acquire_permit(url)
+        deferral = gate.acquire_permit(url)
         now_ms = self._clock.now_ms()
-        if later is not None:
-            at_ms = later.retry_at_ms
-            return Deferred(url=url, cause=later.cause, retry_at_ms=at_ms, fetched_at_ms=now_ms)
+        if deferral is not None:
+            at_ms = deferral.retry_at_ms
+            return Deferred(url=url, cause=deferral.cause, retry_at_ms=at_ms, fetched_at_ms=now_ms)
         now_s = time.monotonic()
-        self.asked[self._limiter.key_for(url)].append(now_s)
+        self.requested_s[self._limiter.key_for(url)].append(now_s)
         if "/urgent/" in url:
             self.urgent[url] = now_s
         gate.release_permit(url)
@@ -119,30 +119,32 @@ class Queue:
         # Records of finished jobs do not count for a waiting URL.
         shard.configure("fetch", {"keep_succeeded_max": 0})
 
-    def send(self, what: OutgoingMessage) -> None:
-        self.send_all([what])
+    def send(self, message: OutgoingMessage) -> None:
+        self.send_all([message])
 
-    def send_all(self, whats: Sequence[OutgoingMessage]) -> None:
-        self._sender.send_all([what for what in whats if what.destination is Destination.FETCH])
-        for what in whats:
-            if what.destination is Destination.CANONICALIZE:
-                results = what.message.wire()["results"]
+    def send_all(self, messages: Sequence[OutgoingMessage]) -> None:
+        self._sender.send_all(
+            [message for message in messages if message.destination is Destination.FETCH]
+        )
+        for message in messages:
+            if message.destination is Destination.CANONICALIZE:
+                results = message.message.wire()["results"]
                 self._in_flight.clear([result["job"]["url"] for result in results])
 
-    def work(self, pipeline: ProcessStages, until_s: float, threads: int) -> None:
+    def work(self, pipeline: ProcessStages, deadline_s: float, threads: int) -> None:
         """Claim messages like a worker and fetch each in a thread, until time is up."""
         running = threading.Semaphore(threads)
         with ThreadPoolExecutor(threads) as pool:
-            while time.monotonic() < until_s:
+            while time.monotonic() < deadline_s:
                 running.acquire()
-                answer = self.shard.claim(
+                claimed = self.shard.claim(
                     "fetch", ClaimRequest(limit=1, timeout_ms=CLAIM_MS, worker="bench")
                 )
-                for claim in answer.claims:
+                for claim in claimed.claims:
                     pool.submit(self._run, pipeline, claim).add_done_callback(
                         lambda _: running.release()
                     )
-                if not answer.claims:
+                if not claimed.claims:
                     running.release()
                     time.sleep(0.02)
 
@@ -161,16 +163,16 @@ class Memory(threading.Thread):
     def __init__(self, client: redis.Redis, in_flight: InFlightSet, before: int) -> None:
         super().__init__(daemon=True)
         self._client, self._in_flight, self._before = client, in_flight, before
-        self.ended = threading.Event()
+        self.stop = threading.Event()
         self.per_url: list[float] = []
 
-    def look(self) -> float:
+    def sample(self) -> float:
         """Return the current bytes per waiting URL."""
         return (used_memory(self._client) - self._before) / max(1, self._in_flight.count())
 
     def run(self) -> None:
-        while not self.ended.wait(LOOK_EVERY_S):
-            self.per_url.append(self.look())
+        while not self.stop.wait(SAMPLE_EVERY_S):
+            self.per_url.append(self.sample())
 
 
 class Probe(threading.Thread):
@@ -181,15 +183,15 @@ class Probe(threading.Thread):
         self._pipeline, self._origins, self._args = pipeline, origins, args
         self._enqueued: dict[str, float] = {}
         self.raised_at_s: float | None = None
-        self.ended = threading.Event()
+        self.stop = threading.Event()
 
     def run(self) -> None:
         middle_s = time.monotonic() + self._args.seconds / 2
-        while not self.ended.wait(URGENT_EVERY_S):
+        while not self.stop.wait(URGENT_EVERY_S):
             if self._args.raise_to and not self.raised_at_s and time.monotonic() > middle_s:
                 live = self._pipeline.release.overrides.live
                 assert live is not None
-                live.set_qps(RAISED, self._args.raise_to, who="bench")
+                live.set_qps(RAISED_DOMAIN, self._args.raise_to, who="bench")
                 self.raised_at_s = time.monotonic()
             if self._args.urgent:
                 number = len(self._enqueued)
@@ -199,32 +201,34 @@ class Probe(threading.Thread):
                 for _ in self._pipeline.enqueuer.enqueue([url], options):
                     pass
 
-    def facts(self) -> dict[str, str]:
-        facts = {}
+    def rows(self) -> dict[str, str]:
+        rows = {}
         if self._enqueued:
             waits = sorted(
                 (self._origins.urgent[url] - at_s) * self._args.qps
                 for url, at_s in self._enqueued.items()
                 if url in self._origins.urgent
             )
-            over = sum(wait > 2 for wait in waits)
-            facts["urgent URLs, sent"] = f"{len(self._enqueued)}, {len(waits)}"
+            over_two = sum(wait > 2 for wait in waits)
+            rows["urgent URLs, sent"] = f"{len(self._enqueued)}, {len(waits)}"
             if waits:
-                facts["urgent: intervals until sent"] = (
-                    f"half {waits[len(waits) // 2]:.2f}, most {waits[-1]:.2f} ({over} over 2)"
+                rows["urgent: intervals until sent"] = (
+                    f"p50 {waits[len(waits) // 2]:.2f}, max {waits[-1]:.2f} ({over_two} over 2)"
                 )
         if self.raised_at_s is not None:
-            facts[f"raised to {self._args.raise_to:g}/s holds after"] = self._held_after()
-        return facts
+            rows[f"raised to {self._args.raise_to:g}/s, reached after"] = self._rate_reached_after()
+        return rows
 
-    def _held_after(self) -> str:
-        since_s = self.raised_at_s or 0.0
-        instants = [at_s for at_s in sorted(self._origins.asked[RAISED]) if at_s > since_s]
+    def _rate_reached_after(self) -> str:
+        raised_at_s = self.raised_at_s or 0.0
+        requested_s = [
+            at_s for at_s in sorted(self._origins.requested_s[RAISED_DOMAIN]) if at_s > raised_at_s
+        ]
         max_s = 1.5 / self._args.raise_to
-        for n in range(len(instants) - 10):
-            if all(b - a <= max_s for a, b in pairwise(instants[n : n + 11])):
-                return f"{instants[n] - since_s:.1f} s ({len(instants)} requests since)"
-        return f"never ({len(instants)} requests since)"
+        for n in range(len(requested_s) - 10):
+            if all(b - a <= max_s for a, b in pairwise(requested_s[n : n + 11])):
+                return f"{requested_s[n] - raised_at_s:.1f} s ({len(requested_s)} requests since)"
+        return f"never ({len(requested_s)} requests since)"
 
 
 def zipf_urls(domains: int, urls: int) -> list[str]:
@@ -257,9 +261,9 @@ def main() -> None:
     args = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="ar") as folder,
-        tempfile.TemporaryDirectory(prefix="ar") as two,
+        tempfile.TemporaryDirectory(prefix="ar") as limiter_folder,
         RedisServer(Path(folder)) as shared,
-        RedisServer(Path(two)) as limiter,
+        RedisServer(Path(limiter_folder)) as limiter,
     ):
         measure(args, shared.url, limiter.url, Path(folder))
 
@@ -267,7 +271,7 @@ def main() -> None:
 def measure(args: argparse.Namespace, shared: str, limiter: str, folder: Path) -> None:
     broker = of_socket(shared.removeprefix("unix://").partition("?")[0])
     settings = settings_of(args, broker, shared, limiter, folder)
-    client, limiting = redis.Redis.from_url(shared), redis.Redis.from_url(limiter)
+    client, limiter_client = redis.Redis.from_url(shared), redis.Redis.from_url(limiter)
     app = Celery("bench", set_as_current=False)
     app.conf.update(celery_settings(broker))
     in_flight = InFlightSet(client, prefix=settings.redis.prefix)
@@ -279,44 +283,51 @@ def measure(args: argparse.Namespace, shared: str, limiter: str, folder: Path) -
     memory = Memory(client, in_flight, used_memory(client))
     for _ in pipeline.enqueuer.enqueue(urls, EnqueueOptions()):
         pass
-    enqueued = memory.look()
-    calls = script_calls(limiting)
-    started_at_s, cpu_s = time.monotonic(), time.process_time()
+    bytes_when_enqueued = memory.sample()
+    calls = script_calls(limiter_client)
+    started_s, cpu_s = time.monotonic(), time.process_time()
     memory.start()
     releasing = Releasing(pipeline.release.run).start()
     probe = Probe(pipeline, origins, args)
     probe.start()
-    queue.work(pipeline, started_at_s + args.seconds, args.threads)
+    queue.work(pipeline, started_s + args.seconds, args.threads)
     releasing.stop()
-    memory.ended.set()
-    probe.ended.set()
+    memory.stop.set()
+    probe.stop.set()
     memory.join()
     probe.join()
-    took_s = time.monotonic() - started_at_s
+    took_s = time.monotonic() - started_s
     cpu_s = time.process_time() - cpu_s
-    calls_per_s = (script_calls(limiting) - calls) / took_s
-    slots = limiting.keys("*slot:*")
-    per_domain = sum(limiting.memory_usage(key) for key in slots) / max(1, len(slots))
-    span = started_at_s, started_at_s + took_s
+    calls_per_s = (script_calls(limiter_client) - calls) / took_s
+    slots = limiter_client.keys("*slot:*")
+    per_domain = sum(limiter_client.memory_usage(key) for key in slots) / max(1, len(slots))
+    span = started_s, started_s + took_s
     # Enqueueing takes time, so some domains already wait for their first request.
-    warm_s = started_at_s + min(1 / args.qps, args.seconds / 2)
-    facts = politeness(args.qps, origins.asked, urls, span, warm_s, RAISED if args.raise_to else "")
+    count_from_s = started_s + min(1 / args.qps, args.seconds / 2)
+    rows = politeness(
+        args.qps,
+        origins.requested_s,
+        urls,
+        span,
+        count_from_s,
+        RAISED_DOMAIN if args.raise_to else "",
+    )
     seen = queue.visits.values()
-    requests = sum(map(len, origins.asked.values()))
-    facts |= {
+    requests = sum(map(len, origins.requested_s.values()))
+    rows |= {
         "domains, URLs": f"{args.domains:,}, {len(urls):,}",
-        "URLs that were visited": f"{len(seen):,}",
+        "URLs visited": f"{len(seen):,}",
         "requests": f"{requests:,} ({requests / took_s:.0f}/s)",
-        "task visits a URL": f"{sum(seen) / max(1, len(seen)):.2f} (most {max(seen)})",
-        "CPU ms a visit, this process": f"{1000 * cpu_s / max(1, sum(seen)):.2f}",
-        "limiter calls a second": f"{calls_per_s:.0f}",
-        "Redis bytes per waiting URL, enqueued": f"{enqueued:.0f}",
+        "task visits per URL": f"{sum(seen) / max(1, len(seen)):.2f} (max {max(seen)})",
+        "CPU ms per visit, this process": f"{1000 * cpu_s / max(1, sum(seen)):.2f}",
+        "limiter calls per second": f"{calls_per_s:.0f}",
+        "Redis bytes per waiting URL, enqueued": f"{bytes_when_enqueued:.0f}",
         "Redis bytes per waiting URL, last": f"{memory.per_url[-1]:.0f}",
-        "URLs that wait at the end": f"{in_flight.count():,}",
+        "URLs waiting at the end": f"{in_flight.count():,}",
         "limiter bytes per active domain": f"{per_domain:.0f}",
     }
     figures.report(waiting_url=memory.per_url[-1])
-    show(facts | probe.facts())
+    print_rows(rows | probe.rows())
 
 
 def settings_of(
@@ -346,15 +357,15 @@ def with_origins(pipeline: ProcessStages) -> tuple[ProcessStages, Origins]:
 def open_domains(pipeline: ProcessStages, args: argparse.Namespace) -> None:
     """Allow everything to be fetched, with slots in different phases, as in a running system."""
     for number in range(args.domains):
-        of = f"http://www.d{number}.example"
-        pipeline.robots.robots.put(of, 404, b"", pipeline.robots.clock.now_ms())
+        origin = f"http://www.d{number}.example"
+        pipeline.robots.robots.put(origin, 404, b"", pipeline.robots.clock.now_ms())
         pipeline.robots.limiter.pause(f"d{number}.example", random.uniform(0, 1 / args.qps))
 
 
-def show(facts: dict[str, str]) -> None:
+def print_rows(rows: dict[str, str]) -> None:
     """Print the figures as a table."""
     table = Table("measured", "", show_header=False)
-    for name, text in facts.items():
+    for name, text in rows.items():
         table.add_row(name, text)
     Console().print(table)
 
@@ -367,32 +378,37 @@ def script_calls(client: redis.Redis) -> int:
 
 def politeness(
     qps: float,
-    requested: dict[str, list[float]],
+    requests_by_domain: dict[str, list[float]],
     urls: Sequence[str],
     span: tuple[float, float],
-    warm_s: float,
+    count_from_s: float,
     raised: str = "",
 ) -> dict[str, str]:
     """
-    Return the used share of the allowed rate after `warm_s`, and the requests that were
+    Return the used share of the allowed rate after `count_from_s`, and the requests that were
     too early.
     """
     interval_s = 1 / qps
     backlog = Counter(url.split("/")[2].removeprefix("www.") for url in urls)
     used = allowed = violations = 0
-    for key, instants in requested.items():
-        instants.sort()
+    for key, requested_s in requests_by_domain.items():
+        requested_s.sort()
         if key == raised:
             continue  # it has two rates
-        violations += sum(b - a < interval_s - NOISE_S for a, b in pairwise(instants))
-        over = len(instants) >= backlog[key]
-        until_s = instants[-1] if over else span[1]
-        counted = [at_s for at_s in instants if at_s > warm_s]
-        before_s = max((at_s for at_s in instants if at_s <= warm_s), default=warm_s - interval_s)
-        used += len(counted)
-        allowed += max(len(counted), int((until_s - before_s + NOISE_S) / interval_s))
+        violations += sum(b - a < interval_s - NOISE_S for a, b in pairwise(requested_s))
+        is_finished = len(requested_s) >= backlog[key]
+        deadline_s = requested_s[-1] if is_finished else span[1]
+        in_window = [at_s for at_s in requested_s if at_s > count_from_s]
+        previous_s = max(
+            (at_s for at_s in requested_s if at_s <= count_from_s),
+            default=count_from_s - interval_s,
+        )
+        used += len(in_window)
+        allowed += max(len(in_window), int((deadline_s - previous_s + NOISE_S) / interval_s))
     # A domain that was never requested had work all the time.
-    allowed += (len(backlog) - len(requested)) * (1 + int((span[1] - warm_s) / interval_s))
+    allowed += (len(backlog) - len(requests_by_domain)) * (
+        1 + int((span[1] - count_from_s) / interval_s)
+    )
     return {
         "allowed rate used after the start": f"{used / max(1, allowed):.1%}",
         "violations of the interval": str(violations),

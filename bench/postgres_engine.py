@@ -119,27 +119,30 @@ def targets(make_pages: Callable[..., list[Any]], fields: list[str], count: int)
             tables = open_tables()
             tables.create()
             tables.close()
-        for turn in range(3):
-            pages = make_pages(count, seed=turn, first=turn * count)
+        for round_ in range(3):
+            pages = make_pages(count, seed=round_, first=round_ * count)
             for name, open_tables in engines.items():
                 costs[name].append(store_stage(open_tables(), pages))
-        cpu = {name: statistics.median(turns) for name, turns in costs.items()}
+        cpu = {name: statistics.median(rounds_us) for name, rounds_us in costs.items()}
         print(
-            f"\nstore stage, our CPU per page: SQLite {cpu['sqlite']:.0f} us, PostgreSQL "
+            f"\nstore stage, this process's CPU per page: SQLite {cpu['sqlite']:.0f} us, PostgreSQL "
             f"{cpu['postgres']:.0f} us: {cpu['postgres'] / cpu['sqlite']:.2f}x (target: 1.6x)"
         )
         urls = [page.url for page in make_pages(count, seed=0, first=0)]
         for name, open_tables in engines.items():
-            for reading in latencies(open_tables(), urls, fields, server):
-                print(f"{name}: {reading}", flush=True)
-                if (name, reading.name) == ("postgres", "get"):
-                    figures.report(postgres_read=reading.server)
+            for result in latencies(open_tables(), urls, fields, server):
+                print(f"{name}: {result}", flush=True)
+                if (name, result.name) == ("postgres", "get"):
+                    figures.report(postgres_read=result.server)
         print("PostgreSQL targets: get below 0.6 ms, get_many of 100 below 5 ms")
         for name, open_tables in engines.items():
-            single, double = (writers(open_tables, make_pages, count, number) for number in (1, 2))
+            one_writer, two_writers = (
+                writers(open_tables, make_pages, count, number) for number in (1, 2)
+            )
             print(
-                f"{name}: 1 writer {single:.0f} pages/s, 2 writers {double:.0f}: "
-                f"{double / single:.2f}x" + (" (target: 1.8x)" if name == "postgres" else ""),
+                f"{name}: 1 writer {one_writer:.0f} pages/s, 2 writers {two_writers:.0f}: "
+                f"{two_writers / one_writer:.2f}x"
+                + (" (target: 1.8x)" if name == "postgres" else ""),
                 flush=True,
             )
 
@@ -155,7 +158,7 @@ def store_stage(tables: Tables, pages: list[Any]) -> float:
     return spent / len(pages) * 1e6
 
 
-class Reading(NamedTuple):
+class ReadCost(NamedTuple):
     """How long a read takes, in milliseconds."""
 
     name: str
@@ -177,10 +180,10 @@ class Reading(NamedTuple):
 
 def latencies(
     tables: Tables, urls: list[str], fields: list[str], server: PostgresServer
-) -> Iterator[Reading]:
+) -> Iterator[ReadCost]:
     """Measure reads of single URLs, and reads of 100 URLs."""
     store = UrlStore(tables, MemoryContent(), StoreSettings())
-    for name, act, arguments in (
+    for name, read, arguments in (
         ("get", store.get, (urls * 10)[:1000]),
         (
             "get_many of 100",
@@ -188,15 +191,15 @@ def latencies(
             [(urls * 100)[start : start + 100] for start in range(0, 10_000, 100)],
         ),
     ):
-        act(arguments[0], fields)
+        read(arguments[0], fields)
         took_s, own_s, server_s = [], time.process_time(), server_cpu_s(server)
         for argument in arguments:
-            began_s = time.perf_counter()
-            act(argument, fields)
-            took_s.append(time.perf_counter() - began_s)
+            started_s = time.perf_counter()
+            read(argument, fields)
+            took_s.append(time.perf_counter() - started_s)
         ms_per_read = 1e3 / len(arguments)
         took_s.sort()
-        yield Reading(
+        yield ReadCost(
             name,
             took_s[len(took_s) // 2] * 1e3,
             took_s[len(took_s) // 10] * 1e3,
@@ -222,10 +225,10 @@ def writers(
     for process in processes:
         process.start()
     barrier.wait()
-    began = time.perf_counter()
+    started = time.perf_counter()
     for process in processes:
         process.join()
-    return writer_count * count / (time.perf_counter() - began)
+    return writer_count * count / (time.perf_counter() - started)
 
 
 def _writer(
@@ -245,11 +248,11 @@ class Traffic:
         self.calls = self.sent_bytes = self.received_bytes = 0
 
     @contextmanager
-    def counted(self) -> Iterator[None]:
+    def count(self) -> Iterator[None]:
         """Count while the block runs."""
         run = PostgresConnection.run
 
-        def counting(connection: PostgresConnection, calls: Sequence[Call]) -> list[Rows]:
+        def run_and_count(connection: PostgresConnection, calls: Sequence[Call]) -> list[Rows]:
             results = run(connection, calls)
             self.calls += 1
             self.sent_bytes += sum(len(value or b"") for _, values in calls for value in values)
@@ -258,7 +261,7 @@ class Traffic:
             )
             return results
 
-        PostgresConnection.run = counting  # type: ignore[method-assign]
+        PostgresConnection.run = run_and_count  # type: ignore[method-assign]
         try:
             yield
         finally:
@@ -306,7 +309,7 @@ def server_costs(make_pages: Callable[..., list[Any]], count: int) -> None:
                 postgres_wal=new.wal_bytes / count,
             )
             _print_costs("new", new, count, _value(admin, _SIZE) - empty)
-            refreshed = _write(store, server, admin, [_refreshed(page) for page in pages])
+            refreshed = _write(store, server, admin, [_refresh(page) for page in pages])
             size = _value(admin, _SIZE) - empty
             figures.report(postgres_bytes=size / count)
             _print_costs("refreshed", refreshed, count, size)
@@ -330,7 +333,7 @@ def _value(admin: psycopg.Connection, query: str) -> int:
     return int(row[0])
 
 
-def _refreshed(page: Any) -> Any:
+def _refresh(page: Any) -> Any:
     """Return the page as it is a day later, with a different title."""
     return replace(
         page,
@@ -345,7 +348,7 @@ def _write(
     """Look the pages up, write them, and compact their links."""
     traffic, cpu_s, wal = Traffic(), server_cpu_s(server), _value(admin, _WAL)
     own_s = time.process_time()
-    with traffic.counted():
+    with traffic.count():
         for start in range(0, len(pages), BATCH):
             batch = pages[start : start + BATCH]
             store.get_many([page.url for page in batch], fields=[])
@@ -363,8 +366,8 @@ def _print_costs(name: str, costs: _Costs, count: int, size: int) -> None:
     traffic = costs.traffic
     print(
         f"PostgreSQL, per {name} page: {traffic.calls / count:.2f} round trips, "
-        f"{costs.cpu_s / count * 1e3:.2f} ms of its CPU and {costs.own_s / count * 1e3:.2f} ms of "
-        f"ours, {traffic.sent_bytes / count:,.0f} bytes sent, "
+        f"{costs.cpu_s / count * 1e3:.2f} ms of the server's CPU and {costs.own_s / count * 1e3:.2f} ms of "
+        f"this process's, {traffic.sent_bytes / count:,.0f} bytes sent, "
         f"{traffic.received_bytes / count:,.0f} received, {costs.wal_bytes / count:,.0f} of WAL, "
         f"{size / count:,.0f} on disk",
         flush=True,

@@ -22,5 +22,9 @@ def add_quick(parser: argparse.ArgumentParser, **values: Any) -> None:
             vars(namespace).update(values, quick=True)
 
     parser.add_argument(
-        "--quick", action=Quick, nargs=0, default=False, help="seconds: whether it runs at all"
+        "--quick",
+        action=Quick,
+        nargs=0,
+        default=False,
+        help="a run of seconds that only shows that the measurement works",
     )

@@ -20,32 +20,32 @@ import redis
 from aragog.standalone.redis_server import RedisServer
 from bench.quick import add_quick
 from bench.timing import best_s
-from pinlater.redis.address import plain
+from pinlater.redis.address import redis_py_url
 from pinlater.redis.connect import connect
 
 ROUNDS = 5
 CALL = ("k", b"x" * 40)
 
 
-def calls(client: redis.Redis, ours: redis.Redis) -> dict[str, Callable[[], object]]:
+def calls(client: redis.Redis, aragog_client: redis.Redis) -> dict[str, Callable[[], object]]:
     """Return a function per client that sends one command."""
     sha = client.script_load("return ARGV[1]")
-    held = client.connection_pool.get_connection()
-    packed = b"".join(held.pack_command("EVALSHA", sha, 1, *CALL))
+    connection = client.connection_pool.get_connection()
+    command = b"".join(connection.pack_command("EVALSHA", sha, 1, *CALL))
 
-    def on_held() -> None:
-        held.send_command("EVALSHA", sha, 1, *CALL)
-        held.read_response()
+    def use_connection() -> None:
+        connection.send_command("EVALSHA", sha, 1, *CALL)
+        connection.read_response()
 
-    def on_socket() -> None:
-        held._sock.sendall(packed)
-        held._sock.recv(4096)
+    def use_socket() -> None:
+        connection._sock.sendall(command)
+        connection._sock.recv(4096)
 
     return {
         "redis-py": lambda: client.evalsha(sha, 1, *CALL),
-        "aragog": lambda: ours.evalsha(sha, 1, *CALL),
-        "held connection": on_held,
-        "socket": on_socket,
+        "aragog": lambda: aragog_client.evalsha(sha, 1, *CALL),
+        "held connection": use_connection,
+        "socket": use_socket,
     }
 
 
@@ -58,15 +58,15 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory(prefix="arb") as folder,
         RedisServer(Path(folder)) as server,
-        redis.Redis.from_url(plain(server.url)) as client,
-        connect(server.url) as ours,
+        redis.Redis.from_url(redis_py_url(server.url)) as client,
+        connect(server.url) as aragog_client,
     ):
         for _ in range(ROUNDS):
-            for name, call in calls(client, ours).items():
+            for name, call in calls(client, aragog_client).items():
                 spent_s = best_s(lambda call=call: [call() for _ in range(count)], times=1)
                 best[name] = min(best.get(name, spent_s), spent_s)
     for name, spent_s in best.items():
-        print(f"{name:18}{1e6 * spent_s / count:8.1f} µs of CPU a command")
+        print(f"{name:18}{1e6 * spent_s / count:8.1f} µs of CPU per command")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ FIELD = {"product": "product.price", "page": "page.title"}
 
 def mixed(rng: random.Random) -> tuple[str, float]:
     """The pages of a shopping and cooking crawler: type, and seconds between changes."""
-    of, median_s, sigma = rng.choices(
+    page_type, median_s, sigma = rng.choices(
         [
             ("product", 60 * HOUR_S, 1.5),
             ("recipe", 300 * DAY_S, 1.5),
@@ -53,7 +53,7 @@ def mixed(rng: random.Random) -> tuple[str, float]:
         ],
         [40, 25, 20, 15],
     )[0]
-    return str(of), float(median_s) * math.exp(rng.gauss(0, float(sigma)))
+    return str(page_type), float(median_s) * math.exp(rng.gauss(0, float(sigma)))
 
 
 def products(rng: random.Random) -> tuple[str, float]:
@@ -61,7 +61,7 @@ def products(rng: random.Random) -> tuple[str, float]:
     return "product", 4 * DAY_S * math.exp(rng.gauss(0, 2.0))
 
 
-def published(rng: random.Random) -> tuple[str, float]:
+def published_rates(rng: random.Random) -> tuple[str, float]:
     """How often pages of 270 sites changed (Cho and Garcia-Molina, VLDB 2000, all domains)."""
     low, high = rng.choices(
         [(0.25, 1), (1, 7), (7, 30), (30, 120), (120, 1200)], [23, 15, 16, 16, 30]
@@ -69,23 +69,23 @@ def published(rng: random.Random) -> tuple[str, float]:
     return "page", DAY_S * math.exp(rng.uniform(math.log(low), math.log(high)))
 
 
-def noisy(rng: random.Random) -> tuple[str, float]:
+def with_noise(rng: random.Random) -> tuple[str, float]:
     """
     The same, but two of five pages differ at each fetch because of counters, tokens or
     random text.
     """
-    return ("page", 60.0) if rng.random() < 0.4 else published(rng)
+    return ("page", 60.0) if rng.random() < 0.4 else published_rates(rng)
 
 
 WORLDS: dict[str, Callable[[random.Random], tuple[str, float]]] = {
     "four types": mixed,
     "products alone": products,
-    "published shares": published,
-    "with noise": noisy,
+    "published shares": published_rates,
+    "with noise": with_noise,
 }
 
 
-SCARCE = (
+SCARCE_WORLDS = (
     ("four types", 30.0),
     ("four types", 120.0),
     ("four types", 365.0),
@@ -121,26 +121,26 @@ def replay_pages(
     pages: Iterable[tuple[str, float]], days: float, settings: RefreshSettings, rng: random.Random
 ) -> Sum:
     """Simulate these pages, given the type and the seconds between changes of each."""
-    end_ms, begin_ms = int(days * DAY_S * 1000), int(days * DAY_S * 500)
+    end_ms, start_ms = int(days * DAY_S * 1000), int(days * DAY_S * 500)
     total = Sum(0.0, 0, [], 0.0)
     started = time.process_time()
-    for of, every_s in pages:
+    for page_type, every_s in pages:
         total.rates.append(1 / every_s)
-        field = FIELD.get(of, of + ".x")
+        field = FIELD.get(page_type, page_type + ".x")
         state, changed, at_ms = None, False, 1
         while at_ms < end_ms:
-            seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type=of)
+            seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type=page_type)
             fields = (field,)
             state, due_ms = decide(
                 state, seen, fields if changed else (), fields, settings, spread=rng.random()
             )
             fresh_ms = rng.expovariate(1 / every_s) * 1000
-            upto_ms = min(due_ms or end_ms, end_ms)
-            changed = at_ms + fresh_ms < upto_ms
-            total.fetches += at_ms >= begin_ms
-            fresh = min(at_ms + fresh_ms, upto_ms) - max(at_ms, begin_ms)
+            until_ms = min(due_ms or end_ms, end_ms)
+            changed = at_ms + fresh_ms < until_ms
+            total.fetches += at_ms >= start_ms
+            fresh = min(at_ms + fresh_ms, until_ms) - max(at_ms, start_ms)
             total.fresh_s += max(fresh, 0) / 1000
-            at_ms = upto_ms
+            at_ms = until_ms
     total.cpu_s = time.process_time() - started
     return total
 
@@ -154,7 +154,7 @@ def _settings(effort: float) -> RefreshSettings:
 class _Page:
     """One page of a scarce world."""
 
-    of: str
+    page_type: str
     every_s: float
     url: str
     state: RefreshState | None = None
@@ -197,21 +197,21 @@ class Domain:
         self._due = [(self._rng.random() * self.cycle_ms / 2, n) for n in range(urls)]
         heapq.heapify(self._due)
         self.fetches = 0
-        self.put_off = 0
+        self.postponed = 0
         self.fresh_ms = 0.0
 
     def run(self, cycles: float) -> None:
         """Run all ticks. Only the second half is measured."""
         tick_s = self.cycle_ms / 1000 / CYCLE_TICKS
-        begin_ms, end_ms = self.cycle_ms * cycles / 2, self.cycle_ms * cycles
+        start_ms, end_ms = self.cycle_ms * cycles / 2, self.cycle_ms * cycles
         now_ms = tick_s * 1000
         while now_ms < end_ms:
-            self._tick(int(now_ms), tick_s, begin_ms)
+            self._tick(int(now_ms), tick_s, start_ms)
             now_ms += tick_s * 1000
         for page in self.pages:
-            self._count(page, end_ms, begin_ms)
+            self._count(page, end_ms, start_ms)
 
-    def _tick(self, now_ms: int, tick_s: float, begin_ms: float) -> None:
+    def _tick(self, now_ms: int, tick_s: float, start_ms: float) -> None:
         due: list[Due] = []
         while self._due and self._due[0][0] <= now_ms:
             at_ms, n = heapq.heappop(self._due)
@@ -219,30 +219,30 @@ class Domain:
             if page.state is None:
                 self._fetch(n, page, now_ms)  # new URLs have their own requests
             else:
-                due.append(Due(page.url, int(at_ms), self._believed(page, page.state)))
-        done = ration(due, self._budget, rate_per_s=self.rate_per_s, now_ms=now_ms, tick_s=tick_s)
-        self._budget = done.budget
-        self.put_off += len(done.later)
-        for item, at_ms in done.later:
+                due.append(Due(page.url, int(at_ms), self._state_for_budget(page, page.state)))
+        result = ration(due, self._budget, rate_per_s=self.rate_per_s, now_ms=now_ms, tick_s=tick_s)
+        self._budget = result.budget
+        self.postponed += len(result.later)
+        for item, at_ms in result.later:
             heapq.heappush(self._due, (at_ms, int(item.url)))
-        for item in done.go:
+        for item in result.go:
             page = self.pages[int(item.url)]
-            self._count(page, now_ms, begin_ms)
-            self.fetches += now_ms >= begin_ms
+            self._count(page, now_ms, start_ms)
+            self.fetches += now_ms >= start_ms
             self._fetch(int(item.url), page, now_ms)
 
-    def _believed(self, page: _Page, state: RefreshState) -> RefreshState:
-        sure = 1e6
+    def _state_for_budget(self, page: _Page, state: RefreshState) -> RefreshState:
+        weight = 1e6
         return (
-            state._replace(a=sure, b_s=sure * page.every_s, changes=0)
+            state._replace(a=weight, b_s=weight * page.every_s, changes=0)
             if self._true_rates
             else state
         )
 
     def _fetch(self, n: int, page: _Page, now_ms: int) -> None:
         changed = page.state is not None and page.changes_ms < now_ms
-        seen = Seen(outcome="Fetched", fetched_at_ms=now_ms, page_type=page.of)
-        fields = (FIELD.get(page.of, page.of + ".x"),)
+        seen = Seen(outcome="Fetched", fetched_at_ms=now_ms, page_type=page.page_type)
+        fields = (FIELD.get(page.page_type, page.page_type + ".x"),)
         page.state, due_ms = decide(
             page.state,
             seen,
@@ -255,8 +255,8 @@ class Domain:
         page.changes_ms = now_ms + self._rng.expovariate(1 / page.every_s) * 1000
         heapq.heappush(self._due, (due_ms or now_ms, n))
 
-    def _count(self, page: _Page, upto_ms: float, begin_ms: float) -> None:
-        fresh_ms = min(page.changes_ms, upto_ms) - max(page.fetched_ms, begin_ms)
+    def _count(self, page: _Page, until_ms: float, start_ms: float) -> None:
+        fresh_ms = min(page.changes_ms, until_ms) - max(page.fetched_ms, start_ms)
         self.fresh_ms += max(fresh_ms, 0.0)
 
 
@@ -276,29 +276,29 @@ def replay_scarce(
     domain.run(cycles)
     rates = [1 / page.every_s for page in domain.pages]
     cpu_s = time.process_time() - started
-    return Sum(domain.fresh_ms / 1000, domain.fetches, rates, cpu_s), domain.put_off
+    return Sum(domain.fresh_ms / 1000, domain.fetches, rates, cpu_s), domain.postponed
 
 
-def fixed(rates: Sequence[float], every_s: float) -> float:
+def fixed_freshness(rates: Sequence[float], every_s: float) -> float:
     """Return the freshness of one interval for all."""
     return sum(-math.expm1(-r * every_s) / (r * every_s) for r in rates) / len(rates)
 
 
-def needed(rates: Sequence[float], fresh: float, every_s: float) -> float:
+def fetch_ratio(rates: Sequence[float], fresh: float, every_s: float) -> float:
     """Return how many times the fetches one interval for all needs for the same freshness."""
     low, high = every_s / 100, every_s * 100
     for _ in range(40):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if fixed(rates, middle) > fresh else (low, middle)
+        low, high = (middle, high) if fixed_freshness(rates, middle) > fresh else (low, middle)
     return every_s / low
 
 
-def optimum(rates: Sequence[float], fetches_per_s: float) -> float:
+def best_freshness(rates: Sequence[float], fetches_per_s: float) -> float:
     """
     Return the best freshness at a number of fetches per second, if every change rate is
     known.
     """
-    binned = _binned(rates)
+    binned = _bins(rates)
     low, high = 1e-9, max(rates) ** -1 * 1e9
     for _ in range(80):
         marginal_freshness_s = math.sqrt(low * high)
@@ -318,11 +318,11 @@ def optimum(rates: Sequence[float], fetches_per_s: float) -> float:
     return total / len(rates)
 
 
-def _binned(rates: Sequence[float]) -> list[tuple[float, int]]:
+def _bins(rates: Sequence[float]) -> list[tuple[float, int]]:
     """Return at most 2,000 different rates, each with the number of pages close to it."""
     size = max(1, len(rates) // 2000)
     ordered = sorted(rates)
-    groups = [ordered[at : at + size] for at in range(0, len(ordered), size)]
+    groups = [ordered[start : start + size] for start in range(0, len(ordered), size)]
     return [(sum(group) / len(group), len(group)) for group in groups]
 
 
@@ -337,7 +337,7 @@ def measure(world: str, options: argparse.Namespace) -> tuple[str, ...]:
         parts = [future.result() for future in futures]
     fetches = sum(part.fetches for part in parts)
     cpu_us = sum(part.cpu_s for part in parts) / (2 * fetches) * 1e6
-    return (world, *_compared(parts, options.days * DAY_S / 2), f"{cpu_us:.0f} µs")
+    return (world, *_compare(parts, options.days * DAY_S / 2), f"{cpu_us:.0f} µs")
 
 
 def measure_scarce(world: str, every_days: float, options: argparse.Namespace) -> tuple[str, ...]:
@@ -349,43 +349,48 @@ def measure_scarce(world: str, every_days: float, options: argparse.Namespace) -
             pool.submit(replay_scarce, *arguments, seed, true_rates=options.true_rates)
             for seed in range(options.jobs)
         ]
-        done = [future.result() for future in futures]
-    parts = [part for part, _ in done]
+        result = [future.result() for future in futures]
+    parts = [part for part, _ in result]
     fetches = sum(part.fetches for part in parts)
     cpu_us = sum(part.cpu_s for part in parts) / (2 * fetches) * 1e6
-    put_off = sum(number for _, number in done) / (2 * fetches)
+    postponed = sum(number for _, number in result) / (2 * fetches)
     window_s = every_days * DAY_S * options.cycles / 2
-    return (world, *_compared(parts, window_s), f"{put_off:.1f}", f"{cpu_us:.0f} µs")
+    return (world, *_compare(parts, window_s), f"{postponed:.1f}", f"{cpu_us:.0f} µs")
 
 
-def _compared(parts: Sequence[Sum], window_s: float) -> tuple[str, ...]:
+def _compare(parts: Sequence[Sum], window_s: float) -> tuple[str, ...]:
     rates = [rate for part in parts for rate in part.rates]
     fetches = sum(part.fetches for part in parts)
-    ours = sum(part.fresh_s for part in parts) / (window_s * len(rates))
-    each_s = window_s * len(rates) / fetches
-    even, best = fixed(rates, each_s), optimum(rates, fetches / window_s)
-    each = f"{each_s / HOUR_S:.1f} h" if each_s < 4 * DAY_S else f"{each_s / DAY_S:.0f} d"
+    fresh = sum(part.fresh_s for part in parts) / (window_s * len(rates))
+    interval_s = window_s * len(rates) / fetches
+    fixed_fresh, best_fresh = (
+        fixed_freshness(rates, interval_s),
+        best_freshness(rates, fetches / window_s),
+    )
+    interval = (
+        f"{interval_s / HOUR_S:.1f} h" if interval_s < 4 * DAY_S else f"{interval_s / DAY_S:.0f} d"
+    )
     return (
-        each,
-        f"{ours:.3f}",
-        f"{even:.3f}",
-        f"{best:.3f}",
-        f"{ours / even:.2f}",
-        f"{best / even:.2f}",
-        f"{ours / best:.2f}",
-        f"{needed(rates, ours, each_s):.2f}",
+        interval,
+        f"{fresh:.3f}",
+        f"{fixed_fresh:.3f}",
+        f"{best_fresh:.3f}",
+        f"{fresh / fixed_fresh:.2f}",
+        f"{best_fresh / fixed_fresh:.2f}",
+        f"{fresh / best_fresh:.2f}",
+        f"{fetch_ratio(rates, fresh, interval_s):.2f}",
     )
 
 
 _COLUMNS = (
-    "pages", "fetched every", "fresh", "fixed interval", "optimum", "of fixed",
-    "optimum of fixed", "of optimum", "fetches fixed needs",
+    "pages", "fetched every", "fresh", "fixed interval", "optimum", "fresh / fixed",
+    "optimum / fixed", "fresh / optimum", "fetches of fixed for the same",
 )  # fmt: skip
 
 
-def _table(title: str, *more: str) -> Table:
+def _table(title: str, *columns: str) -> Table:
     table = Table(title=title)
-    for name in (*_COLUMNS, *more, "CPU a fetch"):
+    for name in (*_COLUMNS, *columns, "CPU per fetch"):
         table.add_column(name, justify="left" if name == "pages" else "right")
     return table
 
@@ -397,7 +402,9 @@ def main() -> None:
     parser.add_argument("--days", type=float, default=120)
     parser.add_argument("--effort", type=float, default=1.0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--cycles", type=float, default=12, help="of scarce worlds: fetches a page")
+    parser.add_argument(
+        "--cycles", type=float, default=12, help="of scarce worlds: fetches per page"
+    )
     parser.add_argument("--scarce", type=float, help="days for one fetch per page; only this world")
     parser.add_argument(
         "--true-rates", action="store_true", help="scarce: with every true rate known"
@@ -411,8 +418,10 @@ def main() -> None:
         for world in [options.world] if options.world else WORLDS:
             table.add_row(*measure(world, options))
         Console(width=160).print(table)
-    scarce = [(options.world or "products alone", options.scarce)] if options.scarce else SCARCE
-    table = _table(f"{size} of a scarce domain, {options.cycles:g} cycles", "postponed a fetch")
+    scarce = (
+        [(options.world or "products alone", options.scarce)] if options.scarce else SCARCE_WORLDS
+    )
+    table = _table(f"{size} of a scarce domain, {options.cycles:g} cycles", "postponed per fetch")
     for world, every_days in scarce:
         if options.world in (None, world):
             table.add_row(*measure_scarce(world, every_days, options))

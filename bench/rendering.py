@@ -62,8 +62,8 @@ HANDLERS = {
 def children(pid: int | str = "self") -> list[int]:
     """Return the descendants of a process."""
     pids = []
-    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, listed.read_text().split()):
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, file.read_text().split()):
             pids += [child, *children(child)]
     return pids
 
@@ -88,7 +88,7 @@ def pss_mb() -> float:
     return kb / 1024
 
 
-def each_ms(call: Callable[[], object], times: int) -> float:
+def cpu_ms_per_call(call: Callable[[], object], times: int) -> float:
     """Return the CPU per call, measured over consecutive calls."""
     before = cpu_ms()
     for _ in range(times):
@@ -123,18 +123,18 @@ def main() -> None:
         fetched = fetcher.fetch(url)
         assert isinstance(fetched, Fetched)
         plain = PlainPage(url, fetched.headers, fetched.body)
-        start_ms = each_ms(lambda: renderer.render(plain, fetch), 1)
+        start_ms = cpu_ms_per_call(lambda: renderer.render(plain, fetch), 1)
         rendered = renderer.render(plain, fetch)
         assert isinstance(rendered, Rendered)
         assert b"200 chairs" in rendered.html
         record = replace(FetchRecord.of(fetched), body_bytes=len(fetched.body))
         result = FetchResult(job=UrlJob(url=url), fetch=record)
         costs = {
-            "fetch the page": each_ms(lambda: fetcher.fetch(url), options.pages),
-            "render it, with two requests": each_ms(
+            "fetch the page": cpu_ms_per_call(lambda: fetcher.fetch(url), options.pages),
+            "render it, with two requests": cpu_ms_per_call(
                 lambda: renderer.render(plain, fetch), options.pages
             ),
-            "read the rendered page": each_ms(
+            "read the rendered page": cpu_ms_per_call(
                 lambda: read_page(
                     result, rendered.html, agent="aragog", max_links=1000, extractors={}
                 ),
@@ -144,7 +144,7 @@ def main() -> None:
         }
         memory = pss_mb()
         renderer.close()
-    table = Table("", "CPU ms a page")
+    table = Table("", "CPU ms per page")
     for name, ms in costs.items():
         table.add_row(name, f"{ms:.1f}")
     Console().print(table, f"browser and driver: {memory:.0f} MB between two pages")

@@ -39,13 +39,13 @@ AGENT = "aragog/1.0 (+https://example.org/bot)"
 LETTERS = "abcdefghij-_"
 
 
-def robots_txt(rules: int, wild: float, rng: random.Random) -> bytes:
+def robots_txt(rules: int, wildcard_share: float, rng: random.Random) -> bytes:
     """Return a file with `rules` rules, a share of them with wildcards."""
     lines = ["User-agent: *"]
     for _ in range(rules):
         words = ("".join(rng.choices(LETTERS, k=rng.randint(3, 10))) for _ in range(3))
         path = "/" + "/".join(words)
-        if rng.random() < wild:
+        if rng.random() < wildcard_share:
             path = rng.choice(
                 [f"/*{path[1:]}", f"{path}/*/x", f"/*?{path[1:8]}=", f"*{path[-6:]}$"]
             )
@@ -65,31 +65,34 @@ def main() -> None:
     words = ("".join(rng.choices(LETTERS, k=8)) for _ in range(4))
     url = f"https://www.example.com/{'/'.join(words)}?page=12&sort=price"
     table = Table("800 rules", "parse ms", "ready ms", "match µs", "reppy parse ms", "match µs")
-    for wild in (0.0, 0.1, 0.3, 1.0):
-        body = robots_txt(rules, wild, rng)
-        ours, theirs = RobotsRules.parse(body), Robots.parse("https://a.test/robots.txt", body)
+    for wildcard_share in (0.0, 0.1, 0.3, 1.0):
+        body = robots_txt(rules, wildcard_share, rng)
+        parsed_rules, reppy_rules = (
+            RobotsRules.parse(body),
+            Robots.parse("https://a.test/robots.txt", body),
+        )
 
-        def ready(body=body):
+        def parse_and_match(body=body):
             RobotsRules.parse(body).allows(AGENT, url)
 
-        def their_parse(body=body):
+        def reppy_parse(body=body):
             Robots.parse("https://a.test/robots.txt", body)
 
-        def match(rules=ours):
+        def match(rules=parsed_rules):
             for _ in range(1000):
                 rules.allows(AGENT, url)
 
-        def their_match(rules=theirs):
+        def reppy_match(rules=reppy_rules):
             for _ in range(1000):
                 rules.allowed(url, "aragog")
 
         table.add_row(
-            f"{wild:.0%} with wildcards",
+            f"{wildcard_share:.0%} with wildcards",
             f"{best_s(lambda body=body: RobotsRules.parse(body)) * 1e3:.2f}",
-            f"{best_s(ready) * 1e3:.2f}",
+            f"{best_s(parse_and_match) * 1e3:.2f}",
             f"{best_s(match) * 1e3:.2f}",
-            f"{best_s(their_parse) * 1e3:.2f}",
-            f"{best_s(their_match) * 1e3:.2f}",
+            f"{best_s(reppy_parse) * 1e3:.2f}",
+            f"{best_s(reppy_match) * 1e3:.2f}",
         )
     Console().print(table)
 
@@ -97,16 +100,16 @@ def main() -> None:
     hostile = ("User-agent: *\n" + "\n".join(lines)).encode()
     took_s = best_s(lambda: RobotsRules.parse(hostile).allows(AGENT, "/" + "a" * 2000), 1)
     print(f"hostile file of {len(hostile) / 1024:.0f} KiB: {took_s * 1e3:.0f} ms")
-    star = b"User-agent: *\nDisallow: /*a*a*a*ab"
-    theirs = Robots.parse("https://a.test/robots.txt", star)
+    wildcards = b"User-agent: *\nDisallow: /*a*a*a*ab"
+    reppy_rules = Robots.parse("https://a.test/robots.txt", wildcards)
     path = "https://a.test/" + "a" * 60
-    own_us = best_s(lambda: RobotsRules.parse(star).allows("a", path)) * 1e6
-    their_us = best_s(lambda: theirs.allowed(path, "a"), 1) * 1e6
-    print(f"four wildcards, a path of 60: {own_us:.0f} µs, reppy {their_us:.0f} µs")
+    aragog_us = best_s(lambda: RobotsRules.parse(wildcards).allows("a", path)) * 1e6
+    reppy_us = best_s(lambda: reppy_rules.allowed(path, "a"), 1) * 1e6
+    print(f"four wildcards, a path of 60: {aragog_us:.0f} µs, reppy {reppy_us:.0f} µs")
     for origins in (1, 25):
-        each_ms = stage_ms(origins)
-        figures.report(robots=each_ms)
-        print(f"robots stage, {origins} origins a message: {each_ms:.2f} ms an origin")
+        ms_per_origin = stage_ms(origins)
+        figures.report(robots=ms_per_origin)
+        print(f"robots stage, {origins} origins per message: {ms_per_origin:.2f} ms per origin")
 
 
 BODY = b"User-agent: *\nDisallow: /private/\nDisallow: /*?sort=\nSitemap: https://a.test/s.xml\n"
@@ -123,13 +126,13 @@ def serve(listener: socket.socket) -> None:
             connection.close()
 
 
-class Nowhere:
-    """A sender for a stage that sends nothing here."""
+class NullSender:
+    """A sender that discards all messages."""
 
-    def send(self, what: OutgoingMessage) -> None:
+    def send(self, message: OutgoingMessage) -> None:
         """Discard the message."""
 
-    def send_all(self, whats: Sequence[OutgoingMessage]) -> None:
+    def send_all(self, messages: Sequence[OutgoingMessage]) -> None:
         """Discard the messages."""
 
 
@@ -150,16 +153,16 @@ def stage_ms(origins: int, rounds: int = 40) -> float:
             store=StoreSettings(engine="memory"),
             fetch=fetch,
         )
-        pipeline = connect(settings, Nowhere())
+        pipeline = connect(settings, NullSender())
 
-        def go(first: int, last: int) -> None:
+        def run_batches(first: int, last: int) -> None:
             for n in range(first, last):
                 names = tuple(f"http://d{n}x{i}.test" for i in range(origins))
                 pipeline.robots.run(RobotsBatch(names))
 
-        go(0, 5)
+        run_batches(0, 5)
         started = time.process_time()
-        go(5, 5 + rounds)
+        run_batches(5, 5 + rounds)
         took_s = time.process_time() - started
         pipeline.close()
     server.kill()

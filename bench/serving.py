@@ -66,23 +66,23 @@ def cpu_s(pid: int) -> float:
 async def load(port: int, requests: int, connections: int) -> list[float]:
     """Return latencies in seconds."""
     latencies: list[float] = []
-    left = iter(range(requests))
+    numbers = iter(range(requests))
 
-    async def one() -> None:
+    async def run_connection() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        for _ in left:
+        for _ in numbers:
             page = quote(url(random.randrange(PAGES)), safe="")
             target = f"/v1/urls?url={page}&fields={','.join(FIELDS)}&include="
-            started_at_s = time.perf_counter()
+            started_s = time.perf_counter()
             writer.write(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             head = await reader.readuntil(b"\r\n\r\n")
             assert head.startswith(b"HTTP/1.1 200"), head
             length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
             await reader.readexactly(length)
-            latencies.append(time.perf_counter() - started_at_s)
+            latencies.append(time.perf_counter() - started_s)
         writer.close()
 
-    await asyncio.gather(*(one() for _ in range(connections)))
+    await asyncio.gather(*(run_connection() for _ in range(connections)))
     return latencies
 
 
@@ -95,9 +95,9 @@ def measure(name: str, folder: Path, requests: int, connections: int) -> tuple[f
     try:
         wait_for(port)
         uvloop.run(load(port, requests // 10, connections))
-        before_s, started_at_s = cpu_s(server.pid), time.perf_counter()
+        before_s, started_s = cpu_s(server.pid), time.perf_counter()
         latencies = uvloop.run(load(port, requests, connections))
-        took_s = time.perf_counter() - started_at_s
+        took_s = time.perf_counter() - started_s
         cpu = (cpu_s(server.pid) - before_s) / requests * 1e6
     finally:
         server.kill()
@@ -106,8 +106,8 @@ def measure(name: str, folder: Path, requests: int, connections: int) -> tuple[f
 
 
 def wait_for(port: int) -> None:
-    until_s = time.monotonic() + 30
-    while time.monotonic() < until_s:
+    deadline_s = time.monotonic() + 30
+    while time.monotonic() < deadline_s:
         try:
             uvloop.run(asyncio.wait_for(load(port, 1, 1), 5))
             return
@@ -129,11 +129,11 @@ def main() -> None:
         results: dict[str, list[tuple[float, float, float]]] = {name: [] for name in names}
         for _ in range(options.rounds):
             for name in random.sample(names, len(names)):
-                measured = measure(name, Path(folder), options.requests, options.connections)
-                results[name].append(measured)
+                result = measure(name, Path(folder), options.requests, options.connections)
+                results[name].append(result)
     print(f"{'server':20} {'CPU us/request':>15} {'requests/s':>12} {'p99 ms':>8}")
-    for name, measured in results.items():
-        cpu, rate, p99 = (statistics.median(column) for column in zip(*measured, strict=True))
+    for name, result in results.items():
+        cpu, rate, p99 = (statistics.median(column) for column in zip(*result, strict=True))
         print(f"{name:20} {cpu:15.0f} {rate:12.0f} {p99:8.1f}")
 
 

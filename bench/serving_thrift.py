@@ -37,12 +37,12 @@ from thriftpy2.transport import TCyMemoryBuffer
 from aragog.api.server.thrift.contract import CALL, head, idl
 from aragog.api.server.thrift.wire import frame
 from bench import figures
-from bench.open_loop import Whole, busy_s, divide_cores, http_reply, run, thrift_reply
+from bench.open_loop import IsComplete, busy_s, divide_cores, http_reply, run, thrift_reply
 from bench.quick import add_quick
 from bench.serving import FIELDS, PAGES, cpu_s, fill, url
 
 BATCH = 100
-READY_S = 30
+MAX_START_S = 30
 
 
 def message(name: str, arguments: object) -> bytes:
@@ -52,20 +52,20 @@ def message(name: str, arguments: object) -> bytes:
     return frame(head(CALL, name.encode()), b"\0\0\0\1", buffer.getvalue())
 
 
-def one() -> bytes:
+def random_get() -> bytes:
     """Return a `get` of a random page."""
     page = url(random.randrange(PAGES))
     return message("get", idl.UrlStore.get_args(page, list(FIELDS), idl.ReadOptions()))
 
 
-def batch() -> bytes:
+def random_batch() -> bytes:
     """Return a `getMany` of random pages."""
     pages = [url(random.randrange(PAGES)) for _ in range(BATCH)]
     return message("getMany", idl.UrlStore.getMany_args(pages, list(FIELDS), idl.ReadOptions()))
 
 
-def http() -> bytes:
-    """Return the same call as `one` over HTTP."""
+def random_http_get() -> bytes:
+    """Return the same call as `random_get` over HTTP."""
     page = quote(url(random.randrange(PAGES)), safe="")
     target = f"/v1/urls?url={page}&fields={','.join(FIELDS)}&include="
     return f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
@@ -106,18 +106,18 @@ def serving(name: str, folder: Path, core: int) -> Iterator[tuple[int, int]]:
 
 def measure(port: int, pid: int, load: Load, rate: float, seconds: float) -> Row:
     """Run the load against a server."""
-    before, started_at_s, own_s = busy_s(), cpu_s(pid), time.process_time()
-    measured = run(port, *load[:2], rate=rate, seconds=seconds, connections=load.connections)
-    used_s, own_s = cpu_s(pid) - started_at_s, time.process_time() - own_s
-    busy, total = (now - then for now, then in zip(busy_s(), before, strict=True))
-    count = len(measured.latencies_s)
+    before, cpu_before_s, own_s = busy_s(), cpu_s(pid), time.process_time()
+    result = run(port, *load[:2], rate=rate, seconds=seconds, connections=load.connections)
+    used_s, own_s = cpu_s(pid) - cpu_before_s, time.process_time() - own_s
+    busy, total = (now - earlier for now, earlier in zip(busy_s(), before, strict=True))
+    count = len(result.latencies_s)
     return Row(
         used_s / count * 1e6,
-        count / measured.took_s,
-        measured.p(0.5),
-        measured.p(0.99),
-        measured.p(0.999),
-        measured.p(0.99, measured.own_s),
+        count / result.took_s,
+        result.p(0.5),
+        result.p(0.99),
+        result.p(0.999),
+        result.p(0.99, result.own_s),
         max(0.0, busy - used_s - own_s) / total,
     )
 
@@ -126,14 +126,14 @@ class Load(NamedTuple):
     """What is sent, and on how many connections."""
 
     calls: list[bytes]
-    whole: Whole
+    is_complete: IsComplete
     connections: int
 
 
 def warm_up(port: int, load: Load) -> None:
     """Wait until the server answers, and have it read every page once or twice."""
-    until_s = time.monotonic() + READY_S
-    while time.monotonic() < until_s:
+    deadline_s = time.monotonic() + MAX_START_S
+    while time.monotonic() < deadline_s:
         try:
             run(port, *load[:2], rate=0, seconds=1.5, connections=load.connections)
             return
@@ -152,9 +152,9 @@ def main() -> None:
     add_quick(parser, rates="0,500", http_rates="0,200", seconds=0.5)
     options = parser.parse_args()
     core = divide_cores()
-    gets = Load([one() for _ in range(20_000)], thrift_reply, options.connections)
-    batches = Load([batch() for _ in range(400)], thrift_reply, 4)
-    requests = Load([http() for _ in range(20_000)], http_reply, options.connections)
+    gets = Load([random_get() for _ in range(20_000)], thrift_reply, options.connections)
+    batches = Load([random_batch() for _ in range(400)], thrift_reply, 4)
+    requests = Load([random_http_get() for _ in range(20_000)], http_reply, options.connections)
     rates, http_rates = (
         list(map(float, r.split(","))) for r in (options.rates, options.http_rates)
     )
@@ -163,22 +163,22 @@ def main() -> None:
     if options.peers:
         plan += [("thriftpy2-threaded", "get", gets, rates)]
         plan += [(peer, "HTTP", requests, [0]) for peer in ("uvicorn-httptools", "hand-written")]
-    heads = ("CPU us", "calls/s", "p50 ms", "p99 ms", "p99.9 ms", "own p99", "others")
-    print(f"{'server':32}", *(f"{head:>9}" for head in heads))
+    headings = ("CPU us", "calls/s", "p50 ms", "p99 ms", "p99.9 ms", "own p99", "others")
+    print(f"{'server':32}", *(f"{heading:>9}" for heading in headings))
     with tempfile.TemporaryDirectory() as name:
         fill(Path(name))
-        for server, what, load, its_rates in plan:
+        for server, call, load, server_rates in plan:
             with serving(server, Path(name), core) as (port, pid):
                 warm_up(port, load)
-                for rate in its_rates:
+                for rate in server_rates:
                     row = measure(port, pid, load, rate, options.seconds)
-                    label = f"{server} {what} {f'{rate:.0f}/s' if rate else 'closed'}"
+                    label = f"{server} {call} {f'{rate:.0f}/s' if rate else 'closed'}"
                     numbers = "{:9.1f} {:9.0f} {:9.2f} {:9.2f} {:9.2f} {:9.2f} {:9.0%}"
                     print(f"{label:32}", numbers.format(*row), flush=True)
                     if (load, rate) == (gets, 0) and server == "thrift":
                         figures.report(api_get=row.cpu_us / 1000)
                 if load is batches:
-                    print(f"{'':32} {row.cpu_us / BATCH:9.2f} us of CPU a URL")
+                    print(f"{'':32} {row.cpu_us / BATCH:9.2f} us of CPU per URL")
 
 
 if __name__ == "__main__":

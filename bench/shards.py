@@ -27,13 +27,13 @@ from pinlater.cluster import Cluster, connect_shards
 from pinlater.models import ClaimRequest, NewJob
 
 BODY = b"x" * 900
-ENQUEUED, CLAIMED = 1_000, 100
-GOAL = 100_000
+ENQUEUE_BATCH, CLAIM_BATCH = 1_000, 100
+GOAL_JOBS_S = 100_000
 """
 Pinterest's PinLater in total: over 6 million jobs per minute, in more than ten clusters
 (2015).
 """
-BUSY = 0.7
+MAX_BUSY = 0.7
 """Jobs wait on a server that is busier than this."""
 
 
@@ -42,18 +42,18 @@ def work(urls: list[str], jobs: int, number: int) -> float:
     before = time.process_time()
     cluster = Cluster(connect_shards(urls, socket_timeout_s=60))
     queue, worker = f"q{number}", f"w{os.getpid()}"
-    for start in range(0, jobs, ENQUEUED):
-        cluster.enqueue(queue, [NewJob(BODY)] * min(ENQUEUED, jobs - start))
-    left = list(cluster.shards)
-    while left:
-        for shard in list(left):
+    for start in range(0, jobs, ENQUEUE_BATCH):
+        cluster.enqueue(queue, [NewJob(BODY)] * min(ENQUEUE_BATCH, jobs - start))
+    unfinished = list(cluster.shards)
+    while unfinished:
+        for shard in list(unfinished):
             claims = shard.claim(
-                queue, ClaimRequest(limit=CLAIMED, timeout_ms=60_000, worker=worker)
+                queue, ClaimRequest(limit=CLAIM_BATCH, timeout_ms=60_000, worker=worker)
             ).claims
             if claims:
                 shard.ack(queue, [(claim.job_id, claim.token) for claim in claims])
             else:
-                left.remove(shard)
+                unfinished.remove(shard)
     return time.process_time() - before
 
 
@@ -67,13 +67,18 @@ def run(shards: int, clients: int, jobs: int) -> tuple[float, float, list[float]
         servers = [stack.enter_context(server()) for _ in range(shards)]
         pids = [server.process.pid for server in servers]
         pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(clients))
-        pool.map(abs, range(clients))  # so that all have imported
+        pool.map(abs, range(clients))  # so that every process has imported its modules
         before, started_s = [cpu_s(pid) for pid in pids], time.monotonic()
         urls = [server.url for server in servers]
-        spent = pool.starmap(work, [(urls, jobs // clients, number) for number in range(clients)])
-        took = time.monotonic() - started_s
-        served = [(cpu_s(pid) - was) / jobs * 1e6 for pid, was in zip(pids, before, strict=True)]
-    return jobs / took, sum(spent) / jobs * 1e6, served
+        client_cpu_s = pool.starmap(
+            work, [(urls, jobs // clients, number) for number in range(clients)]
+        )
+        took_s = time.monotonic() - started_s
+        server_us = [
+            (cpu_s(pid) - cpu_before_s) / jobs * 1e6
+            for pid, cpu_before_s in zip(pids, before, strict=True)
+        ]
+    return jobs / took_s, sum(client_cpu_s) / jobs * 1e6, server_us
 
 
 def main() -> None:
@@ -83,20 +88,20 @@ def main() -> None:
     add_quick(parser, jobs=2000)
     options = parser.parse_args()
     table = Table(
-        "servers", "jobs/s here", "client CPU µs a job", "server CPU µs a job, each", "full at, jobs/s",
+        "servers", "jobs/s here", "client CPU µs/job", "CPU µs/job of each server", "full at, jobs/s",
         box=None,
     )  # fmt: skip
     for shards in (1, 2, 4):
-        rate, client, served = run(shards, options.clients, options.jobs)
-        each = " ".join(f"{rate:.0f}" for rate in served)
+        rate, client, server_us = run(shards, options.clients, options.jobs)
+        per_server = " ".join(f"{rate:.0f}" for rate in server_us)
         table.add_row(
-            f"{shards}", f"{rate:,.0f}", f"{client:.0f}", each, f"{1e6 / max(served):,.0f}"
+            f"{shards}", f"{rate:,.0f}", f"{client:.0f}", per_server, f"{1e6 / max(server_us):,.0f}"
         )
     console = Console()
     console.print(table)
     console.print(
-        f"{GOAL:,} jobs/s: {GOAL * sum(served) / 1e6 / BUSY:.1f} servers, each {BUSY:.0%} busy, "
-        f"and {GOAL * client / 1e6:.1f} cores of clients"
+        f"{GOAL_JOBS_S:,} jobs/s: {GOAL_JOBS_S * sum(server_us) / 1e6 / MAX_BUSY:.1f} servers, each {MAX_BUSY:.0%} busy, "
+        f"and {GOAL_JOBS_S * client / 1e6:.1f} cores of clients"
     )
 
 

@@ -11,7 +11,7 @@ shares, and without them (one line ordered by priority and arrival).
 
 `crawl` does this with the standalone system and an origin on loopback, its jobs on Redis or
 PostgreSQL, and cancels the rest of the bulk crawl once the small one is done. It exits with 1
-unless the small crawl was done before the bulk one had twice as many pages plus `AHEAD`, and the
+unless the small crawl was done before the bulk one had twice as many pages plus `MAX_AHEAD`, and the
 counts of both are exact.
 
 `cost` parks URLs of 1, 2 and 20 crawls in lines on a private redis-server. It prints the bytes per
@@ -39,9 +39,9 @@ from bench.quick import add_quick
 from bench.simulate.two_crawls import CrawlsOfADomain
 
 BULK, SMALL = 2, 3
-AHEAD = 500
+MAX_AHEAD = 500
 """The number of URLs of an earlier crawl that workers may already be processing."""
-LOOK = 6
+TAKE_LIMIT = 6
 PAYLOAD = '{"url":"https://www.site.example/articles/%08d","request_id":"12345678","c":%d}'
 
 
@@ -52,7 +52,7 @@ def simulate(bulk: int, small: int) -> None:
             {BULK: bulk, SMALL: small}, Settings(), are_apart=are_apart
         ).done_s()
         print(
-            f"{label:10} {small:,} URLs beside {bulk:,}: done after {done_s[SMALL]:,.0f} s; "
+            f"{label:10} {small:,} URLs next to {bulk:,}: done after {done_s[SMALL]:,.0f} s; "
             f"the bulk crawl after {done_s[BULK]:,.0f} s"
         )
 
@@ -67,12 +67,12 @@ def crawl(options: argparse.Namespace) -> int:
         system = System(Path(folder), web.port, broker, qps=options.qps)
         system.start()
         try:
-            return _both(options)
+            return _run_both(options)
         finally:
             system.stop()
 
 
-def _both(options: argparse.Namespace) -> int:
+def _run_both(options: argparse.Namespace) -> int:
     control = crawl_control(load_settings())
     with Aragog(load_settings()) as client:
         for name, count in (("bulk", options.bulk), ("small", options.small)):
@@ -82,35 +82,37 @@ def _both(options: argparse.Namespace) -> int:
                 assert result.status == "accepted", result
             if name == "bulk":
                 before = control.status("bulk").counts.stored
-    began_s = time.monotonic()
+    started_s = time.monotonic()
     while control.status("small").counts.waiting:
-        if time.monotonic() - began_s > options.for_s:
-            print(f"BROKEN: the small crawl was not done within {options.for_s:.0f} s")
+        if time.monotonic() - started_s > options.for_s:
+            print(f"VIOLATED: the small crawl was not done within {options.for_s:.0f} s")
             return 1
         time.sleep(0.05)
-    took_s = time.monotonic() - began_s
-    beside = control.status("bulk").counts.stored - before
+    took_s = time.monotonic() - started_s
+    bulk_pages = control.status("bulk").counts.stored - before
     control.cancel("bulk")
     counts = {name: control.status(name).counts for name in ("bulk", "small")}
     print(
-        f"{options.broker}: {options.small:,} URLs beside {options.bulk:,} at {options.qps:g}/s: done after "
-        f"{took_s:.1f} s, while {beside:,} pages of the bulk crawl were stored"
+        f"{options.broker}: {options.small:,} URLs next to {options.bulk:,} at {options.qps:g}/s: done after "
+        f"{took_s:.1f} s, while {bulk_pages:,} pages of the bulk crawl were stored"
     )
-    broken = [f"{name}: {each}" for name, each in counts.items() if not each.is_exact]
+    violations = [
+        f"{name}: {crawl_counts}"
+        for name, crawl_counts in counts.items()
+        if not crawl_counts.is_exact
+    ]
     if counts["small"].stored != options.small:
-        broken.append(f"{counts['small'].stored} of {options.small} small URLs were stored")
-    if beside > 2 * options.small + AHEAD:
-        broken.append(f"{beside:,} pages of the bulk crawl came first")
-    for text in broken:
-        print(f"BROKEN: {text}")
-    return len(broken)
+        violations.append(f"{counts['small'].stored} of {options.small} small URLs were stored")
+    if bulk_pages > 2 * options.small + MAX_AHEAD:
+        violations.append(f"{bulk_pages:,} pages of the bulk crawl came first")
+    for text in violations:
+        print(f"VIOLATED: {text}")
+    return len(violations)
 
 
 def cost(urls: int) -> None:
     """Print memory and CPU of lines whose URLs belong to one crawl or several."""
-    print(
-        f"{'crawls':>8}{'domains':>10}{'bytes a URL':>13}{'µs park':>10}{'µs take and settle':>20}"
-    )
+    print(f"{'crawls':>8}{'domains':>10}{'bytes/URL':>13}{'µs park':>10}{'µs take and settle':>20}")
     for crawls in (1, 2, 20):
         for domains in (1, urls // 100):
             with (
@@ -125,31 +127,35 @@ def _cost(client: redis.Redis, urls: int, crawls: int, domains: int) -> tuple[fl
     lines = Lines(client, prefix="b:")
     (server,) = lines.servers
     empty = int(client.info("memory")["used_memory_dataset"])
-    began_s = _cpu_s(client)
-    for at in range(0, urls, 25):
+    started_s = _cpu_s(client)
+    for start in range(0, urls, 25):
         lines.park([
             LineEntry(
                 f"site{n % domains}.example", 5, (PAYLOAD % (n, 2 + n // domains % crawls)).encode(),
                 share=2 + n // domains % crawls,
             )
-            for n in range(at, min(at + 25, urls))
+            for n in range(start, min(start + 25, urls))
         ])  # fmt: skip
     parked_s = _cpu_s(client)
     size = int(client.info("memory")["used_memory_dataset"]) - empty
     keys = [f"site{n}.example" for n in range(domains)]
     count = 0
     while count < min(urls, 20_000):
-        for at in range(0, len(keys), 50):
-            looked = keys[at : at + 50]
-            token, taken = server.take(dict.fromkeys(looked, LOOK))
-            server.settle(token, [], dict.fromkeys(looked, 0))
+        for start in range(0, len(keys), 50):
+            batch = keys[start : start + 50]
+            token, taken = server.take(dict.fromkeys(batch, TAKE_LIMIT))
+            server.settle(token, [], dict.fromkeys(batch, 0))
             count += len(taken)
-    return size / urls, (parked_s - began_s) * 1e6 / urls, (_cpu_s(client) - parked_s) * 1e6 / count
+    return (
+        size / urls,
+        (parked_s - started_s) * 1e6 / urls,
+        (_cpu_s(client) - parked_s) * 1e6 / count,
+    )
 
 
 def _cpu_s(client: redis.Redis) -> float:
-    found = client.info("cpu")
-    return float(found["used_cpu_user"]) + float(found["used_cpu_sys"])
+    info = client.info("cpu")
+    return float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
 
 
 def main() -> None:

@@ -46,9 +46,9 @@ from zengraph.tables.memory import MemoryTables
 START_MS = 1_700_000_000_000
 STEP_S = 900.0
 DAY_MS = 86_400_000
-MAP = "http://site.example/sitemap.xml"
-TOLD, FALSE_SHARE = 0.6, 0.5
-REPEATED = 10
+SITEMAP_URL = "http://site.example/sitemap.xml"
+REPORTED_SHARE, FALSE_REPORT_SHARE = 0.6, 0.5
+REPETITIONS = 10
 
 
 @dataclass(slots=True)
@@ -56,12 +56,12 @@ class SimulatedPage:
     """A page, and what the sitemap reports about it."""
 
     url: str
-    of: str
+    page_type: str
     every_s: float
     next_ms: float
     version: int = 0
     changed_ms: float = START_MS
-    told_ms: float = START_MS
+    reported_ms: float = START_MS
     false_ms: float = math.inf
     """When the sitemap reports a false change."""
     stored: int = -1
@@ -83,15 +83,15 @@ class Site:
         self._rng = random.Random(self.seed)
         self.pages = {}
         for number in range(self.urls):
-            of, every_s = WORLDS[self.world](self._rng)
+            page_type, every_s = WORLDS[self.world](self._rng)
             url = f"http://site.example/{number}"
             self.pages[url] = SimulatedPage(
                 url,
-                of,
+                page_type,
                 every_s,
                 self.start_ms + self._rng.expovariate(1 / every_s) * 1000,
                 changed_ms=self.start_ms,
-                told_ms=self.start_ms,
+                reported_ms=self.start_ms,
             )
 
     def advance(self, page: SimulatedPage, now_ms: float) -> None:
@@ -101,16 +101,16 @@ class Site:
             page.changed_ms = page.next_ms
             if page.stored >= 0 and page.stale_since_ms is None:
                 page.stale_since_ms = page.changed_ms
-            if self.kind != "half told" or self._rng.random() < TOLD:
-                page.told_ms = page.changed_ms
-                if self.kind == "half told" and self._rng.random() < FALSE_SHARE:
+            if self.kind != "half told" or self._rng.random() < REPORTED_SHARE:
+                page.reported_ms = page.changed_ms
+                if self.kind == "half told" and self._rng.random() < FALSE_REPORT_SHARE:
                     page.false_ms = page.changed_ms + self._rng.random() * page.every_s * 500
             page.next_ms += self._rng.expovariate(1 / page.every_s) * 1000
 
         if page.false_ms <= now_ms:
-            page.told_ms, page.false_ms = max(page.told_ms, page.false_ms), math.inf
+            page.reported_ms, page.false_ms = max(page.reported_ms, page.false_ms), math.inf
 
-    def listed(self, now_ms: int) -> list[SitemapUrl]:
+    def sitemap(self, now_ms: int) -> list[SitemapUrl]:
         """Return the current sitemap."""
         for page in self.pages.values():
             self.advance(page, now_ms)
@@ -119,14 +119,14 @@ class Site:
     def _date(self, page: SimulatedPage, now_ms: int) -> tuple[int, int | None]:
         match self.kind:
             case "by day":
-                return _day(page.told_ms)
+                return _day(page.reported_ms)
             case "today":
                 return _day(now_ms)
             case "at the time":
                 return now_ms, None
             case "new alone":
                 return self.start_ms, None
-        return int(min(page.told_ms, now_ms)), None
+        return int(min(page.reported_ms, now_ms)), None
 
 
 def _day(at_ms: float) -> tuple[int, int]:
@@ -138,7 +138,7 @@ KINDS = ("exact", "by day", "half told", "new alone", "today", "at the time")
 
 
 @dataclass(slots=True)
-class Kept:
+class SiteResult:
     """The results of keeping a host fresh, for the second half of the days."""
 
     fresh: float
@@ -146,89 +146,95 @@ class Kept:
     readings: int
 
 
-def keep(site: Site, days: float, settings: RefreshSettings) -> Kept:
+def keep_fresh(site: Site, days: float, settings: RefreshSettings) -> SiteResult:
     """Keep a host's pages fresh with the store's own schedule."""
     clock = ManualClock(START_MS)
     store = UrlStore(MemoryTables(clock), MemoryContent(), StoreSettings(), clock, settings)
-    begin_ms, end_ms = START_MS + int(days * DAY_MS / 2), START_MS + int(days * DAY_MS)
-    kept = Kept(0.0, 0, 0)
+    count_from_ms, end_ms = START_MS + int(days * DAY_MS / 2), START_MS + int(days * DAY_MS)
+    result = SiteResult(0.0, 0, 0)
     stale_ms = [0.0]
 
-    def counted(now_ms: int, *, is_page: bool) -> None:
-        if now_ms >= begin_ms:
-            kept.fetches += is_page
-            kept.readings += not is_page
+    def count(now_ms: int, *, is_page: bool) -> None:
+        if now_ms >= count_from_ms:
+            result.fetches += is_page
+            result.readings += not is_page
 
-    def settle(page: SimulatedPage, now_ms: float) -> None:
+    def count_stale(page: SimulatedPage, now_ms: float) -> None:
         if page.stale_since_ms is not None:
-            stale_ms[0] += max(now_ms - max(page.stale_since_ms, begin_ms), 0)
+            stale_ms[0] += max(now_ms - max(page.stale_since_ms, count_from_ms), 0)
             page.stale_since_ms = None
 
     def fetch(page: SimulatedPage, now_ms: int) -> PageWrite:
         site.advance(page, now_ms)
-        settle(page, now_ms)
+        count_stale(page, now_ms)
         page.stored = page.version
-        counted(now_ms, is_page=True)
-        return _written(page, now_ms)
+        count(now_ms, is_page=True)
+        return _page_write(page, now_ms)
 
     store.write_pages([fetch(page, START_MS + 1) for page in site.pages.values()])
     clock.advance_ms(1000)
-    store.write_pages([_read(site, store, clock.now_ms(), settings, counted)])
+    store.write_pages([_sitemap_write(site, store, clock.now_ms(), settings, count)])
     while clock.now_ms() < end_ms:
         clock.advance_ms(STEP_S * 1000)
         now_ms = clock.now_ms()
         due = store.schedule.claim_due(now_ms, 10_000, 60)
-        writes = [fetch(site.pages[one.url], now_ms) for one in due if not _is_source(one)]
-        writes += [_read(site, store, now_ms, settings, counted) for one in due if _is_source(one)]
-        for at in range(0, len(writes), 100):
-            store.write_pages(writes[at : at + 100])
+        writes = [
+            fetch(site.pages[due_url.url], now_ms) for due_url in due if not _is_source(due_url)
+        ]
+        writes += [
+            _sitemap_write(site, store, now_ms, settings, count)
+            for due_url in due
+            if _is_source(due_url)
+        ]
+        for start in range(0, len(writes), 100):
+            store.write_pages(writes[start : start + 100])
     for page in site.pages.values():
         site.advance(page, end_ms)
-        settle(page, end_ms)
-    kept.fresh = 1 - stale_ms[0] / (end_ms - begin_ms) / len(site.pages)
-    return kept
+        count_stale(page, end_ms)
+    result.fresh = 1 - stale_ms[0] / (end_ms - count_from_ms) / len(site.pages)
+    return result
 
 
 def _is_source(due: Due) -> bool:
     return due.state is not None and due.state.page_type in SOURCES
 
 
-def _written(page: SimulatedPage, now_ms: int) -> PageWrite:
+def _page_write(page: SimulatedPage, now_ms: int) -> PageWrite:
     return PageWrite(
         url=page.url,
         final_url=page.url,
         canonical_url=page.url,
         fetched_at_ms=now_ms,
-        fields={FIELD.get(page.of, page.of + ".x"): b"%d" % page.version},
+        fields={FIELD.get(page.page_type, page.page_type + ".x"): b"%d" % page.version},
         content=ContentWrite(b"x", length_bytes=1),
-        seen=Seen(outcome="Fetched", fetched_at_ms=now_ms, page_type=page.of),
+        seen=Seen(outcome="Fetched", fetched_at_ms=now_ms, page_type=page.page_type),
     )
 
 
-def _read(
+def _sitemap_write(
     site: Site,
     store: UrlStore,
     now_ms: int,
     settings: RefreshSettings,
-    counted: Callable[..., None],
+    count: Callable[..., None],
 ) -> PageWrite:
     """Read the sitemap like the stages do."""
     if settings.signals:
-        counted(now_ms, is_page=False)
-    listed = site.listed(now_ms)
-    reading = store.signals.reading(listed, kind=SITEMAP, fetched_at_ms=now_ms, sender=MAP)
-    reading.take(listed)
+        count(now_ms, is_page=False)
+    entries = site.sitemap(now_ms)
+    reading = store.signals.reading(entries, kind=SITEMAP, fetched_at_ms=now_ms, sender=SITEMAP_URL)
+    reading.take(entries)
     reading.close()
     seen = Seen(
         outcome="Fetched", fetched_at_ms=now_ms, source=SITEMAP, signal_count=reading.signal_count
     )
     return PageWrite(
-        url=MAP, final_url=MAP, canonical_url=MAP, fetched_at_ms=now_ms, seen=seen,
+        url=SITEMAP_URL, final_url=SITEMAP_URL, canonical_url=SITEMAP_URL, fetched_at_ms=now_ms, seen=seen,
         facts={"outcome": "Fetched", "status": 200},
     )  # fmt: skip
 
 
-def without(site: Site, days: float, requests: int) -> float:
+def freshness_without_sitemaps(site: Site, days: float, requests: int) -> float:
     """Return the freshness of the same pages without sitemaps, for the same number of requests."""
     return replay_effort(site, days, requests, random.Random(1))[1]
 
@@ -237,13 +243,13 @@ def replay_effort(
     site: Site, days: float, requests: int, rng: random.Random
 ) -> tuple[float, float]:
     """Return the effort that takes this many requests without sitemaps, and its freshness."""
-    pages = [(page.of, page.every_s) for page in site.pages.values()] * REPEATED
+    pages = [(page.page_type, page.every_s) for page in site.pages.values()] * REPETITIONS
     low, high = 0.02, 50.0
     for _ in range(12):
         effort = math.sqrt(low * high)
-        done = replay_pages(pages, days, _settings(effort, signals=False), rng)
-        low, high = (low, effort) if done.fetches > requests * REPEATED else (effort, high)
-    return effort, done.fresh_s / (days * DAY_S / 2) / len(pages)
+        result = replay_pages(pages, days, _settings(effort, signals=False), rng)
+        low, high = (low, effort) if result.fetches > requests * REPETITIONS else (effort, high)
+    return effort, result.fresh_s / (days * DAY_S / 2) / len(pages)
 
 
 def _settings(effort: float, *, signals: bool) -> RefreshSettings:
@@ -257,26 +263,26 @@ def main() -> None:
     parser.add_argument("--days", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--world", choices=list(WORLDS), default="published shares")
-    parser.add_argument("--site", choices=KINDS, help="one kind of sitemap alone")
+    parser.add_argument("--site", choices=KINDS, help="only this kind of sitemap")
     add_quick(parser, urls=40, days=10.0)
     options = parser.parse_args()
     table = Table(title=f"{options.world}: {options.urls:,} URLs, {options.days:g} days")
     for name in (
-        "lastmod", "requests a day and page", "of them sitemap", "fresh", "without", "stale time less"
+        "lastmod", "requests per day and page", "for the sitemap", "fresh", "without", "stale time saved"
     ):  # fmt: skip
         table.add_column(name, justify="left" if name == "lastmod" else "right")
     for kind in [options.site] if options.site else KINDS:
         site = Site(kind, options.world, options.urls, options.seed)
-        kept = keep(site, options.days, _settings(1.0, signals=True))
-        requests = kept.fetches + kept.readings
-        fresh = without(site, options.days, requests)
+        result = keep_fresh(site, options.days, _settings(1.0, signals=True))
+        requests = result.fetches + result.readings
+        fresh = freshness_without_sitemaps(site, options.days, requests)
         table.add_row(
             kind,
             f"{requests / (options.days / 2) / options.urls:.3f}",
-            f"{kept.readings / requests:.1%}",
-            f"{kept.fresh:.3f}",
+            f"{result.readings / requests:.1%}",
+            f"{result.fresh:.3f}",
             f"{fresh:.3f}",
-            f"{1 - (1 - kept.fresh) / (1 - fresh):.0%}",
+            f"{1 - (1 - result.fresh) / (1 - fresh):.0%}",
         )
     Console(width=120).print(table)
 

@@ -46,8 +46,8 @@ from bench.signals import DAY_MS, KINDS, STEP_S, Site, replay_effort
 from tests.support.origin import Origin, Request, Wire, answer
 
 HOST = "site.example"
-MAP = f"http://{HOST}/sitemap.xml"
-LINES = 10_000.0
+SITEMAP_URL = f"http://{HOST}/sitemap.xml"
+QPS = 10_000.0
 """Requests per second of the domain, high enough that only the schedule is measured."""
 
 
@@ -80,17 +80,17 @@ class ServedSite:
     def __init__(self, site: Site, clock: ShiftedClock) -> None:
         self.site = site
         self._clock = clock
-        self.seen: list[tuple[int, str, int]] = []
+        self.requests: list[tuple[int, str, int]] = []
         """Time, path and status of each request."""
 
     def __call__(self, request: Request, _: Wire) -> bytes:
         now_ms, status = self._clock.now_ms(), 200
         body, kind = self._body(request.path, now_ms)
-        tag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
-        if request.header("If-None-Match") == tag:
+        etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+        if request.header("If-None-Match") == etag:
             status, body = 304, b""
-        self.seen.append((now_ms, request.path, status))
-        return answer(status, body, headers=(("ETag", tag), ("Content-Type", kind)))
+        self.requests.append((now_ms, request.path, status))
+        return answer(status, body, headers=(("ETag", etag), ("Content-Type", kind)))
 
     def _body(self, path: str, now_ms: int) -> tuple[bytes, str]:
         if path == "/robots.txt":
@@ -99,7 +99,7 @@ class ServedSite:
             rows = "".join(
                 f"<url><loc>{e.url}</loc><lastmod>{_date(e.lastmod_ms, e.lastmod_end_ms)}"
                 "</lastmod></url>"
-                for e in self.site.listed(now_ms)
+                for e in self.site.sitemap(now_ms)
             )
             return f"<urlset>{rows}</urlset>".encode(), "application/xml"
         page = self.site.pages[f"http://{HOST}{path}"]
@@ -109,8 +109,8 @@ class ServedSite:
 
 
 def _date(at_ms: int | None, end_ms: int | None) -> str:
-    when = datetime.fromtimestamp((at_ms or 0) / 1000, UTC)
-    return when.isoformat(timespec="milliseconds") if end_ms is None else f"{when:%Y-%m-%d}"
+    moment = datetime.fromtimestamp((at_ms or 0) / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds") if end_ms is None else f"{moment:%Y-%m-%d}"
 
 
 class VirtualCrawl:
@@ -135,9 +135,9 @@ class VirtualCrawl:
 
     def deliver(self) -> None:
         """Deliver all messages in order, until no URL waits."""
-        until_s = self.clock.monotonic_s() + 60
+        deadline_s = self.clock.monotonic_s() + 60
         while self.sent.messages or self.pipeline.release.lines.total():
-            if self.clock.monotonic_s() > until_s:
+            if self.clock.monotonic_s() > deadline_s:
                 raise TimeoutError(f"{len(self.sent.messages)} messages are left")
             self.pipeline.release.run()
             if not self.sent.messages:
@@ -145,9 +145,9 @@ class VirtualCrawl:
                 continue
             message = self.sent.messages.pop(0)
             self.clock.sleep_s((message.delay_ms or 0) / 1000)
-            self.sent.messages += self._delivered(message)
+            self.sent.messages += self._deliver(message)
 
-    def _delivered(self, message: OutgoingMessage) -> list[OutgoingMessage]:
+    def _deliver(self, message: OutgoingMessage) -> list[OutgoingMessage]:
         wire, pipeline = message.message.wire(), self.pipeline
         match message.destination:
             case Destination.FETCH:
@@ -172,7 +172,7 @@ def virtual_crawl(
     settings = Settings(
         data_dir=folder,
         redis=RedisSettings(url=redis_url),
-        politeness=PolitenessSettings(qps=LINES),
+        politeness=PolitenessSettings(qps=QPS),
         store=StoreSettings(engine="memory"),
         content=ContentSettings(layout="objects"),  # a pack would wait for more pages
         refresh=refresh,
@@ -210,18 +210,21 @@ def run(options: argparse.Namespace, refresh: RefreshSettings) -> OriginRun:
         virtual_crawl(origin, redis_server.url, Path(folder), clock, refresh) as crawl,
     ):
         crawl.enqueue([*site.pages])
-        crawl.enqueue([MAP], sitemap=True, refresh=True, depth=1)
-        stale, looks = 0.0, 0
+        crawl.enqueue([SITEMAP_URL], sitemap=True, refresh=True, depth=1)
+        stale, samples = 0.0, 0
         while clock.now_ms() < start_ms + days * DAY_MS:
             crawl.step(STEP_S)
             if clock.now_ms() >= start_ms + days * DAY_MS / 2:
                 stale += _stale_share(served, crawl)
-                looks += 1
-    begin_ms = start_ms + days * DAY_MS / 2
-    seen = [(path, status) for at_ms, path, status in served.seen if at_ms >= begin_ms]
-    sitemaps = sum(1 for path, _ in seen if path == "/sitemap.xml")
+                samples += 1
+    count_from_ms = start_ms + days * DAY_MS / 2
+    counted = [(path, status) for at_ms, path, status in served.requests if at_ms >= count_from_ms]
+    sitemaps = sum(1 for path, _ in counted if path == "/sitemap.xml")
     return OriginRun(
-        1 - stale / looks, len(seen), sitemaps, sum(1 for _, status in seen if status == 304)
+        1 - stale / samples,
+        len(counted),
+        sitemaps,
+        sum(1 for _, status in counted if status == 304),
     )
 
 
@@ -248,23 +251,23 @@ def main() -> None:
     add_quick(parser, urls=6, days=2.0)
     options = parser.parse_args()
     table = Table(title=f"lastmod {options.site}: {options.urls} URLs, {options.days:g} days")
-    for name in ("", "effort", "requests", "of them sitemap", "304", "fresh"):
+    for name in ("", "effort", "requests", "for the sitemap", "304", "fresh"):
         table.add_column(name, justify="left" if not name else "right")
 
     def row(name: str, refresh: RefreshSettings) -> OriginRun:
-        done = run(options, refresh)
+        result = run(options, refresh)
         table.add_row(
-            name, f"{refresh.effort:.2f}", f"{done.requests:,}", f"{done.sitemaps:,}",
-            f"{done.confirmed:,}", f"{done.fresh:.3f}",
+            name, f"{refresh.effort:.2f}", f"{result.requests:,}", f"{result.sitemaps:,}",
+            f"{result.confirmed:,}", f"{result.fresh:.3f}",
         )  # fmt: skip
-        return done
+        return result
 
-    usual = RefreshSettings()
-    on = row("with sitemaps", usual)
-    row("without, same effort", replace(usual, signals=False))
+    defaults = RefreshSettings()
+    with_sitemaps = row("with sitemaps", defaults)
+    row("without, same effort", replace(defaults, signals=False))
     site = Site(options.site, "published shares", options.urls, options.seed)
-    effort = replay_effort(site, options.days, on.requests, random.Random(1))[0]
-    row("without, as many requests", replace(usual, signals=False, effort=effort))
+    effort = replay_effort(site, options.days, with_sitemaps.requests, random.Random(1))[0]
+    row("without, as many requests", replace(defaults, signals=False, effort=effort))
     Console(width=120).print(table)
 
 

@@ -36,7 +36,7 @@ URL = "https://www.example.com/products/brass-lamp?color=green"
 USER_AGENT = "examplebot/1.0 (+https://example.com/bot)"
 
 
-def us_a_call(call: Callable[[], object], calls: int) -> float:
+def us_per_call(call: Callable[[], object], calls: int) -> float:
     """Return the CPU microseconds per call in this thread."""
     before = time.thread_time()
     for _ in range(calls):
@@ -44,7 +44,7 @@ def us_a_call(call: Callable[[], object], calls: int) -> float:
     return (time.thread_time() - before) / calls * 1e6
 
 
-def by_library(private_key: object, thumbprint: str) -> Callable[[], object]:
+def library_signer(private_key: object, thumbprint: str) -> Callable[[], object]:
     """Return a function that makes the same signature with http-message-signatures."""
 
     class Keys(HTTPSignatureKeyResolver):
@@ -83,22 +83,22 @@ def main() -> None:
             query="?color=green",
             fields={"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": "gzip"},
         )
-        signing = {
+        signers = {
             "aragog: three header fields": lambda: signer.sign(message),
             "of these, Ed25519 (cryptography)": lambda: key.sign(b"x" * 500),
-            "http-message-signatures": by_library(key.private, key.thumbprint),
+            "http-message-signatures": library_signer(key.private, key.thumbprint),
         }
-        print(f"{count} requests a round, {ROUNDS} rounds, the median of the rounds:")
-        rounds = [{name: us_a_call(call, count) for name, call in signing.items()}
+        print(f"{count} requests per round, median of {ROUNDS} rounds:")
+        rounds = [{name: us_per_call(call, count) for name, call in signers.items()}
                   for _ in range(ROUNDS)]  # fmt: skip
-        for name in signing:
-            print(f"{name:36} {statistics.median(each[name] for each in rounds):7.1f} µs")
-        with_key, without = whole_requests(signer, count // 10)
+        for name in signers:
+            print(f"{name:36} {statistics.median(costs[name] for costs in rounds):7.1f} µs")
+        with_key, without = request_costs(signer, count // 10)
         print(f"{'a whole request without a key':36} {without:7.1f} µs")
         print(f"{'a whole request with a key':36} {with_key:7.1f} µs")
 
 
-def whole_requests(signer: RequestSigner, count: int) -> tuple[float, float]:
+def request_costs(signer: RequestSigner, count: int) -> tuple[float, float]:
     """
     Return the CPU microseconds per fetch with and without a signature, in the client's
     thread.
@@ -115,8 +115,8 @@ def whole_requests(signer: RequestSigner, count: int) -> tuple[float, float]:
         url = origin.url("/a?b=c")
         rounds = [
             (
-                us_a_call(lambda: signed.fetch(url), count),
-                us_a_call(lambda: plain.fetch(url), count),
+                us_per_call(lambda: signed.fetch(url), count),
+                us_per_call(lambda: plain.fetch(url), count),
             )
             for _ in range(ROUNDS)
         ]

@@ -40,7 +40,7 @@ PAGE = b"<!doctype html><title>Slow</title><p>Made one at a time." + b" " * 2000
 class Response:
     """One request as seen by the origin."""
 
-    came_s: float
+    arrived_s: float
     took_s: float
     status: int
 
@@ -53,23 +53,23 @@ class SlowOrigin:
     responses: list[Response] = field(default_factory=list)
     longest_queue: int = 0
     _turn: threading.Lock = field(default_factory=threading.Lock)
-    _count: threading.Lock = field(default_factory=threading.Lock)
+    _waiting_lock: threading.Lock = field(default_factory=threading.Lock)
     _waiting: int = 0
 
-    def answer(self) -> int:
+    def handle(self) -> int:
         """Wait for a turn, then work. Returns the status of the response."""
-        came_s = time.monotonic()
+        arrived_s = time.monotonic()
         status = 200 if self._queue() else 503
         if status == 200:
             with self._turn:
                 time.sleep(self.service_s)
-            with self._count:
+            with self._waiting_lock:
                 self._waiting -= 1
-        self.responses.append(Response(came_s, time.monotonic() - came_s, status))
+        self.responses.append(Response(arrived_s, time.monotonic() - arrived_s, status))
         return status
 
     def _queue(self) -> bool:
-        with self._count:
+        with self._waiting_lock:
             if self._waiting > MAX_WAITING:
                 return False
             self._waiting += 1
@@ -96,8 +96,8 @@ def _handler(origin: SlowOrigin) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            robots = self.path == "/robots.txt"
-            status = 404 if robots else origin.answer()
+            is_robots = self.path == "/robots.txt"
+            status = 404 if is_robots else origin.handle()
             body = PAGE if status == 200 else b""
             self.send_response(status)
             self.send_header("Content-Type", "text/html")
@@ -111,12 +111,12 @@ def _handler(origin: SlowOrigin) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def crawl(seconds: float, qps: float, service_s: float, most: float) -> SlowOrigin:
+def crawl(seconds: float, qps: float, service_s: float, max_slowdown: float) -> SlowOrigin:
     """Crawl one host for some seconds. Returns the origin with the requests it received."""
     origin = SlowOrigin(service_s)
     environ = {
         "ARAGOG_POLITENESS__QPS": f"{qps:g}",
-        "ARAGOG_POLITENESS__MAX_LATENCY_SLOWDOWN": f"{most:g}",
+        "ARAGOG_POLITENESS__MAX_LATENCY_SLOWDOWN": f"{max_slowdown:g}",
     }
     with (
         tempfile.TemporaryDirectory(prefix="arb") as folder,
@@ -126,23 +126,23 @@ def crawl(seconds: float, qps: float, service_s: float, most: float) -> SlowOrig
         Aragog(settings) as client,
     ):
         client.enqueue([f"http://{HOST}:{port}/{n}" for n in range(int(seconds * qps * 1.5))])
-        until_s = time.monotonic() + 60
-        while not origin.responses and time.monotonic() < until_s:
+        deadline_s = time.monotonic() + 60
+        while not origin.responses and time.monotonic() < deadline_s:
             time.sleep(0.1)
         time.sleep(seconds)
     return origin
 
 
-def row(most: float, origin: SlowOrigin, seconds: float) -> list[str]:
+def row(max_slowdown: float, origin: SlowOrigin, seconds: float) -> list[str]:
     """Return what the origin saw, without the first third, in which the rate adapts."""
-    first_s = min(response.came_s for response in origin.responses)
-    begin_s, end_s = first_s + seconds / 3, first_s + seconds
-    counted = [r for r in origin.responses if begin_s <= r.came_s < end_s]
+    first_s = min(response.arrived_s for response in origin.responses)
+    count_from_s, end_s = first_s + seconds / 3, first_s + seconds
+    counted = [r for r in origin.responses if count_from_s <= r.arrived_s < end_s]
     took_ms = sorted(r.took_s * 1000 for r in counted if r.status == 200) or [0.0]
     return [
-        f"{most:g}",
-        f"{len(counted) / (end_s - begin_s):.1f}",
-        f"{sum(r.status == 200 for r in counted) / (end_s - begin_s):.1f}",
+        f"{max_slowdown:g}",
+        f"{len(counted) / (end_s - count_from_s):.1f}",
+        f"{sum(r.status == 200 for r in counted) / (end_s - count_from_s):.1f}",
         f"{took_ms[len(took_ms) // 2]:.0f} ms",
         f"{took_ms[int(len(took_ms) * 0.9)]:.0f} ms",
         f"{origin.longest_queue}",
@@ -157,10 +157,10 @@ def main() -> None:
     parser.add_argument("--service-ms", type=float, default=100.0)
     add_quick(parser, seconds=5.0)
     args = parser.parse_args()
-    table = Table("most", "asked/s", "pages/s", "50%", "90%", "longest queue", "503")
-    for most in (PolitenessSettings().max_latency_slowdown, 1.0):
-        origin = crawl(args.seconds, args.qps, args.service_ms / 1000, most)
-        table.add_row(*row(most, origin, args.seconds))
+    table = Table("max slowdown", "requests/s", "pages/s", "p50", "p90", "longest queue", "503")
+    for max_slowdown in (PolitenessSettings().max_latency_slowdown, 1.0):
+        origin = crawl(args.seconds, args.qps, args.service_ms / 1000, max_slowdown)
+        table.add_row(*row(max_slowdown, origin, args.seconds))
     Console().print(table)
 
 

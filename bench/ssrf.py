@@ -45,12 +45,12 @@ def main() -> None:
         ("vet_url, an address", lambda: ssrf_filter.vet_url("http://93.184.216.34/")),
         ("vet_url, @ in the path", lambda: ssrf_filter.vet_url("https://medium.com/@a/b")),
         (
-            "vet_url, a name not seen before",
+            "vet_url, a new name",
             lambda: ssrf_filter.vet_url(f"https://h{next(fresh)}.com/"),
         ),
-        ("resolve, DNS known", lambda: ssrf_filter.resolve("www.example.com", 443)),
+        ("resolve, DNS cached", lambda: ssrf_filter.resolve("www.example.com", 443)),
         (
-            "both: what a request pays",
+            "both, as for each request",
             lambda: (ssrf_filter.vet_url(url), ssrf_filter.resolve("www.example.com", 443)),
         ),
     ):

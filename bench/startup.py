@@ -56,7 +56,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(environ: dict[str, str]) -> Iterator[int]:
+def run_aragog(environ: dict[str, str]) -> Iterator[int]:
     """Run `aragog up`. Yields its process id once it has printed its addresses."""
     process = subprocess.Popen([*ARAGOG, "up"], env=environ, stdout=subprocess.PIPE, text=True)
     try:
@@ -69,7 +69,7 @@ def running(environ: dict[str, str]) -> Iterator[int]:
         process.communicate()
 
 
-def tree(root: int) -> list[int]:
+def process_tree(root: int) -> list[int]:
     """Return the process and its descendants."""
     pids = [root]
     for pid in pids:
@@ -89,15 +89,15 @@ def pss_mb(pid: int) -> float:
     return int(rollup.partition("\nPss:")[2].split()[0]) * 1024 / 1e6
 
 
-def usage(pid: int) -> tuple[str, float, float] | None:
+def process_usage(pid: int) -> tuple[str, float, float] | None:
     """Return title, CPU seconds and PSS of a process, or None if it has ended in the meantime."""
     try:
-        return title(pid), cpu_s(pid), pss_mb(pid)
+        return process_title(pid), cpu_s(pid), pss_mb(pid)
     except (FileNotFoundError, ProcessLookupError):
         return None
 
 
-def title(pid: int) -> str:
+def process_title(pid: int) -> str:
     """Return what `ps` shows, without the interpreter."""
     words = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").split()
     return " ".join(word for word in words if word not in {sys.executable, "-m"})[:60]
@@ -120,9 +120,9 @@ def main() -> None:
             "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
         }
         for number in range(rounds):
-            with running(environ) as up:
+            with run_aragog(environ) as up_pid:
                 time.sleep(options.rest_s)
-                rows = [row for pid in tree(up) if (row := usage(pid))]
+                rows = [row for pid in process_tree(up_pid) if (row := process_usage(pid))]
                 if number == rounds - 1:
                     table = Table("command", "CPU s, median", box=None)
                     for arguments in COMMANDS:

@@ -42,7 +42,7 @@ Get = Callable[[], int]
 """Fetches the page once, and returns the size of its body."""
 
 
-def ours(port: int, *, http2: bool) -> Iterator[Get]:
+def aragog_getters(port: int, *, http2: bool) -> Iterator[Get]:
     """Yield one getter for each of `KINDS`."""
     settings = FetchSettings(
         host_map={HOST: f"127.0.0.1:{port}"},
@@ -67,7 +67,7 @@ def ours(port: int, *, http2: bool) -> Iterator[Get]:
         yield get
 
 
-def curl(module: str, port: int, authorities: str, *, new: bool = False) -> Iterator[Get]:
+def curl_getters(module: str, port: int, authorities: str, *, new: bool = False) -> Iterator[Get]:
     """Yield the same with libcurl over HTTP/2, with the options that our limits and pins need."""
     for kind in KINDS:
         yield _curl_get(module, port, authorities, kind, new=new)
@@ -87,39 +87,39 @@ def _curl_get(module: str, port: int, authorities: str, kind: str, *, new: bool)
     pieces: list[bytes] = []
     fields: list[bytes] = []
 
-    def handle():
+    def new_handle():
         if module == "pycurl":
             import pycurl
 
-            one = pycurl.Curl()
+            curl = pycurl.Curl()
             for name, value in options.items():
-                one.setopt(getattr(pycurl, name), value)
-            one.setopt(pycurl.WRITEFUNCTION, pieces.append)
-            one.setopt(pycurl.HEADERFUNCTION, fields.append)
-            return one
+                curl.setopt(getattr(pycurl, name), value)
+            curl.setopt(pycurl.WRITEFUNCTION, pieces.append)
+            curl.setopt(pycurl.HEADERFUNCTION, fields.append)
+            return curl
         from curl_cffi import Curl, CurlOpt
 
-        one = Curl()
+        curl = Curl()
         for name, value in options.items():
-            plain = [v.encode() for v in value] if isinstance(value, list) else value
-            one.setopt(getattr(CurlOpt, name), plain)
-        return one
+            encoded = [v.encode() for v in value] if isinstance(value, list) else value
+            curl.setopt(getattr(CurlOpt, name), encoded)
+        return curl
 
-    kept = None if new else handle()
+    kept = None if new else new_handle()
 
     def get() -> int:
         pieces.clear()
         fields.clear()
-        one = kept or handle()
+        curl = kept or new_handle()
         if module == "pycurl":
-            one.perform()
+            curl.perform()
         else:
             from curl_cffi import CurlOpt
 
             # It drops its callbacks after each request.
-            one.setopt(CurlOpt.WRITEFUNCTION, lambda piece: pieces.append(piece) or len(piece))
-            one.setopt(CurlOpt.HEADERFUNCTION, lambda field: fields.append(field) or len(field))
-            one.perform(clear_headers=False, clear_resolve=False)
+            curl.setopt(CurlOpt.WRITEFUNCTION, lambda piece: pieces.append(piece) or len(piece))
+            curl.setopt(CurlOpt.HEADERFUNCTION, lambda field: fields.append(field) or len(field))
+            curl.perform(clear_headers=False, clear_resolve=False)
         if not fields[0].startswith(b"HTTP/2"):
             raise RuntimeError(f"{module} got {fields[0]!r}")
         return sum(map(len, pieces))
@@ -127,7 +127,7 @@ def _curl_get(module: str, port: int, authorities: str, kind: str, *, new: bool)
     return get
 
 
-def ms_a_page(get: Get, pages: int, size: int) -> float:
+def ms_per_page(get: Get, pages: int, size: int) -> float:
     """Return CPU milliseconds of this process per page."""
     before = time.process_time()
     for _ in range(pages):
@@ -153,14 +153,16 @@ def main() -> None:
         )
         with origin.serve(folder, "ssl_protocols TLSv1.3;", certificates, http2=True) as port:
             variants = {
-                "aragog, HTTP/1.1": list(ours(port, http2=False)),
-                "aragog, HTTP/2": list(ours(port, http2=True)),
+                "aragog, HTTP/1.1": list(aragog_getters(port, http2=False)),
+                "aragog, HTTP/2": list(aragog_getters(port, http2=True)),
             }
             for module in ("pycurl", "curl_cffi"):
                 if importlib.util.find_spec(module):
-                    variants[module] = list(curl(module, port, str(authorities)))
+                    variants[module] = list(curl_getters(module, port, str(authorities)))
             if "pycurl" in variants:
-                variants["pycurl, new"] = list(curl("pycurl", port, str(authorities), new=True))
+                variants["pycurl, new"] = list(
+                    curl_getters("pycurl", port, str(authorities), new=True)
+                )
             report(variants, pages, len(body))
 
 
@@ -172,14 +174,14 @@ def report(variants: dict[str, list[Get]], pages: int, size: int) -> None:
             get()
     for _ in range(ROUNDS):
         for name, gets in variants.items():
-            for at, get in enumerate(gets):
-                took = ms_a_page(get, pages, size)
-                best[name, at] = min(took, best.get((name, at), took))
-    kept, resumed, full = (best["aragog, HTTP/1.1", at] for at in range(len(KINDS)))
+            for index, get in enumerate(gets):
+                cost_ms = ms_per_page(get, pages, size)
+                best[name, index] = min(cost_ms, best.get((name, index), cost_ms))
+    kept, resumed, full = (best["aragog, HTTP/1.1", index] for index in range(len(KINDS)))
     figures.report(tls_resumed=resumed - kept, tls_full=full - kept)
-    print(f"{'CPU ms a page':18}" + "".join(f"{kind:>9}" for kind in KINDS))
+    print(f"{'CPU ms per page':18}" + "".join(f"{kind:>9}" for kind in KINDS))
     for name in variants:
-        print(f"{name:18}" + "".join(f"{best[name, at]:9.3f}" for at in range(len(KINDS))))
+        print(f"{name:18}" + "".join(f"{best[name, index]:9.3f}" for index in range(len(KINDS))))
 
 
 if __name__ == "__main__":

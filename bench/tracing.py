@@ -77,7 +77,7 @@ class Side:
 
 
 @contextmanager
-def sink() -> Iterator[str]:
+def span_collector() -> Iterator[str]:
     """Run a collector that reads spans and discards them."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -100,10 +100,10 @@ def sink() -> Iterator[str]:
 
 
 @contextmanager
-def side(name: str, origin: str, checkout: Path, **environ: str) -> Iterator[Side]:
+def run_side(name: str, origin: str, checkout: Path, **environ: str) -> Iterator[Side]:
     """Run the process of a side, with separate servers."""
     with server() as redis_server, tempfile.TemporaryDirectory(prefix="bench") as folder:
-        own = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "OTEL_"))}
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "OTEL_"))}
         settings = {
             "ARAGOG_SETTINGS": "",
             "ARAGOG_DATA_DIR": folder,
@@ -116,7 +116,7 @@ def side(name: str, origin: str, checkout: Path, **environ: str) -> Iterator[Sid
         }
         process = subprocess.Popen(
             [sys.executable, "-P", str(Path(__file__).with_name("tracing_probe.py"))],
-            env={**own, **settings, **environ, "PYTHONPATH": str(checkout)},
+            env={**inherited, **settings, **environ, "PYTHONPATH": str(checkout)},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         try:
@@ -126,31 +126,31 @@ def side(name: str, origin: str, checkout: Path, **environ: str) -> Iterator[Sid
             process.wait(30)
 
 
-def crawls(pages: int, rounds: int, checkout: Path | None) -> list[Side]:
+def run_sides(pages: int, rounds: int, checkout: Path | None) -> list[Side]:
     """Return all sides after their rounds, in turn."""
     handlers = {"/robots.txt": answer(404), "/*": page(HTML)}
-    with Origin(handlers) as origin, sink() as endpoint, ExitStack() as stack:
-        on = {"ARAGOG_TRACING__ENABLED": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}
-        wanted = [("off", ROOT, {})]
+    with Origin(handlers) as origin, span_collector() as endpoint, ExitStack() as stack:
+        enabled = {"ARAGOG_TRACING__ENABLED": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}
+        configurations = [("off", ROOT, {})]
         if checkout is not None:
-            wanted.append((f"the code of {checkout.name}", checkout, {}))
-        wanted += [
-            ("on, 1% (the default)", ROOT, on),
-            ("on, every URL", ROOT, on | {"ARAGOG_TRACING__SAMPLE_RATIO": "1"}),
+            configurations.append((f"the code of {checkout.name}", checkout, {}))
+        configurations += [
+            ("on, 1% (the default)", ROOT, enabled),
+            ("on, every URL", ROOT, enabled | {"ARAGOG_TRACING__SAMPLE_RATIO": "1"}),
         ]
         sides = [
-            stack.enter_context(side(name, origin.address, where, **environ))
-            for name, where, environ in wanted
+            stack.enter_context(run_side(name, origin.address, code, **environ))
+            for name, code, environ in configurations
         ]
         for number in range(rounds + 1):
-            for each in sides:
-                each.crawl(number * pages, pages)
-        for each in sides:
-            del each.samples_ms[0]  # robots.txt, connections and imports
+            for measured_side in sides:
+                measured_side.crawl(number * pages, pages)
+        for measured_side in sides:
+            del measured_side.samples_ms[0]  # robots.txt, connections and imports
         return sides
 
 
-class Encoded(SpanExporter):
+class EncodingExporter(SpanExporter):
     """Encodes spans as for sending."""
 
     def export(self, spans):
@@ -158,7 +158,7 @@ class Encoded(SpanExporter):
         return SpanExportResult.SUCCESS
 
 
-class Kept:
+class BatchingProcessor:
     """A processor that keeps spans and exports them together, like the SDK's thread."""
 
     def __init__(self) -> None:
@@ -172,7 +172,7 @@ class Kept:
     def on_end(self, span):
         self.spans.append(span)
         if len(self.spans) >= 512:
-            Encoded().export(self.spans)
+            EncodingExporter().export(self.spans)
             self.spans = []
 
     def shutdown(self):
@@ -182,7 +182,7 @@ class Kept:
         return True
 
 
-def work_of_traces(traces: UrlTraces, traced: bool) -> Callable[[], None]:
+def trace_work(traces: UrlTraces, is_traced: bool) -> Callable[[], None]:
     """
     Return a function that does the trace work of `enqueue` and three stages for one
     batch of URLs.
@@ -206,7 +206,7 @@ def work_of_traces(traces: UrlTraces, traced: bool) -> Callable[[], None]:
                     elif stage == "canonicalize":
                         with spans.part(job, "read page"):
                             pass
-                    if traced:
+                    if is_traced:
                         spans.event(job, "stored", wait_ms=3)
                 message = OutgoingMessage(Destination.FETCH, FetchBatch(tuple(jobs)))
                 jobs = list(spans.with_departure_times([message])[0].message.jobs)
@@ -215,7 +215,7 @@ def work_of_traces(traces: UrlTraces, traced: bool) -> Callable[[], None]:
 
 
 def without_traces() -> None:
-    """Handle the same jobs and messages without any call of traces."""
+    """Handle the same jobs and messages without traces."""
     urls = [f"http://h{n}.test/library/page-{n}.html" for n in range(BATCH)]
     Fetched(url=urls[0], final_url=urls[0], status=200, body=b"", address="127.0.0.1")
     jobs = [UrlJob(url=url) for url in urls]
@@ -228,17 +228,17 @@ def cpu_us(run: Callable[[], None], times: int) -> float:
     """Return the CPU per URL in µs: the shortest of five runs."""
     samples = []
     for _ in range(5):
-        began_s = time.process_time()
+        started_s = time.process_time()
         for _ in range(times):
             run()
-        samples.append((time.process_time() - began_s) / times / BATCH * 1e6)
+        samples.append((time.process_time() - started_s) / times / BATCH * 1e6)
     return min(samples)
 
 
-def own_work(times: int) -> list[tuple[str, float]]:
+def trace_costs(times: int) -> list[tuple[str, float]]:
     """Return the CPU of traces per URL, in µs."""
     provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(Kept())
+    provider.add_span_processor(BatchingProcessor())
     bare_us = cpu_us(without_traces, times)
     rows = []
     for name, ratio in (
@@ -247,7 +247,7 @@ def own_work(times: int) -> list[tuple[str, float]]:
         ("on, a traced URL", 1.0),
     ):
         traces = UrlTraces(None if ratio is None else OtelTracer(provider, ratio))
-        run = work_of_traces(traces, bool(ratio))
+        run = trace_work(traces, bool(ratio))
         rows.append((name, cpu_us(run, max(1, times // 20) if ratio else times) - bare_us))
     return rows
 
@@ -259,21 +259,21 @@ def main() -> None:
     parser.add_argument("--compare", type=Path, metavar="CHECKOUT")
     add_quick(parser, pages=20, rounds=1)
     options = parser.parse_args()
-    sides = crawls(options.pages, options.rounds, options.compare)
+    sides = run_sides(options.pages, options.rounds, options.compare)
     off_ms = statistics.median(sides[0].samples_ms)
-    table = Table("", "CPU ms a page", "best round", "beside off", box=None)
-    for each in sides:
-        pairs = zip(each.samples_ms, sides[0].samples_ms, strict=True)
-        ratio = statistics.median(mine / off for mine, off in pairs)
+    table = Table("", "CPU ms per page", "best round", "vs. off", box=None)
+    for measured_side in sides:
+        pairs = zip(measured_side.samples_ms, sides[0].samples_ms, strict=True)
+        ratio = statistics.median(side_ms / off_ms_of_round for side_ms, off_ms_of_round in pairs)
         table.add_row(
-            each.name,
-            f"{statistics.median(each.samples_ms):.2f}",
-            f"{min(each.samples_ms):.2f}",
+            measured_side.name,
+            f"{statistics.median(measured_side.samples_ms):.2f}",
+            f"{min(measured_side.samples_ms):.2f}",
             f"{(ratio - 1) * 100:+.1f}%",
         )
     Console().print(table)
-    table = Table("the work of traces alone", "CPU µs a URL", "of a page", box=None)
-    rows = own_work(20 if options.quick else 2000)
+    table = Table("the work of traces", "CPU µs per URL", "share of a page", box=None)
+    rows = trace_costs(20 if options.quick else 2000)
     for name, us in rows:
         table.add_row(name, f"{us:.2f}", f"{us / off_ms / 10:.2f}%")
     (_, idle_us), (_, traced_us) = rows[1:]

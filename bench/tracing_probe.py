@@ -41,11 +41,11 @@ class Sent:
     def __init__(self) -> None:
         self.messages = []
 
-    def send(self, what):
-        self.messages.append(what)
+    def send(self, message):
+        self.messages.append(message)
 
-    def send_all(self, whats):
-        self.messages += whats
+    def send_all(self, messages):
+        self.messages += messages
 
 
 def crawl(pipeline, sent: Sent, urls: list[str]) -> None:
@@ -60,10 +60,10 @@ def crawl(pipeline, sent: Sent, urls: list[str]) -> None:
             pipeline.release.run()
             time.sleep(0.01)
             continue
-        what = sent.messages.pop(0)
-        time.sleep((what.delay_ms or 0) / 1000)
-        wire = orjson.loads(orjson.dumps(what.message.wire()))
-        sent.messages += stages[what.destination].run(READERS[what.destination].read(wire))
+        message = sent.messages.pop(0)
+        time.sleep((message.delay_ms or 0) / 1000)
+        wire = orjson.loads(orjson.dumps(message.message.wire()))
+        sent.messages += stages[message.destination].run(READERS[message.destination].read(wire))
     flush_spans()
 
 
@@ -75,9 +75,9 @@ def main() -> None:
         urls = [
             f"http://h{n % HOSTS}.test/library/page-{n}.html" for n in range(first, first + count)
         ]
-        began_s = time.process_time()
+        started_s = time.process_time()
         crawl(pipeline, sent, urls)
-        print(time.process_time() - began_s, flush=True)
+        print(time.process_time() - started_s, flush=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 Measure how long urgent and unrelated URLs take while others wait.
 
     python -m bench.urgency backlog [--waiting 200000]     # one domain's backlog, then 100 domains
-    python -m bench.urgency priority [--waiting 1000000]   # 10 URLs a domain, then priority 0
+    python -m bench.urgency priority [--waiting 1000000]   # 10 URLs per domain, then priority 0
     python -m bench.urgency domain [--waiting 5000] [--qps 10] [--urgent 20]
 
 The standalone system crawls an origin on loopback. `backlog` enqueues the URLs of one domain, and
@@ -33,9 +33,9 @@ from aragog.crawl.pipeline.in_flight import InFlightSet
 from bench.backpressure import Origin, origin, system
 from bench.quick import add_quick
 
-OTHERS = 100
+OTHER_DOMAINS = 100
 URGENT = 10
-WITHIN_S = 120.0
+MAX_WAIT_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -55,21 +55,21 @@ class RunningSystem:
         return [f"http://{name}{n}.test:{self.port}/{name}/{n}" for n in range(count)]
 
     def enqueue(self, urls: Iterator[str]) -> None:
-        started_at_s = time.monotonic()
+        started_s = time.monotonic()
         count = sum(1 for _ in self.client.enqueue_all(urls))
-        print(f"{count:,} URLs enqueued in {time.monotonic() - started_at_s:.0f} s", flush=True)
+        print(f"{count:,} URLs enqueued in {time.monotonic() - started_s:.0f} s", flush=True)
 
     def seconds(self, urls: list[str], priority: int = 5) -> list[float]:
         """Return the seconds from enqueue until each URL left the in-flight set, shortest first."""
-        started_at_s = time.monotonic()
+        started_s = time.monotonic()
         self.client.enqueue(urls, priority=priority)
-        took_s, left = [], set(urls)
-        while left and time.monotonic() - started_at_s < WITHIN_S:
-            gone = {url for url in left if not self.in_flight.contains(url)}
-            left -= gone
-            took_s += [time.monotonic() - started_at_s] * len(gone)
+        took_s, waiting_urls = [], set(urls)
+        while waiting_urls and time.monotonic() - started_s < MAX_WAIT_S:
+            finished = {url for url in waiting_urls if not self.in_flight.contains(url)}
+            waiting_urls -= finished
+            took_s += [time.monotonic() - started_s] * len(finished)
             time.sleep(0.02)
-        return took_s + [float("inf")] * len(left)
+        return took_s + [float("inf")] * len(waiting_urls)
 
     def one_by_one(self, urls: list[str]) -> list[float]:
         """
@@ -80,15 +80,15 @@ class RunningSystem:
 
 
 def report(name: str, took_s: list[float]) -> None:
-    middle = took_s[len(took_s) // 2]
-    print(f"{name}: half after {middle:.2f} s, the last after {took_s[-1]:.2f} s", flush=True)
+    median_s = took_s[len(took_s) // 2]
+    print(f"{name}: half after {median_s:.2f} s, the last after {took_s[-1]:.2f} s", flush=True)
 
 
 def backlog(running: RunningSystem, waiting: int) -> None:
-    report("idle", running.seconds(running.urls("idle", OTHERS)))
+    report("idle", running.seconds(running.urls("idle", OTHER_DOMAINS)))
     running.enqueue(f"http://big.test:{running.port}/crawl/{n}" for n in range(waiting))
-    report("right after them", running.seconds(running.urls("other", OTHERS)))
-    report("later", running.seconds(running.urls("later", OTHERS)))
+    report("right after them", running.seconds(running.urls("other", OTHER_DOMAINS)))
+    report("later", running.seconds(running.urls("later", OTHER_DOMAINS)))
 
 
 def priority(running: RunningSystem, waiting: int) -> None:
@@ -99,18 +99,18 @@ def priority(running: RunningSystem, waiting: int) -> None:
 
 
 def domain(running: RunningSystem, waiting: int, urgent: int, qps: float) -> None:
-    of_domain = f"big.test:{running.port}"
-    running.seconds([f"http://{of_domain}/known/0"])  # so that its robots.txt is cached
-    one_after_other(running, [f"http://{of_domain}/idle/{n}" for n in range(urgent)], qps)
-    running.enqueue(f"http://{of_domain}/crawl/{n}" for n in range(waiting))
+    authority = f"big.test:{running.port}"
+    running.seconds([f"http://{authority}/known/0"])  # so that its robots.txt is cached
+    enqueue_one_by_one(running, [f"http://{authority}/idle/{n}" for n in range(urgent)], qps)
+    running.enqueue(f"http://{authority}/crawl/{n}" for n in range(waiting))
     time.sleep(max(2.0, 2 / qps))
-    one_after_other(running, [f"http://{of_domain}/urgent/{n}" for n in range(urgent)], qps)
-    instants = [at_s for at_s, url in running.web.arrivals() if url.startswith("big.test/")]
-    gaps_s = sorted(later - earlier for earlier, later in pairwise(instants))
-    print(f"{len(instants)} requests, the closest two {gaps_s[0]:.3f} s apart", flush=True)
+    enqueue_one_by_one(running, [f"http://{authority}/urgent/{n}" for n in range(urgent)], qps)
+    requested_s = [at_s for at_s, url in running.web.arrivals() if url.startswith("big.test/")]
+    gaps_s = sorted(next_s - previous_s for previous_s, next_s in pairwise(requested_s))
+    print(f"{len(requested_s)} requests, the closest two {gaps_s[0]:.3f} s apart", flush=True)
 
 
-def one_after_other(running: RunningSystem, urls: Sequence[str], qps: float) -> None:
+def enqueue_one_by_one(running: RunningSystem, urls: Sequence[str], qps: float) -> None:
     """
     Enqueue URLs of priority 0 one by one, each after the previous is stored and in
     another phase.
@@ -126,13 +126,13 @@ def one_after_other(running: RunningSystem, urls: Sequence[str], qps: float) -> 
         arrived_s.get(url.removeprefix("http://"), float("inf")) - at_s
         for url, at_s in enqueued_s.items()
     )
-    kind = urls[0].split("/")[3]
-    report(f"{kind}, one by one, until stored", sorted(stored_s))
-    report(f"{kind}, one by one, until sent", sent_s)
-    over = sum(at_s * qps > 2 for at_s in sent_s)
+    phase = urls[0].split("/")[3]
+    report(f"{phase}, one by one, until stored", sorted(stored_s))
+    report(f"{phase}, one by one, until sent", sent_s)
+    over_two = sum(at_s * qps > 2 for at_s in sent_s)
     print(
-        f"{kind}, in intervals: half after {sent_s[len(sent_s) // 2] * qps:.2f}, "
-        f"the last after {sent_s[-1] * qps:.2f} ({over} of {len(sent_s)} over 2)",
+        f"{phase}, in intervals: half after {sent_s[len(sent_s) // 2] * qps:.2f}, "
+        f"the last after {sent_s[-1] * qps:.2f} ({over_two} of {len(sent_s)} over 2)",
         flush=True,
     )
 
@@ -141,8 +141,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("what", choices=("backlog", "priority", "domain"))
     parser.add_argument("--waiting", type=int)
-    parser.add_argument("--qps", type=float, default=10.0, help="requests a second to a domain")
-    parser.add_argument("--urgent", type=int, default=20, help="how many urgent URLs of the domain")
+    parser.add_argument("--qps", type=float, default=10.0, help="requests per second to a domain")
+    parser.add_argument(
+        "--urgent", type=int, default=20, help="number of urgent URLs of the domain"
+    )
     parser.add_argument("--spool-mb", type=float, default=None)
     parser.add_argument("--maxmemory-mb", type=float, default=None)
     add_quick(parser, waiting=500, urgent=5)
@@ -156,7 +158,7 @@ def main() -> None:
     ):
         in_flight = InFlightSet(redis_client(settings), prefix=settings.redis.prefix)
         running = RunningSystem(client, in_flight, web)
-        running.seconds(running.urls("warm", OTHERS))
+        running.seconds(running.urls("warm", OTHER_DOMAINS))
         print(f"load average {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores")
         if args.what == "backlog":
             backlog(running, args.waiting or 200_000)

@@ -91,10 +91,10 @@ def cost_us(work, items) -> float:
     return best / len(items) * 1e6
 
 
-def canonicalize_url():
+def w3lib_function():
     """Return w3lib's function, or None if it is not installed."""
-    beside = Path(__file__).resolve().parent.parent / ".venv-bench" / "lib"
-    sys.path.extend(str(path) for path in beside.glob("python*/site-packages"))
+    bench_library = Path(__file__).resolve().parent.parent / ".venv-bench" / "lib"
+    sys.path.extend(str(path) for path in bench_library.glob("python*/site-packages"))
     try:
         from w3lib.url import canonicalize_url
     except ImportError:
@@ -113,22 +113,22 @@ def main() -> None:
     links = ["/" + url.split("/", 3)[3] for url in normal[:200]]
     rows = [
         ("normalize, mixed list", cost_us(normalize, urls)),
-        ("normalize, all of it normal already", cost_us(normalize, normal)),
+        ("normalize, already normalized", cost_us(normalize, normal)),
         *((f"  {kind.__name__.replace('_', ' ')}", cost_us(normalize, [kind(random.Random(n)) for n in range(4_000)])) for kind, _ in MIX),
-        ("a page's links, each", cost_us(lambda base: [normalize(link, base) for link in links], normal[:50]) / len(links)),
-        ("of it, the parser (mixed list)", cost_us(resolve, urls)),
+        ("links of a page, per link", cost_us(lambda base: [normalize(link, base) for link in links], normal[:50]) / len(links)),
+        ("  the parser alone, mixed list", cost_us(resolve, urls)),
         ("url_key", cost_us(url_key, normal)),
         ("origin", cost_us(origin, normal)),
         ("host", cost_us(host, normal)),
         ("registered_domain", cost_us(registered_domain, normal)),
         ("explain", cost_us(explain, urls[:2_000])),
     ]  # fmt: skip
-    theirs = canonicalize_url()
-    if theirs is not None:
-        rows.insert(1, ("w3lib canonicalize_url, mixed list", cost_us(theirs, urls)))
+    w3lib_canonicalize = w3lib_function()
+    if w3lib_canonicalize is not None:
+        rows.insert(1, ("w3lib canonicalize_url, mixed list", cost_us(w3lib_canonicalize, urls)))
     for name, cost in rows:
         print(f"{name:<40}{cost:8.2f} µs")
-    if theirs is not None:
+    if w3lib_canonicalize is not None:
         print(f"w3lib costs {rows[1][1] / rows[0][1]:.1f} times as much and does less")
 
 

@@ -266,7 +266,7 @@ def reads_and_puts(store: UrlStore, tables: Tables, bare, urls: list[str], engin
     )  # fmt: skip
     figures.report(**{f"{engine}_get": get_us / 1000})
     if isinstance(bare, BareHBase):
-        print(f"HBase: {bare.server_ms_a_get(ids):.2f} ms of CPU of gateway and server a get")
+        print(f"HBase: {bare.server_ms_per_get(ids):.2f} ms of CPU of gateway and server a get")
     hundreds = [sample[at : at + 100] for at in range(0, len(sample), 100)]
     ratio(
         "get_many of 100, 4 fields", "URL", len(sample),

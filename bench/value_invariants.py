@@ -82,15 +82,17 @@ def occurs_in_page(body: bytes, url: str, pin: RichPin | None = None) -> list[Vi
     the page.
     """
     pin, page = pin or extract(body, url), _Page(body, url)
-    checked = [(field, value, test(value, page)) for field, value, test in _stated(pin)]
+    checked = [(field, value, test(value, page)) for field, value, test in _checked_values(pin)]
     if not checked:
         return None
     return [
-        Violation(field, f"{value} is not in the page") for field, value, ok in checked if not ok
+        Violation(field, f"{value} is not in the page")
+        for field, value, is_found in checked
+        if not is_found
     ]
 
 
-def _stated(pin: RichPin) -> Iterator[tuple[str, Any, Callable[[Any, _Page], bool]]]:
+def _checked_values(pin: RichPin) -> Iterator[tuple[str, Any, Callable[[Any, _Page], bool]]]:
     for name in ("price", "price_high", "list_price"):
         amount = getattr(pin.details, name, None)
         if isinstance(amount, Decimal) and amount:
@@ -98,9 +100,9 @@ def _stated(pin: RichPin) -> Iterator[tuple[str, Any, Callable[[Any, _Page], boo
     for name in ("sku", "mpn"):
         if code := getattr(pin.details, name, None):
             yield f"{pin.type}.{name}", code, _has_text
-    for when in (pin.published_at, pin.modified_at):
-        if isinstance(when, date):
-            yield "page.published_at or modified_at", when, _has_day
+    for moment in (pin.published_at, pin.modified_at):
+        if isinstance(moment, date):
+            yield "page.published_at or modified_at", moment, _has_day
     for author in pin.authors:
         yield "page.authors", author, _has_words
 
@@ -117,17 +119,17 @@ def _has_words(name: str, page: _Page) -> bool:
     return _letters(name) in page.letters or all(_letters(w) in page.letters for w in name.split())
 
 
-def _has_day(when: date, page: _Page) -> bool:
+def _has_day(moment: date, page: _Page) -> bool:
     """Return True if the page contains year and day, or the seconds since 1970."""
-    if isinstance(when, datetime) and when.tzinfo and str(int(when.timestamp())) in page.text:
+    if isinstance(moment, datetime) and moment.tzinfo and str(int(moment.timestamp())) in page.text:
         return True
-    days = {f"{when.day}", f"{when.day:02}", f"{when:%Y%m%d}"}
+    days = {f"{moment.day}", f"{moment.day:02}", f"{moment:%Y%m%d}"}
     # `24:00` is the next day.
-    days |= {f"{max(1, when.day - 1):02}"} if "24:00" in page.text else set()
+    days |= {f"{max(1, moment.day - 1):02}"} if "24:00" in page.text else set()
     parts = set(re.findall(r"\d+", page.text)) | {
         t[:8] for t in re.findall(r"\d{12,14}", page.text)
     }
-    return str(when.year) in page.text and not days.isdisjoint(parts)
+    return str(moment.year) in page.text and not days.isdisjoint(parts)
 
 
 def repeated_values_agree(
@@ -143,47 +145,53 @@ def repeated_values_agree(
     pin = pin or extract(body, url)
     tree = LexborHTMLParser(body)
     reported = {conflict.field for conflict in pin.conflicts}
-    found: list[Violation] = []
+    violations: list[Violation] = []
     checked = False
-    for field, chosen, others in _repeated_values(pin, tree):
+    for field, value_of_page, others in _repeated_values(pin, tree):
         if len(others) < 2:
             continue
         checked = True
-        odd = {other for other in others if other != chosen}
-        if odd and field not in reported:
-            found.append(Violation(field, f"{chosen}, but also {sorted(map(str, odd))[:3]}"))
-    return found if checked else None
+        disagreeing = {other for other in others if other != value_of_page}
+        if disagreeing and field not in reported:
+            violations.append(
+                Violation(field, f"{value_of_page}, but also {sorted(map(str, disagreeing))[:3]}")
+            )
+    return violations if checked else None
 
 
 def _repeated_values(pin: RichPin, tree: LexborHTMLParser) -> Iterator[tuple[str, Any, list[Any]]]:
     """Yield a field, its value, and the value in each source that has exactly one."""
     price = getattr(pin.details, "price", None)
     if pin.type == "product" and isinstance(price, Decimal):
-        marked, shown = _microdata(tree, "price", _OFFERS)
+        values, texts = _microdata(tree, "price", _OFFERS)
         sources = [
-            _only(_json_ld(tree, "price")),
-            _only(_metas(tree, "product:price:amount")),
-            _only(marked),
-            _only(shown),
+            _single(_json_ld(tree, "price")),
+            _single(_metas(tree, "product:price:amount")),
+            _single(values),
+            _single(texts),
         ]
         amounts = (money.amount_of(raw, "XXX") for raw in sources if raw is not None)
         yield "product.price", price, [amount for amount in amounts if amount is not None]
     if isinstance(pin.published_at, date):
-        marked, shown = _microdata(tree, "datePublished", _ARTICLES)
+        values, texts = _microdata(tree, "datePublished", _ARTICLES)
         sources = [
-            _only(_json_ld(tree, "datePublished")),
-            _only(_metas(tree, "article:published_time")),
-            _only(marked),
-            _only(shown),
+            _single(_json_ld(tree, "datePublished")),
+            _single(_metas(tree, "article:published_time")),
+            _single(values),
+            _single(texts),
         ]
-        chosen = _day(pin.published_at)
+        value_of_page = _day(pin.published_at)
         days = [_day(dates.moment(raw)) for raw in sources if raw is not None]
-        yield "page.published_at", chosen, [_as_shown(day, chosen) for day in days if day]
+        yield (
+            "page.published_at",
+            value_of_page,
+            [_ignore_time_zone(day, value_of_page) for day in days if day],
+        )
 
 
-def _as_shown(day: date, chosen: date | None) -> date:
+def _ignore_time_zone(day: date, value_of_page: date | None) -> date:
     """Return the chosen day if `day` is adjacent to it, as it may be in another time zone."""
-    return chosen if chosen and abs((day - chosen).days) <= 1 else day
+    return value_of_page if value_of_page and abs((day - value_of_page).days) <= 1 else day
 
 
 _OFFERS = ("offer", "aggregateoffer", "product")
@@ -194,31 +202,37 @@ def _microdata(
     tree: LexborHTMLParser, name: str, types: tuple[str, ...]
 ) -> tuple[list[str], list[str]]:
     """Return the marked values and the visible texts of a property in items of these types."""
-    marked: list[str] = []
-    shown: list[str] = []
+    values: list[str] = []
+    texts: list[str] = []
     for node in tree.css(f'[itemprop~="{name}"]'):
         if _item_type(node) in types:
             text = " ".join(node.text(separator=" ").split())
             stated = node.attributes.get("content") or node.attributes.get("datetime")
-            marked += [stated or text] if stated or text else []
-            shown += [text] if stated and text else []
-    return marked, shown
+            values += [stated or text] if stated or text else []
+            texts += [text] if stated and text else []
+    return values, texts
 
 
 def _item_type(node: LexborNode) -> str:
     """Return the last part of the type of an element's item, in lower case."""
-    at = node.parent
-    while at is not None and "itemscope" not in at.attributes:
-        at = at.parent
-    named = (at.attributes.get("itemtype") or "") if at is not None else ""
-    return named.strip().rstrip("/").rpartition("/")[2].lower()
+    item = node.parent
+    while item is not None and "itemscope" not in item.attributes:
+        item = item.parent
+    type_name = (item.attributes.get("itemtype") or "") if item is not None else ""
+    return type_name.strip().rstrip("/").rpartition("/")[2].lower()
 
 
-def _day(when: Any) -> date | None:
-    return when.date() if isinstance(when, datetime) else when if isinstance(when, date) else None
+def _day(moment: Any) -> date | None:
+    return (
+        moment.date()
+        if isinstance(moment, datetime)
+        else moment
+        if isinstance(moment, date)
+        else None
+    )
 
 
-def _only(values: list[Any]) -> Any:
+def _single(values: list[Any]) -> Any:
     return values[0] if len(set(map(str, values))) == 1 else None
 
 
@@ -239,13 +253,13 @@ def _json_ld(tree: LexborHTMLParser, name: str) -> list[Any]:
 
 def _collect(value: Any, name: str, values: list[Any]) -> None:
     if isinstance(value, list):
-        for each in value:
-            _collect(each, name, values)
+        for member in value:
+            _collect(member, name, values)
     elif isinstance(value, dict):
-        for key, each in value.items():
-            if key == name and isinstance(each, str | int | float):
-                values.append(each)
-            _collect(each, name, values)
+        for key, member in value.items():
+            if key == name and isinstance(member, str | int | float):
+                values.append(member)
+            _collect(member, name, values)
 
 
 CHECKS: dict[str, Check] = {
@@ -256,8 +270,8 @@ CHECKS: dict[str, Check] = {
 
 def pages_of(folder: Path) -> Iterator[tuple[Path, str]]:
     """Yield the pages below a folder with their URLs."""
-    listed = folder / "pages.jsonl"
-    rows = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
+    url_list = folder / "pages.jsonl"
+    rows = url_list.read_text(encoding="utf-8").splitlines() if url_list.exists() else []
     urls = {row["file"]: row["url"] for row in map(json.loads, rows)}
     for path in sorted([*folder.rglob("*.html"), *folder.rglob("*.testhtml")]):
         if path.stat().st_size <= MAX_BYTES:
@@ -267,16 +281,16 @@ def pages_of(folder: Path) -> Iterator[tuple[Path, str]]:
 
 def run(pages: Iterator[tuple[str, bytes, str]], show: int) -> int:
     """Check pages (name, body, URL) and print the counts. Returns how many checks failed."""
-    has, failed = Counter[str](), Counter[str]()
+    applicable, failed = Counter[str](), Counter[str]()
     for name, body, url in pages:
         for invariant, check in CHECKS.items():
             violations = check(body, url)
-            has[invariant] += violations is not None
+            applicable[invariant] += violations is not None
             failed[invariant] += bool(violations)
             if violations and failed[invariant] <= show:
                 print(f"{name}: {violations[0].field}: {violations[0].detail}")
     for invariant in CHECKS:
-        print(f"{invariant}: {failed[invariant]} of {has[invariant]} pages fail")
+        print(f"{invariant}: {failed[invariant]} of {applicable[invariant]} pages fail")
     return failed.total()
 
 

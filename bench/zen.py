@@ -54,10 +54,10 @@ from zengraph.tables.memory import MemoryTables
 
 FOLLOWS, HOLDS = 16, 17
 FOLLOWERS = 10_000
-FOLLOWED = 10
-AT_ONCE = 500
+BOARDS_PER_USER = 10
+BATCH = 500
 CONNECTIONS = 16
-DECLARED = {
+GRAPH_SETTINGS = {
     "ARAGOG_STORE__GRAPHS": "pins",
     "ARAGOG_STORE__GRAPH_INDEXED": "pins:pin.site",
     "ARAGOG_STORE__GRAPH_COUNTED": "pins:16",
@@ -68,7 +68,7 @@ DECLARED = {
 def engine(name: str) -> Iterator[dict[str, str]]:
     """Yield the settings of an empty graph on an engine, whose server runs in the meantime."""
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
-        environ = {**DECLARED, "ARAGOG_DATA_DIR": folder, "ARAGOG_STORE__ENGINE": name}
+        environ = {**GRAPH_SETTINGS, "ARAGOG_DATA_DIR": folder, "ARAGOG_STORE__ENGINE": name}
         if name == "postgres":
             with PostgresServer(Path(folder)) as server:
                 yield {**environ, "ARAGOG_STORE__DSN": server.dsn}
@@ -88,8 +88,8 @@ def engine(name: str) -> Iterator[dict[str, str]]:
 def fill(graph: Graph, boards: int, pins: int) -> None:
     """Fill the graph, and print how fast edges were put in batches."""
     nodes = [(url_key(f"pin:{n}"), {"pin.site": b"site %d" % (n % 997)}) for n in range(boards * 5)]
-    for at in range(0, len(nodes), AT_ONCE):
-        graph.put_nodes(nodes[at : at + AT_ONCE])
+    for start in range(0, len(nodes), BATCH):
+        graph.put_nodes(nodes[start : start + BATCH])
     edges = [
         NewEdge(EdgeKey(board(n), HOLDS, pin(random.randrange(boards * 5))), 1_700_000_000_000 + k)
         for n in range(boards)
@@ -98,14 +98,14 @@ def fill(graph: Graph, boards: int, pins: int) -> None:
     edges += [
         NewEdge(EdgeKey(user(n), FOLLOWS, board(random.randrange(boards))), k)
         for n in range(boards)
-        for k in range(FOLLOWED)
+        for k in range(BOARDS_PER_USER)
     ]
     edges += [NewEdge(EdgeKey(user(n), FOLLOWS, HUB), n) for n in range(FOLLOWERS)]
     started_s = time.perf_counter()
-    for at in range(0, len(edges), AT_ONCE):
-        graph.put_edges(edges[at : at + AT_ONCE])
+    for start in range(0, len(edges), BATCH):
+        graph.put_edges(edges[start : start + BATCH])
     took_s = time.perf_counter() - started_s
-    print(f"{len(edges)} edges in batches of {AT_ONCE}: {len(edges) / took_s:.0f} edges/s")
+    print(f"{len(edges)} edges in batches of {BATCH}: {len(edges) / took_s:.0f} edges/s")
 
 
 def user(number: int) -> bytes:
@@ -163,7 +163,7 @@ def calls(graph: Graph, boards: int) -> dict[str, Calls]:
     some_board, some_pin = partial(any_of, board, boards), partial(any_of, pin, boards * 5)
 
     def two_hops() -> None:
-        for follows in graph.edges(any_of(user, boards), OUT, FOLLOWS, FOLLOWED + 1).items:
+        for follows in graph.edges(any_of(user, boards), OUT, FOLLOWS, BOARDS_PER_USER + 1).items:
             graph.edges(follows.other, OUT, HOLDS, 5, reverse=True)
 
     def site() -> bytes:
@@ -213,8 +213,8 @@ def calls(graph: Graph, boards: int) -> dict[str, Calls]:
 
 def direct_ms(call: Callable[[], object], seconds: float) -> tuple[float, float]:
     """Return (p50, p99) of calls one by one."""
-    times, until_s = [], time.perf_counter() + seconds
-    while time.perf_counter() < until_s:
+    times, deadline_s = [], time.perf_counter() + seconds
+    while time.perf_counter() < deadline_s:
         started_s = time.perf_counter()
         call()
         times.append(time.perf_counter() - started_s)
@@ -222,7 +222,7 @@ def direct_ms(call: Callable[[], object], seconds: float) -> tuple[float, float]
     return times[len(times) // 2] * 1000, times[int(len(times) * 0.99)] * 1000
 
 
-def serve(way: str, sock: socket.socket) -> None:
+def serve(protocol: str, sock: socket.socket) -> None:
     """Serve the graph of the settings in the environment."""
     store = UrlStore(MemoryTables(), MemoryContent(), StoreSettings())
     settings = load_settings()
@@ -232,7 +232,7 @@ def serve(way: str, sock: socket.socket) -> None:
     embedded = settings.store.is_embedded
     gc.collect()
     gc.freeze()
-    if way == "http":
+    if protocol == "http":
         serving = ServingSettings(deadline_ms=20_000, max_in_flight=1024)
         run(Api(store, serving, Services(graphs=graphs, embedded=embedded)), serving, sock)
         return
@@ -247,11 +247,19 @@ def serve(way: str, sock: socket.socket) -> None:
 
 
 @contextmanager
-def server(way: str, environ: dict[str, str], core: int) -> Iterator[tuple[int, int]]:
+def server(protocol: str, environ: dict[str, str], core: int) -> Iterator[tuple[int, int]]:
     """Run `serve` in a process on that core; yields its port and pid."""
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as sock:
         port = sock.getsockname()[1]
-        command = [sys.executable, "-m", "bench.zen", "--serve", way, "--fd", str(sock.fileno())]
+        command = [
+            sys.executable,
+            "-m",
+            "bench.zen",
+            "--serve",
+            protocol,
+            "--fd",
+            str(sock.fileno()),
+        ]
         if shutil.which("taskset"):
             command = ["taskset", "-c", str(core), *command]
         process = subprocess.Popen(command, pass_fds=[sock.fileno()], env={**os.environ, **environ})
@@ -282,33 +290,37 @@ def main() -> None:
         core = divide_cores()
         with closing(application_graphs(settings)) as graphs:
             fill(graphs["pins"], options.boards, options.pins)
-            measured = calls(graphs["pins"], options.boards)
+            calls_by_name = calls(graphs["pins"], options.boards)
             print(f"{'directly':44} {'p50 ms':>8} {'p99 ms':>8}")
-            for name, each in measured.items():
-                numbers = direct_ms(each.direct, options.seconds)
+            for name, call in calls_by_name.items():
+                numbers = direct_ms(call.direct, options.seconds)
                 print(f"{name:44} {numbers[0]:8.3f} {numbers[1]:8.3f}", flush=True)
-        heads = ("CPU us", "calls/s", "half", "p50 ms", "p99 ms", "own p99")
-        for way in ("thrift", "http"):
-            print(f"{way:44}", *(f"{head:>8}" for head in heads))
-            with server(way, environ, core) as (port, pid):
-                over(way, port, pid, measured, options.seconds)
+        headings = ("CPU us", "calls/s", "half", "p50 ms", "p99 ms", "own p99")
+        for protocol in ("thrift", "http"):
+            print(f"{protocol:44}", *(f"{heading:>8}" for heading in headings))
+            with server(protocol, environ, core) as (port, pid):
+                measure_over_protocol(protocol, port, pid, calls_by_name, options.seconds)
 
 
-def over(way: str, port: int, pid: int, measured: dict[str, Calls], seconds: float) -> None:
+def measure_over_protocol(
+    protocol: str, port: int, pid: int, calls_by_name: dict[str, Calls], seconds: float
+) -> None:
     """Measure all calls over a protocol."""
-    for name, each in measured.items():
-        make = each.thrift if way == "thrift" else each.http
+    for name, call in calls_by_name.items():
+        make = call.thrift if protocol == "thrift" else call.http
         if make is None or not make():
             continue
-        whole = thrift_reply if way == "thrift" else http_reply
-        load = Load([make() for _ in range(20_000 if "put" in name else 2000)], whole, CONNECTIONS)
+        is_complete = thrift_reply if protocol == "thrift" else http_reply
+        load = Load(
+            [make() for _ in range(20_000 if "put" in name else 2000)], is_complete, CONNECTIONS
+        )
         if "put" not in name:
             warm_up(port, load)
-        full = measure(port, pid, load, 0, seconds)
-        half = measure(port, pid, load, full.rate / 2, seconds)
+        at_maximum = measure(port, pid, load, 0, seconds)
+        at_half = measure(port, pid, load, at_maximum.rate / 2, seconds)
         print(
-            f"{name:44} {full.cpu_us:8.0f} {full.rate:8.0f} {full.rate / 2:8.0f} {half.p50:8.2f} "
-            f"{half.p99:8.2f} {half.own_p99:8.2f}",
+            f"{name:44} {at_maximum.cpu_us:8.0f} {at_maximum.rate:8.0f} {at_maximum.rate / 2:8.0f} {at_half.p50:8.2f} "
+            f"{at_half.p99:8.2f} {at_half.own_p99:8.2f}",
             flush=True,
         )
 

@@ -1,4 +1,4 @@
-"""What the private servers in Java share: their jars from Maven Central, and free ports."""
+"""Jars from Maven Central and free ports for the private servers in Java."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ PORTS = range(10_000, 12_000)
 
 
 def tool(name: str, remedy: str) -> str:
-    """The path of a program; CannotStart with the remedy where there is none."""
-    found = shutil.which(name)
-    if not found:
+    """Return the path of a program. Raises CannotStart with the remedy if it is missing."""
+    path = shutil.which(name)
+    if not path:
         raise CannotStart(f"{name} is not installed: {remedy}")
-    return found
+    return path
 
 
 def jars(pom: Path, cache: Path = CACHE) -> Path:
     """
-    The folder of a server's jars, fetched by Maven once for this pom.xml (half a minute).
+    Return the folder of a server's jars. Maven fetches them once per pom.xml (half a minute).
 
-    Safe beside another process that fetches them too: the first to finish is taken. Where a file
-    `jars.sha256` is beside the pom.xml, other jars than those are refused.
+    Several processes may fetch them at once; the first result is kept. If there is a file
+    `jars.sha256` next to the pom.xml, other jars are refused.
     """
     name = pom.parent.name
     folder = cache / name / hashlib.sha256(pom.read_bytes()).hexdigest()[:16]
@@ -39,39 +39,39 @@ def jars(pom: Path, cache: Path = CACHE) -> Path:
         return folder / "lib"
     maven = tool("mvn", "apt install maven")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix="part-", dir=folder.parent))
+    temporary = Path(tempfile.mkdtemp(prefix="part-", dir=folder.parent))
     try:
-        # -C: a jar whose checksum is missing or wrong ends the build instead of a warning.
-        copy = [maven, "-B", "-q", "-C", "-f", pom, "dependency:copy-dependencies",
-                "-DincludeScope=runtime", f"-DoutputDirectory={part / 'lib'}"]  # fmt: skip
-        done = subprocess.run(copy, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise CannotStart(f"mvn could not fetch the jars:\n{done.stdout[-2000:]}")
-        check(part / "lib", pom.with_name("jars.sha256"))
+        # -C: a missing or wrong checksum of a jar fails the build.
+        command = [maven, "-B", "-q", "-C", "-f", pom, "dependency:copy-dependencies",
+                "-DincludeScope=runtime", f"-DoutputDirectory={temporary / 'lib'}"]  # fmt: skip
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        if process.returncode:
+            raise CannotStart(f"mvn could not fetch the jars:\n{process.stdout[-2000:]}")
+        check(temporary / "lib", pom.with_name("jars.sha256"))
         if not folder.is_dir():
-            part.rename(folder)
+            temporary.rename(folder)
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
     return folder / "lib"
 
 
 def check(lib: Path, hashes: Path) -> None:
-    """Raise CannotStart unless the jars in `lib` are those of a file as sha256sum writes it."""
+    """Raise CannotStart unless the jars in `lib` have the hashes in a file of sha256sum."""
     if not hashes.exists():
         return
     lines = (line.split() for line in hashes.read_text().splitlines())
     expected = {name: digest for digest, name in lines}
-    found = {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in lib.iterdir()}
-    wrong = sorted(name for name, _ in expected.items() ^ found.items())
-    if wrong:
-        raise CannotStart(f"not the jars of {hashes.name}: {', '.join(dict.fromkeys(wrong))}")
+    actual = {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in lib.iterdir()}
+    differing = sorted(name for name, _ in expected.items() ^ actual.items())
+    if differing:
+        raise CannotStart(f"not the jars of {hashes.name}: {', '.join(dict.fromkeys(differing))}")
 
 
 def free_ports(count: int) -> list[int]:
     """
-    Ports of 127.0.0.1 that nobody listens on at this moment, all different.
+    Return different ports of 127.0.0.1 that are free now.
 
-    A server binds them seconds later, so none is of those that the kernel gives to other sockets.
+    A server binds them seconds later, so they are outside the range that the kernel assigns.
     """
     return list(islice(filter(_is_free, random.sample(PORTS, len(PORTS))), count))
 

@@ -18,7 +18,7 @@ class CannotStart(Exception):
 
 
 def end(process: subprocess.Popen[bytes], within_s: float) -> None:
-    """SIGTERM, and SIGKILL if the process does not end in time."""
+    """Send SIGTERM, and SIGKILL if the process does not end in time."""
     process.terminate()
     try:
         process.wait(within_s)
@@ -29,10 +29,10 @@ def end(process: subprocess.Popen[bytes], within_s: float) -> None:
 
 def exit_on_signals(code: int) -> None:
     """
-    Let the first SIGTERM or SIGINT end this process through its `finally` blocks, and no other.
+    End this process through its `finally` blocks at the first SIGTERM or SIGINT, and ignore others.
 
-    A group gets a signal as one, so a child hears it twice: from the sender and from its parent. A
-    second exit in the middle of the first would leave running what was being stopped.
+    A signal to a process group reaches a child twice: from the sender and from its parent. A second
+    exit during the first would leave processes running.
     """
 
     def end_once(*_: object) -> None:
@@ -47,7 +47,7 @@ def exit_on_signals(code: int) -> None:
 def run_until_interrupted(
     name: str, server: AbstractContextManager[S], on_ready: Callable[[S], None]
 ) -> None:
-    """Run a server until SIGTERM or ctrl-C; exit with a message if it cannot start."""
+    """Run a server until SIGTERM or Ctrl-C. Exits with a message if it cannot start."""
     exit_on_signals(0)
     try:
         with server as running:

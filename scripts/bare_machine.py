@@ -71,8 +71,8 @@ SAME_EVERYWHERE = (
     "tests/system/test_upgrade.py",
 )
 # This machine's access to PyPI: variables that are passed on, and files that are copied.
-PASSED_ON = re.compile(r"(PIP|UV|SSL|REQUESTS|CURL)_\w+|(?i:\w+_proxy)")
-COPIED = ("etc/resolv.conf", "etc/pip.conf", "etc/ssl/certs")
+PASSED_VARIABLES = re.compile(r"(PIP|UV|SSL|REQUESTS|CURL)_\w+|(?i:\w+_proxy)")
+COPIED_PATHS = ("etc/resolv.conf", "etc/pip.conf", "etc/ssl/certs")
 # Matches lines that report how a command ended.
 SUMMARY = re.compile(
     r"(FAILED|ERROR|flaky,) |.*\b(passed|failed|errors?)\b.* in |.*\bstored\b|not here: "
@@ -84,7 +84,7 @@ def main(commands: list[str]) -> int:
     """Run the commands on a bare machine. Returns the exit status."""
     reason = obstacle()
     if reason:
-        print(f"bare machine: not tried: {reason}", flush=True)
+        print(f"bare machine: skipped: {reason}", flush=True)
         return 2 if os.environ.get("CI") == "true" else 0
     build_debian()
     copy_network_settings()
@@ -100,8 +100,8 @@ def main(commands: list[str]) -> int:
 
 def short_commands() -> list[str]:
     """Return `make run` and the tests whose result can differ on a bare machine."""
-    left_out = (f"--ignore={path}" for path in SAME_EVERYWHERE)
-    return ["make run", f"make test ARGS='-q {' '.join((*MACHINE_TESTS, *left_out))}'"]
+    ignored = (f"--ignore={path}" for path in SAME_EVERYWHERE)
+    return ["make run", f"make test ARGS='-q {' '.join((*MACHINE_TESTS, *ignored))}'"]
 
 
 def obstacle() -> str:
@@ -122,15 +122,15 @@ def build_debian() -> None:
     if (FOLDER / HOME).is_dir():
         return
     if not shutil.which("debootstrap"):
-        say("installing debootstrap")
-        quietly(["apt-get", "update", "-qq"])
-        quietly(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "debootstrap"])
-    say(f"building a minimal Debian in {FOLDER} (about a minute, once)")
+        report("installing debootstrap")
+        run_quietly(["apt-get", "update", "-qq"])
+        run_quietly(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "debootstrap"])
+    report(f"building a minimal Debian in {FOLDER} (about a minute, once)")
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
     include = f"--include={','.join(PACKAGES)}"
-    quietly(["debootstrap", "--variant=minbase", include, SUITE, str(FOLDER), *mirror()])
-    quietly(["chroot", str(FOLDER), "useradd", "-m", Path(HOME).name])
+    run_quietly(["debootstrap", "--variant=minbase", include, SUITE, str(FOLDER), *mirror()])
+    run_quietly(["chroot", str(FOLDER), "useradd", "-m", Path(HOME).name])
 
 
 def mirror() -> list[str]:
@@ -139,9 +139,9 @@ def mirror() -> list[str]:
     files = [*sources.glob("sources.list"), *sources.glob("sources.list.d/*")]
     for file in sorted(files):
         for line in file.read_text(errors="replace").splitlines():
-            found = re.match(r"(?:deb\s.*?|URIs:\s*)(https?://\S+/debian)/?(\s|$)", line)
-            if found:
-                return [found[1]]
+            match = re.match(r"(?:deb\s.*?|URIs:\s*)(https?://\S+/debian)/?(\s|$)", line)
+            if match:
+                return [match[1]]
     return []
 
 
@@ -151,7 +151,7 @@ def copy_network_settings() -> None:
     there too.
     """
     (FOLDER / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
-    for name in COPIED:
+    for name in COPIED_PATHS:
         source, target = Path("/", name), FOLDER / name
         if source.is_dir():
             shutil.rmtree(target, ignore_errors=True)
@@ -165,22 +165,22 @@ def clone_project() -> None:
     """Clone the last commit as an ordinary user would."""
     home = FOLDER / HOME
     shutil.rmtree(home / "aragog", ignore_errors=True)
-    quietly(["git", "clone", "--quiet", "--no-hardlinks", str(PROJECT), str(home / "aragog")])
-    quietly(["chroot", str(FOLDER), "chown", "-R", "user:user", f"/{HOME}"])
+    run_quietly(["git", "clone", "--quiet", "--no-hardlinks", str(PROJECT), str(home / "aragog")])
+    run_quietly(["chroot", str(FOLDER), "chown", "-R", "user:user", f"/{HOME}"])
 
 
 def run(command: str) -> int:
     """Run a command as the user, in the clone. Prints how it ended and how long it took."""
-    say(f"{command} …")
+    report(f"{command} …")
     log = FOLDER / HOME / f"{re.sub(r'[^a-z0-9]+', '-', command.lower()).strip('-')[:60]}.log"
-    began_s = time.monotonic()
+    started_s = time.monotonic()
     with log.open("wb") as out:
         status = subprocess.run(
             in_the_folder(command), stdin=subprocess.DEVNULL, stdout=out, stderr=out, check=False
         ).returncode
-    for line in ending(log, failed=status != 0):
+    for line in summary_lines(log, failed=status != 0):
         print(f"  {line}")
-    say(f"{command}: exit {status} after {time.monotonic() - began_s:.0f} s, {log}")
+    report(f"{command}: exit {status} after {time.monotonic() - started_s:.0f} s, {log}")
     return status
 
 
@@ -191,11 +191,11 @@ def in_the_folder(command: str) -> list[str]:
     It has its own mount and process namespaces, so whatever the command leaves running ends with
     it.
     """
-    inside = [
+    command_in_chroot = [
         "chroot", "--userspec=user:user", str(FOLDER), "/usr/bin/env", "-i",
         f"HOME=/{HOME}", "USER=user", "LOGNAME=user", "LANG=C.UTF-8", "TERM=dumb",
         "PATH=/usr/local/bin:/usr/bin:/bin",
-        *(f"{name}={value}" for name, value in os.environ.items() if PASSED_ON.fullmatch(name)),
+        *(f"{n}={value}" for n, value in os.environ.items() if PASSED_VARIABLES.fullmatch(n)),
         "bash", "-c", f"cd ~/aragog && {command}",
     ]  # fmt: skip
     prepare = (
@@ -203,10 +203,10 @@ def in_the_folder(command: str) -> list[str]:
         'mount -t tmpfs tmpfs "$0/tmp" && exec "$@"'
     )
     namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
-    return [*namespaces, "sh", "-c", prepare, str(FOLDER), *inside]
+    return [*namespaces, "sh", "-c", prepare, str(FOLDER), *command_in_chroot]
 
 
-def ending(log: Path, *, failed: bool) -> Iterator[str]:
+def summary_lines(log: Path, *, failed: bool) -> Iterator[str]:
     """
     Yield the lines of a log that report how its command ended; after a failure also the
     last ones.
@@ -218,16 +218,16 @@ def ending(log: Path, *, failed: bool) -> Iterator[str]:
         yield from [line for line in lines if SUMMARY.match(line)][-LAST_LINES:]
 
 
-def quietly(command: list[str]) -> None:
+def run_quietly(command: list[str]) -> None:
     """Run a command. Exits with its output if it fails."""
     environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-    if done.returncode:
-        output = (done.stdout + done.stderr)[-3000:]
-        raise SystemExit(f"bare machine: {' '.join(command)}: exit {done.returncode}\n{output}")
+    process = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    if process.returncode:
+        output = (process.stdout + process.stderr)[-3000:]
+        raise SystemExit(f"bare machine: {' '.join(command)}: exit {process.returncode}\n{output}")
 
 
-def say(text: str) -> None:
+def report(text: str) -> None:
     """Print a line immediately, to show what is in progress."""
     print(f"bare machine: {text}", flush=True)
 

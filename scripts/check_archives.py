@@ -45,7 +45,7 @@ from urlspelling import normalize
 from zengraph.tables.memory import MemoryTables
 
 PROGRAMS = Path(__file__).resolve().parent.parent / ".venv-archives" / "bin"
-START_S = 60.0
+MAX_START_S = 60.0
 SEGMENTS = (
     "a", "B", "index.HTML", "%20x", "%25", "%2F", "%C3%A9", "é", "..", ".", "", "x.aspx", "a;b",
     "a%3Fb", "%23", "~u", "a+b", "%252e", "'q'", "|", "[x]", "(abcdefghij0123456789abcd)",
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=300, help="of the export that it makes")
     options = parser.parse_args()
     if not PROGRAMS.exists():
-        sys.exit("scripts/setup archives installs the programs first")
+        sys.exit("the programs are not installed: run scripts/setup archives")
     with tempfile.TemporaryDirectory() as folder:
         exports = options.exports or own_exports(Path(folder), options.pages)
         for path in exports:
@@ -81,11 +81,11 @@ def main() -> None:
 
 def odd_urls(count: int) -> list[str]:
     """Return normalized URLs with everything that keys treat specially, the same in every run."""
-    drawn, urls = random.Random(7), set[str]()
+    rng, urls = random.Random(7), set[str]()
     while len(urls) < count:
-        path = "/".join(drawn.choices(SEGMENTS, k=drawn.randrange(4)))
-        query = "&".join(drawn.choices(QUERIES, k=drawn.randrange(3)))
-        url = f"{drawn.choice(['http', 'https'])}://{drawn.choice(HOSTS)}/{path}?{query}"
+        path = "/".join(rng.choices(SEGMENTS, k=rng.randrange(4)))
+        query = "&".join(rng.choices(QUERIES, k=rng.randrange(3)))
+        url = f"{rng.choice(['http', 'https'])}://{rng.choice(HOSTS)}/{path}?{query}"
         try:
             urls.add(normalize(url))
         except InvalidUrl:
@@ -123,16 +123,19 @@ def check_packs(folder: Path, pages: int) -> None:
     )
     urls = [url for url in odd_urls(pages) if "//%C3" not in url]
     for round_number in range(2):
-        for at in range(0, len(urls), 25):
+        for start in range(0, len(urls), 25):
             store.write_pages(
-                [fetched(url, n, round_number) for n, url in enumerate(urls[at : at + 25], at)]
+                [
+                    fetched_page(url, n, round_number)
+                    for n, url in enumerate(urls[start : start + 25], start)
+                ]
             )
     store.close()
     files = sorted((folder / "content" / "packs").glob("*/*.warc.gz"))
     check_warc(files, folder)
 
 
-def fetched(url: str, number: int, round_number: int) -> PageWrite:
+def fetched_page(url: str, number: int, round_number: int) -> PageWrite:
     """Return a page with the report of its fetch. Half of the pages change in each round."""
     at_ms = 1_700_000_000_000 + number * 1000 + round_number * 86_400_000
     body = f"<title>{number}</title><p>Page {number}, {round_number * (number % 2)}".encode()
@@ -162,7 +165,7 @@ def check_warc(files: list[Path], folder: Path) -> None:
     capture.
     """
     if not files:
-        sys.exit("there is no WARC file of that name")
+        sys.exit("no WARC file has that name")
     collection = folder / "pywb" / "collections" / "pages"
     shutil.rmtree(collection, ignore_errors=True)
     for name in ("archive", "indexes"):
@@ -171,8 +174,8 @@ def check_warc(files: list[Path], folder: Path) -> None:
     by_digest: dict[str, bytes] = {}
     for file in files:
         command = [PROGRAMS / "cdxj-indexer", "--sort", file]
-        theirs = subprocess.run(command, check=True, capture_output=True).stdout
-        if entries(theirs) != entries(index_of(file).read_bytes()):
+        indexer_output = subprocess.run(command, check=True, capture_output=True).stdout
+        if entries(indexer_output) != entries(index_of(file).read_bytes()):
             sys.exit(f"{index_of(file)} is not what cdxj-indexer writes")
         shutil.copy(file, collection / "archive")
         shutil.copy(index_of(file), collection / "indexes")
@@ -181,10 +184,10 @@ def check_warc(files: list[Path], folder: Path) -> None:
     with pywb(folder / "pywb") as address, requests.Session() as session:
         session.trust_env = False
         for (url, timestamp), body in expected.items():
-            replayed = session.get(f"{address}/pages/{timestamp}id_/{url}", timeout=START_S)
-            if replayed.status_code != requests.codes.ok:
-                sys.exit(f"pywb answers {replayed.status_code} for {url}")
-            if replayed.content != body:
+            response = session.get(f"{address}/pages/{timestamp}id_/{url}", timeout=MAX_START_S)
+            if response.status_code != requests.codes.ok:
+                sys.exit(f"pywb answers {response.status_code} for {url}")
+            if response.content != body:
                 sys.exit(f"pywb replays another body of {url}")
     print(f"pywb replays {len(expected)} captures")
 
@@ -194,7 +197,7 @@ def bodies(file: Path, by_digest: dict[str, bytes]) -> dict[tuple[str, str], byt
     Return the body of each capture by URL and timestamp. Bodies in earlier files are
     used, too.
     """
-    found: dict[tuple[str, str], bytes] = {}
+    bodies_by_capture: dict[tuple[str, str], bytes] = {}
     with file.open("rb") as stream:
         for record in ArchiveIterator(stream):
             header = record.rec_headers.get_header
@@ -205,8 +208,8 @@ def bodies(file: Path, by_digest: dict[str, bytes]) -> dict[tuple[str, str], byt
             timestamp = "".join(filter(str.isdigit, header("WARC-Date")))
             body = by_digest.get(header("WARC-Payload-Digest"))
             if body is not None:
-                found[header("WARC-Target-URI"), timestamp] = body
-    return found
+                bodies_by_capture[header("WARC-Target-URI"), timestamp] = body
+    return bodies_by_capture
 
 
 @contextmanager
@@ -222,9 +225,9 @@ def pywb(folder: Path) -> Iterator[str]:
         ) as process,
     ):
         try:
-            ends_at = time.monotonic() + START_S
-            while not answers(port):
-                if process.poll() is not None or time.monotonic() > ends_at:
+            deadline_s = time.monotonic() + MAX_START_S
+            while not is_listening(port):
+                if process.poll() is not None or time.monotonic() > deadline_s:
                     sys.exit(f"pywb does not start: {(folder / 'log').read_text()[-2000:]}")
                 time.sleep(0.1)
             yield f"http://127.0.0.1:{port}"
@@ -232,7 +235,7 @@ def pywb(folder: Path) -> Iterator[str]:
             process.terminate()
 
 
-def answers(port: int) -> bool:
+def is_listening(port: int) -> bool:
     """Return True if something listens on the port."""
     try:
         socket.create_connection(("127.0.0.1", port), 1).close()
@@ -243,11 +246,11 @@ def answers(port: int) -> bool:
 
 def check_wacz(file: Path) -> None:
     """Check that `wacz validate` accepts a file."""
-    done = subprocess.run(
+    process = subprocess.run(
         [PROGRAMS / "wacz", "validate", "--file", file], capture_output=True, text=True, check=False
     )
-    if done.returncode or "the passed WACZ is valid" not in done.stdout:
-        sys.exit(f"wacz validate: {done.stdout}{done.stderr}")
+    if process.returncode or "the passed WACZ is valid" not in process.stdout:
+        sys.exit(f"wacz validate: {process.stdout}{process.stderr}")
     print(f"wacz validate accepts {file.name}")
 
 
@@ -256,12 +259,12 @@ def check_keys(count: int = 20_000) -> None:
     urls = odd_urls(count)
     code = "import json, surt, sys; print(json.dumps([*map(surt.surt, json.load(sys.stdin))]))"
     command = [PROGRAMS / "python", "-W", "ignore", "-c", code]
-    given = json.dumps(urls).encode()
-    done = subprocess.run(command, input=given, check=True, capture_output=True)
-    theirs = json.loads(done.stdout)
-    for url, key in zip(urls, theirs, strict=True):
+    urls_json = json.dumps(urls).encode()
+    process = subprocess.run(command, input=urls_json, check=True, capture_output=True)
+    surt_keys = json.loads(process.stdout)
+    for url, key in zip(urls, surt_keys, strict=True):
         if surt_key(url) != key:
-            sys.exit(f"{url}: the key is {surt_key(url)}, surt's {key}")
+            sys.exit(f"{url}: aragog's key is {surt_key(url)}, surt's {key}")
     print(f"surt gives the same {count:,} keys")
 
 

@@ -37,15 +37,15 @@ def problem(python: str, platform: str, folder: Path) -> str:
     """Return uv's output if a wheel is missing for the pair, else an empty string."""
     versions = folder / "constraints.txt"
     versions.write_text(constraints())
-    chosen = [part for extra in EXTRAS for part in ("--extra", extra)]
+    extras = [part for extra in EXTRAS for part in ("--extra", extra)]
     uv = Path(sys.executable).with_name("uv")
     argv = [
         uv, "pip", "compile", "--quiet", "--no-header", "--python-version", python,
         "--python-platform", platform, "--only-binary", ":all:", "--constraint", versions,
-        *chosen, "--output-file", folder / "resolved.txt", "pyproject.toml", *PROJECTS,
+        *extras, "--output-file", folder / "resolved.txt", "pyproject.toml", *PROJECTS,
     ]  # fmt: skip
-    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False)
-    return done.stderr.strip() if done.returncode else ""
+    process = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=False)
+    return process.stderr.strip() if process.returncode else ""
 
 
 def main(arguments: list[str]) -> int:
@@ -53,10 +53,10 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Check that every dependency has a wheel.")
     parser.add_argument("--python", choices=PYTHONS, action="append")
     parser.add_argument("--platform", choices=PLATFORMS, action="append")
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     status = 0
-    for python in chosen.python or PYTHONS:
-        for platform in chosen.platform or PLATFORMS:
+    for python in options.python or PYTHONS:
+        for platform in options.platform or PLATFORMS:
             with tempfile.TemporaryDirectory() as folder:
                 missing = problem(python, platform, Path(folder))
             print(f"Python {python}, {platform}: {missing or 'wheels for everything'}", flush=True)

@@ -45,5 +45,5 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 def _plain(link: re.Match[str]) -> str:
     text, target = link.group(1), link.group(2)
     name = target.lstrip("./")
-    shown = text.strip("`")
-    return f"`{shown}`" if shown == name or "/" in shown else f"{text} (`{name}`)"
+    label = text.strip("`")
+    return f"`{label}`" if label == name or "/" in label else f"{text} (`{name}`)"

@@ -22,7 +22,7 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[1]
 UV = Path(sys.executable).with_name("uv")
 WAITING = [f"http://www.shop.test/p/later-{number}" for number in range(5)]
-LEFT_OUT = {"logs", "run"}
+EXCLUDED = {"logs", "run"}
 WATCHED = "http://www.shop.test/p/brass-lamp"
 
 
@@ -56,7 +56,7 @@ def install(commit: str, folder: Path) -> Path:
     return venv / "bin" / "aragog"
 
 
-def use(aragog: Path, folder: Path) -> None:
+def make_data(aragog: Path, folder: Path) -> None:
     """Crawl, watch, and stop half-way. Writes folder/var and folder/records.jsonl."""
     environ = {
         "ARAGOG_DATA_DIR": str(folder / "var"),
@@ -78,15 +78,15 @@ def main(commit: str, archive: Path) -> None:
     archive = archive.absolute()
     with tempfile.TemporaryDirectory(prefix="ar") as directory:
         folder = Path(directory)
-        use(install(commit, folder), folder)
+        make_data(install(commit, folder), folder)
         with tarfile.open(archive, "w:xz", preset=9) as out:
             for path in (*sorted((folder / "var").iterdir()), folder / "records.jsonl"):
-                if path.name not in LEFT_OUT:
-                    out.add(path, path.relative_to(folder), filter=plain)
+                if path.name not in EXCLUDED:
+                    out.add(path, path.relative_to(folder), filter=anonymize)
     print(f"{archive}: {archive.stat().st_size} bytes")
 
 
-def plain(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+def anonymize(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
     """Return a member without the creator's user names and ids, or None for a socket."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""

@@ -19,5 +19,5 @@ def page(name: str) -> str:
 
 
 if __name__ == "__main__":
-    for each in TABLES:
-        (ROOT / "docs" / each).write_text(page(each))
+    for name in TABLES:
+        (ROOT / "docs" / name).write_text(page(name))

@@ -64,5 +64,6 @@ def _distribution(root: Path, package: Path) -> Distribution:
 
 
 if __name__ == "__main__":
-    for each in distributions():
-        print(each.name, each.version, each.root.relative_to(PROJECT))
+    for distribution in distributions():
+        folder = distribution.root.relative_to(PROJECT)
+        print(distribution.name, distribution.version, folder)

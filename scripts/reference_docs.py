@@ -91,9 +91,9 @@ def _errors() -> list[str]:
 
 def _parameters(parameters: object) -> list[str]:
     rows = [
-        f"| `{each['name']}` | {each['in']} | {_cell(each.get('description', ''))} |"
-        for each in parameters
-        if "name" in each
+        f"| `{parameter['name']}` | {parameter['in']} | {_cell(parameter.get('description', ''))} |"
+        for parameter in parameters
+        if "name" in parameter
     ]
     return ["| parameter | in | meaning |", "| --- | --- | --- |", *rows, ""] if rows else []
 
@@ -151,11 +151,11 @@ def _declared(tree: ast.AST) -> Iterator[MetricName]:
             continue
         if not isinstance(call.args[0], ast.Constant):
             continue  # a metric of an instrument
-        name, text = (_text(each) for each in call.args[:2])
-        keywords = {each.arg: each.value for each in call.keywords}
+        name, text = (_text(argument) for argument in call.args[:2])
+        keywords = {keyword.arg: keyword.value for keyword in call.keywords}
         labels = keywords.get("labels") or (call.args[2] if len(call.args) > 2 else None)
-        literal = isinstance(labels, ast.List)
-        yield _metric(kind, name, text, ast.literal_eval(labels) if literal else ())
+        is_literal = isinstance(labels, ast.List)
+        yield _metric(kind, name, text, ast.literal_eval(labels) if is_literal else ())
 
 
 def _metric(kind: str, name: str, text: str, labels: Iterable[str]) -> MetricName:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
 # Where else the version is written, and the text around it.
-WRITTEN = (
+VERSION_PATTERNS = (
     ("deploy/kubernetes/kustomization.yaml", r"newTag: (\S+)"),
     ("deploy/helm/aragog/Chart.yaml", r"^version: (\S+)"),
     ("docs/deployment.md", r"aragog_crawler-([\d.]+)-py3"),
@@ -33,24 +33,26 @@ def problems(root: Path, tag: str) -> Iterator[str]:
     if tag and tag != f"v{version}":
         yield f"the tag is {tag}, and pyproject.toml has the version {version}"
     sections = re.split(r"^## ", (root / "CHANGELOG.md").read_text(), flags=re.MULTILINE)[1:]
-    heads = [section.partition("\n")[0] for section in sections]
-    if not any(re.fullmatch(rf"{re.escape(version)} - \d{{4}}-\d\d-\d\d", head) for head in heads):
+    headings = [section.partition("\n")[0] for section in sections]
+    if not any(
+        re.fullmatch(rf"{re.escape(version)} - \d{{4}}-\d\d-\d\d", heading) for heading in headings
+    ):
         yield f"CHANGELOG.md has no section `## {version} - ` with a date"
     unreleased = [part.partition("\n")[2].strip() for part in sections if part.startswith("Unrel")]
     if tag and any(unreleased):
         yield f"CHANGELOG.md has unreleased changes: move them to {version}"
-    for name, pattern in WRITTEN:
-        found = set(re.findall(pattern, (root / name).read_text(), re.MULTILINE))
-        if found != {version}:
-            yield f"{name} has {', '.join(sorted(found)) or 'no version'} instead of {version}"
+    for name, pattern in VERSION_PATTERNS:
+        versions = set(re.findall(pattern, (root / name).read_text(), re.MULTILINE))
+        if versions != {version}:
+            yield f"{name} has {', '.join(sorted(versions)) or 'no version'} instead of {version}"
 
 
 def main(arguments: list[str]) -> int:
     """Check the tree. Returns the exit status."""
-    found = list(problems(PROJECT, (*arguments, "")[0]))
-    for line in found:
+    lines = list(problems(PROJECT, (*arguments, "")[0]))
+    for line in lines:
         print(f"release-check: {line}")
-    return 1 if found else 0
+    return 1 if lines else 0
 
 
 if __name__ == "__main__":

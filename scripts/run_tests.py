@@ -4,7 +4,7 @@ Run pytest with the given options, then run the failed tests once more, one at a
 Several hundred tests start servers, kill processes and wait for the consequences, eight at once. If
 one of eight thousand fails there and passes alone, it is flaky. That is a defect to fix, but does
 not mean that everything else is broken. Both runs are shown, flaky tests are named, and the exit
-code is that of the second run. With more than RERUN_AT_MOST failures, or when pytest itself could
+code is that of the second run. With more than MAX_RERUNS failures, or when pytest itself could
 not run (its exit code is not 1), the first result is final.
 """
 
@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-RERUN_AT_MOST = 5
+MAX_RERUNS = 5
 TESTS_FAILED = 1  # pytest's exit code
 LAST_FAILED = Path(".pytest_cache/v/cache/lastfailed")
 
@@ -23,17 +23,17 @@ def main(options: list[str]) -> int:
     LAST_FAILED.unlink(missing_ok=True)
     status = pytest(options)
     failed = last_failed()
-    if status != TESTS_FAILED or not 0 < len(failed) <= RERUN_AT_MOST:
+    if status != TESTS_FAILED or not 0 < len(failed) <= MAX_RERUNS:
         return status
-    print(f"\n{len(failed)} failed; once more, one at a time:\n", flush=True)
+    print(f"\n{len(failed)} failed; running them again, one at a time:\n", flush=True)
     status = pytest(["-n", "0", *failed])
     for test in sorted(set(failed) - set(last_failed())):
-        print(f"flaky, to be mended: {test}", flush=True)
+        print(f"flaky, please fix: {test}", flush=True)
     return status
 
 
 def pytest(options: list[str]) -> int:
-    """Run pytest in a separate process, which shares our output."""
+    """Run pytest in a separate process with the same output."""
     return subprocess.run([sys.executable, "-m", "pytest", *options], check=False).returncode
 
 

@@ -50,42 +50,44 @@ class Locked(NamedTuple):
     required_by: frozenset[str]
 
 
-def plain(requirement: str) -> str:
+def normalized_name(requirement: str) -> str:
     """Return the name of a requirement's distribution, normalized as on PyPI."""
     return re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", requirement)[0]).lower()  # type: ignore[index]
 
 
-def locked(text: str) -> Iterator[Locked]:
+def locked_packages(text: str) -> Iterator[Locked]:
     """Yield the packages of a lock, with those that require them."""
     for block in re.split(r"^(?=\w)", text, flags=re.MULTILINE):
         if match := re.match(r"([\w.-]+)==([^\s;]+)([^\n\\]*)", block):
-            via = re.findall(r"^    #(?: via)? +([\w.-]+)", block, re.MULTILINE)
-            names = frozenset(plain(name) for name in via if name != "via")
-            yield Locked(plain(match[1]), match[2], ";" in match[3], names)
+            requirers = re.findall(r"^    #(?: via)? +([\w.-]+)", block, re.MULTILINE)
+            names = frozenset(normalized_name(name) for name in requirers if name != "via")
+            yield Locked(normalized_name(match[1]), match[2], ";" in match[3], names)
 
 
-def reached(roots: set[str], packages: dict[str, Locked], *, everywhere: bool) -> set[str]:
+def reachable_packages(
+    roots: set[str], packages: dict[str, Locked], *, everywhere: bool
+) -> set[str]:
     """
     Return the roots and all packages they require; with `everywhere` only those without
     markers.
     """
     usable = {n for n, package in packages.items() if not (everywhere and package.conditional)}
-    found, waiting = set[str](), roots & usable
+    reachable, waiting = set[str](), roots & usable
     while waiting:
-        found |= waiting
-        waiting = {n for n in usable - found if packages[n].required_by & waiting}
-    return found
+        reachable |= waiting
+        waiting = {n for n in usable - reachable if packages[n].required_by & waiting}
+    return reachable
 
 
-def requires(project: dict[str, Any]) -> set[str]:
+def direct_requirements(project: dict[str, Any]) -> set[str]:
     """Return the requirements of a project without extras."""
-    return {plain(requirement) for requirement in project.get("dependencies", [])}
+    return {normalized_name(requirement) for requirement in project.get("dependencies", [])}
 
 
-def may_require(project: dict[str, Any]) -> set[str]:
+def extra_requirements(project: dict[str, Any]) -> set[str]:
     """Return the requirements of a project's shipped extras."""
     extras = project.get("optional-dependencies", {}).items()
-    return {plain(r) for name, rs in extras if name not in NOT_SHIPPED for r in rs}
+    return {normalized_name(r) for name, rs in extras if name not in NOT_SHIPPED for r in rs}
 
 
 def with_libraries(
@@ -96,28 +98,32 @@ def with_libraries(
 
     The lock is resolved with all extras of the libraries; here they count only with `extras`.
     """
-    ours = {plain(library["name"]) for library in libraries}
-    found = {n: p._replace(required_by=p.required_by - ours) for n, p in packages.items()}
+    library_names = {normalized_name(library["name"]) for library in libraries}
+    result = {n: p._replace(required_by=p.required_by - library_names) for n, p in packages.items()}
     for library in libraries:
-        name = plain(library["name"])
-        found[name] = Locked(name, library["version"], conditional=False, required_by=frozenset())
+        name = normalized_name(library["name"])
+        result[name] = Locked(name, library["version"], conditional=False, required_by=frozenset())
     for library in libraries:
-        for each in requires(library) | (may_require(library) if extras else set()):
-            if each in found:
-                by = found[each].required_by | {plain(library["name"])}
-                found[each] = found[each]._replace(required_by=by)
-    return found
+        for requirement in direct_requirements(library) | (
+            extra_requirements(library) if extras else set()
+        ):
+            if requirement in result:
+                required_by = result[requirement].required_by | {normalized_name(library["name"])}
+                result[requirement] = result[requirement]._replace(required_by=required_by)
+    return result
 
 
 def bill(project: dict[str, Any], lock: str, libraries: Libraries = ()) -> dict[str, Any]:
     """Return the CycloneDX document for a project's metadata, its lock and its libraries."""
-    in_lock = {package.name: package for package in locked(lock)}
+    in_lock = {package.name: package for package in locked_packages(lock)}
     packages = with_libraries(in_lock, libraries, extras=True)
-    direct, optional = requires(project), may_require(project)
-    required = reached(direct, with_libraries(in_lock, libraries, extras=False), everywhere=True)
-    listed = reached(direct | optional, packages, everywhere=False)
-    refs = {name: f"pkg:pypi/{name}@{packages[name].version}" for name in listed}
-    own = f"pkg:pypi/{plain(project.get('name', OWN))}@{project['version']}"
+    direct, optional = direct_requirements(project), extra_requirements(project)
+    required = reachable_packages(
+        direct, with_libraries(in_lock, libraries, extras=False), everywhere=True
+    )
+    included = reachable_packages(direct | optional, packages, everywhere=False)
+    refs = {name: f"pkg:pypi/{name}@{packages[name].version}" for name in included}
+    own_ref = f"pkg:pypi/{normalized_name(project.get('name', OWN))}@{project['version']}"
     document = {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
@@ -126,12 +132,12 @@ def bill(project: dict[str, Any], lock: str, libraries: Libraries = ()) -> dict[
         "metadata": {
             "component": {
                 "type": "library",
-                "bom-ref": own,
+                "bom-ref": own_ref,
                 "name": project.get("name", OWN),
                 "version": project["version"],
                 "description": project["description"],
                 "licenses": [{"license": {"id": project["license"]}}],
-                "purl": own,
+                "purl": own_ref,
             }
         },
         "components": [
@@ -143,18 +149,18 @@ def bill(project: dict[str, Any], lock: str, libraries: Libraries = ()) -> dict[
                 "scope": "required" if name in required else "optional",
                 "purl": refs[name],
             }
-            for name in sorted(listed)
+            for name in sorted(included)
         ],
         "dependencies": [
-            {"ref": own, "dependsOn": sorted(refs[n] for n in (direct | optional) & listed)},
+            {"ref": own_ref, "dependsOn": sorted(refs[n] for n in (direct | optional) & included)},
             *(
                 {
                     "ref": refs[name],
                     "dependsOn": sorted(
-                        refs[n] for n in listed if name in packages[n].required_by and n != name
+                        refs[n] for n in included if name in packages[n].required_by and n != name
                     ),
                 }
-                for name in sorted(listed)
+                for name in sorted(included)
             ),
         ],
     }
@@ -181,8 +187,8 @@ def embed(wheel: Path, document: dict[str, Any], at_s: int) -> None:
     date = time.gmtime(max(at_s, EARLIEST_S))[:6]
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
         # RECORD is last, as in every wheel.
-        for each, content in (*sorted(files.items()), (record, text.encode())):
-            info = zipfile.ZipInfo(each, date)
+        for file_name, content in (*sorted(files.items()), (record, text.encode())):
+            info = zipfile.ZipInfo(file_name, date)
             info.external_attr = 0o100644 << 16
             info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, content)
@@ -196,7 +202,7 @@ def wheel_name(distribution: str) -> str:
 def main(wheels: list[str]) -> int:
     """Complete the wheels. Returns the exit status."""
     lock = (PROJECT / "requirements.lock").read_text()
-    metadata = [each.metadata for each in distributions()]
+    metadata = [distribution.metadata for distribution in distributions()]
     for wheel in wheels:
         project = next(m for m in metadata if Path(wheel).name.startswith(wheel_name(m["name"])))
         document = bill(project, lock, metadata[1:])

@@ -47,13 +47,13 @@ def page() -> str:
     for name, kind, _, _ in _fields(classes["Settings"]):
         if kind.endswith("Settings"):
             section = classes[kind]
-            text = _linked(ast.get_docstring(section))
+            text = _with_links(ast.get_docstring(section))
             parts += [f"## [{name}]\n", f"{text}\n", _table(_fields(section))]
-            parts += _inner(name, section, classes)
+            parts += _nested_tables(name, section, classes)
     return "\n".join(parts)
 
 
-def _inner(name: str, section: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[str]:
+def _nested_tables(name: str, section: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[str]:
     """Return the nested tables of a section: `[egress.ways.NAME]`, `[[egress.rules]]`."""
     parts = []
     for key, annotation, _, _ in _fields(section):
@@ -61,7 +61,7 @@ def _inner(name: str, section: ast.ClassDef, classes: dict[str, ast.ClassDef]) -
             if inner in classes:
                 is_table = annotation.startswith("Mapping")
                 title = f"[{name}.{key}.NAME]" if is_table else f"[[{name}.{key}]]"
-                text = _linked(ast.get_docstring(classes[inner]))
+                text = _with_links(ast.get_docstring(classes[inner]))
                 parts += [f"### {title}\n", f"{text}\n", _table(_fields(classes[inner]))]
     return parts
 
@@ -69,13 +69,13 @@ def _inner(name: str, section: ast.ClassDef, classes: dict[str, ast.ClassDef]) -
 def _fields(section: ast.ClassDef) -> list[tuple[str, str, str, str]]:
     """Return (name, type, default, meaning) of each field."""
     rows = []
-    for at, node in enumerate(section.body):
+    for index, node in enumerate(section.body):
         if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
             continue
         default = ast.unparse(node.value) if node.value else ""
         if default.startswith("field("):
             default = "{}"
-        following = section.body[at + 1] if at + 1 < len(section.body) else None
+        following = section.body[index + 1] if index + 1 < len(section.body) else None
         meaning = ""
         if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
             meaning = str(following.value.value)
@@ -86,17 +86,17 @@ def _fields(section: ast.ClassDef) -> list[tuple[str, str, str, str]]:
 def _table(rows: list[tuple[str, str, str, str]]) -> str:
     lines = ["| setting | default | meaning |", "| --- | --- | --- |"]
     for name, _, default, meaning in rows:
-        text = _linked(" ".join(meaning.split()).replace("|", "\\|"))
-        lines.append(f"| `{name}` | {_shown(default)} | {text} |")
+        text = _with_links(" ".join(meaning.split()).replace("|", "\\|"))
+        lines.append(f"| `{name}` | {_display(default)} | {text} |")
     return "\n".join(lines) + "\n"
 
 
-def _linked(text: str | None) -> str:
+def _with_links(text: str | None) -> str:
     """Turn page names in a docstring, which are relative to the root of the sources, into links."""
     return re.sub(r"docs/([\w-]+\.md)(#[\w-]+)?", r"[\1](\1\2)", text or "")
 
 
-def _shown(default: str) -> str:
+def _display(default: str) -> str:
     """Return a default as an operator would write it in the file, with strings unquoted."""
     text = default.removeprefix("Path('").removesuffix("')") if "Path" in default else default
     if text in ("", "''", "()", "{}", "None", "NO_URL"):

@@ -26,19 +26,21 @@ FIELD = re.compile(r"^  (?P<number>\d+): (?:optional )?[\w<>,]+ (?P<name>\w+)$",
 TYPES = {str: "string", int: "i64", float: "double", bool: "bool"}
 
 
-def completed(contract: str, values: Mapping[str, SingleValue], comments: Mapping[str, str]) -> str:
-    """The contract with a field for each of these values. Pure."""
+def with_new_fields(
+    contract: str, values: Mapping[str, SingleValue], comments: Mapping[str, str]
+) -> str:
+    """Return the contract with a field for each of these values."""
     struct = STRUCT.search(contract)
     if struct is None:
         raise ValueError(f"{CONTRACT}: no struct FetchReport")
-    found = {match["name"]: int(match["number"]) for match in FIELD.finditer(struct["fields"])}
-    lines, number = "", max(found.values())
+    numbers = {match["name"]: int(match["number"]) for match in FIELD.finditer(struct["fields"])}
+    lines, number = "", max(numbers.values())
     for name in values:
-        if name not in found:
+        if name not in numbers:
             number += 1
             lines += _line(number, name, values[name], comments.get(name, ""))
-    at = struct.end("fields")
-    return contract[:at] + lines + contract[at:]
+    offset = struct.end("fields")
+    return contract[:offset] + lines + contract[offset:]
 
 
 def _line(number: int, name: str, value: SingleValue, comment: str) -> str:
@@ -48,7 +50,7 @@ def _line(number: int, name: str, value: SingleValue, comment: str) -> str:
 
 
 def docstrings(record: type) -> dict[str, str]:
-    """The docstring under each field of a dataclass, on one line."""
+    """Return the docstring under each field of a dataclass, on one line."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(record)))
     body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef))
     return {
@@ -64,7 +66,7 @@ def main() -> None:
     """Complete the contract."""
     contract = CONTRACT.read_text(encoding="utf-8")
     CONTRACT.write_text(
-        completed(contract, SINGLE_VALUES, docstrings(FetchRecord)), encoding="utf-8"
+        with_new_fields(contract, SINGLE_VALUES, docstrings(FetchRecord)), encoding="utf-8"
     )
 
 

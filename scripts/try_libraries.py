@@ -26,13 +26,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-AT_A_TIME = 2
+MAX_PARALLEL = 2
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from scripts.packages import PROJECT, Distribution, libraries  # noqa: E402
-from scripts.sbom import locked, plain, reached  # noqa: E402
+from scripts.sbom import locked_packages, normalized_name, reachable_packages  # noqa: E402
 
 
 def uv() -> str:
@@ -42,17 +42,19 @@ def uv() -> str:
 
 def run(*argv: str | Path) -> None:
     """Run a command. Exits with its output if it fails."""
-    done = subprocess.run([str(part) for part in argv], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"try_libraries: {argv[0]}: {done.stdout}{done.stderr}")
+    process = subprocess.run(
+        [str(part) for part in argv], capture_output=True, text=True, check=False
+    )
+    if process.returncode:
+        raise SystemExit(f"try_libraries: {argv[0]}: {process.stdout}{process.stderr}")
 
 
 def build(library: Distribution, folder: Path) -> Path:
     """Return the wheel of a library, built from a copy of its folder."""
     copy, dist = folder / "source" / library.root.name, folder / "wheels"
     shutil.rmtree(copy, ignore_errors=True)
-    left_out = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "tests", "bench")
-    shutil.copytree(library.root, copy, ignore=left_out)
+    ignored = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "tests", "bench")
+    shutil.copytree(library.root, copy, ignore=ignored)
     run(
         uv(), "build", "--quiet", "--wheel", "--no-build-isolation", "--python", sys.executable,
         "--out-dir", dist, copy,
@@ -72,42 +74,46 @@ def requirements(library: Distribution) -> list[str]:
     ]
 
 
-def needed(library: Distribution, others: dict[str, Distribution]) -> list[Distribution]:
+def required_libraries(
+    library: Distribution, others: dict[str, Distribution]
+) -> list[Distribution]:
     """Return the other libraries that a library requires, directly or indirectly."""
     found: list[Distribution] = []
     for requirement in requirements(library):
-        other = others.get(plain(requirement))
+        other = others.get(normalized_name(requirement))
         if other and other.name != library.name and other not in found:
-            found += [other, *(each for each in needed(other, others) if each not in found)]
+            indirect = required_libraries(other, others)
+            found += [other, *(library for library in indirect if library not in found)]
     return found
 
 
-def lock_of(roots: set[str], lock: str) -> str:
+def lock_for(roots: set[str], lock: str) -> str:
     """Return the entries of the lock that the roots need, directly or indirectly."""
-    packages = {package.name: package for package in locked(lock)}
-    names = reached(roots, packages, everywhere=False)
+    packages = {package.name: package for package in locked_packages(lock)}
+    names = reachable_packages(roots, packages, everywhere=False)
     blocks = re.split(r"^(?=\w)", lock, flags=re.MULTILINE)
-    return "".join(b for b in blocks if b and plain(b) in names)
+    return "".join(b for b in blocks if b and normalized_name(b) in names)
 
 
-def with_needed(library: Distribution) -> list[Distribution]:
+def with_requirements(library: Distribution) -> list[Distribution]:
     """Return a library and the libraries that it requires."""
-    return [library, *needed(library, {each.name: each for each in libraries()})]
+    others = {other.name: other for other in libraries()}
+    return [library, *required_libraries(library, others)]
 
 
 def install(library: Distribution, wheels: Mapping[str, Path], folder: Path) -> Path:
     """Install a library and its tests' requirements. Returns the environment's Python."""
-    installed = with_needed(library)
-    roots = {plain(r) for each in installed for r in requirements(each)}
+    installed = with_requirements(library)
+    roots = {normalized_name(r) for other in installed for r in requirements(other)}
     lock = folder / f"{library.root.name}.lock"
-    lock.write_text(lock_of(roots, (PROJECT / "requirements.lock").read_text()))
+    lock.write_text(lock_for(roots, (PROJECT / "requirements.lock").read_text()))
     venv = folder / library.root.name
     python = venv / "bin" / "python"
     if not python.exists():
         run(uv(), "venv", "--quiet", "--python", sys.executable, venv)
     run(uv(), "pip", "sync", "--quiet", "--python", python, "--require-hashes", lock)
-    of_these = [wheels[each.name] for each in installed]
-    run(uv(), "pip", "install", "--quiet", "--python", python, "--no-deps", *of_these)
+    selected_wheels = [wheels[other.name] for other in installed]
+    run(uv(), "pip", "install", "--quiet", "--python", python, "--no-deps", *selected_wheels)
     return python
 
 
@@ -134,7 +140,7 @@ def servers(library: Distribution) -> Iterator[dict[str, str]]:
             hbase.kill()
 
 
-def passes(library: Distribution, python: Path, options: list[str], folder: Path) -> bool:
+def run_tests_of(library: Distribution, python: Path, options: list[str], folder: Path) -> bool:
     """Return True if the tests of a library pass in its environment."""
     work = folder / "work" / library.root.name
     shutil.rmtree(work, ignore_errors=True)
@@ -147,29 +153,32 @@ def passes(library: Distribution, python: Path, options: list[str], folder: Path
         "PATH": f"{python.parent}:{environ.get('PATH', '')}",
         "PYTHONPYCACHEPREFIX": "pycache",
     }
-    with servers(library) as named:
-        done = subprocess.run(
-            [python, "-m", "pytest", *options], cwd=work, env=environ | named, check=False,
+    with servers(library) as server_variables:
+        process = subprocess.run(
+            [python, "-m", "pytest", *options],
+            cwd=work, env=environ | server_variables, check=False,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         )  # fmt: skip
-    print(f"\n{library.name} {library.version}, from its wheel:\n\n{done.stdout}", flush=True)
-    return done.returncode == 0
+    print(f"\n{library.name} {library.version}, from its wheel:\n\n{process.stdout}", flush=True)
+    return process.returncode == 0
 
 
 def main(arguments: list[str]) -> int:
     """Test the named libraries, or all. Returns the exit status."""
     names, _, options = " ".join(arguments).partition("--")
-    chosen = [each for each in libraries() if not names.split() or each.root.name in names.split()]
+    selected = [
+        other for other in libraries() if not names.split() or other.root.name in names.split()
+    ]
     folder = PROJECT / "build" / "libraries"
     folder.mkdir(parents=True, exist_ok=True)
-    built = {one.name: one for library in chosen for one in with_needed(library)}
-    wheels = {name: build(one, folder) for name, one in built.items()}
-    pythons = [install(library, wheels, folder) for library in chosen]
+    to_build = {library.name: library for root in selected for library in with_requirements(root)}
+    wheels = {name: build(library, folder) for name, library in to_build.items()}
+    pythons = [install(library, wheels, folder) for library in selected]
     # The one whose tests take longest is the last of the alphabet.
-    with ThreadPoolExecutor(AT_A_TIME) as threads:
+    with ThreadPoolExecutor(MAX_PARALLEL) as threads:
         runs = [
-            (library, threads.submit(passes, library, python, options.split(), folder))
-            for library, python in reversed(list(zip(chosen, pythons, strict=True)))
+            (library, threads.submit(run_tests_of, library, python, options.split(), folder))
+            for library, python in reversed(list(zip(selected, pythons, strict=True)))
         ]
     failed = [library.name for library, run in runs if not run.result()]
     for name in failed:

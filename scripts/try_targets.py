@@ -2,8 +2,8 @@
 Run every target of the Makefile in a short form: `python3 scripts/try_targets.py`.
 
 `.ci/run` runs it. It prints what it runs and how long that took, and exits with 1 if one fails.
-Arguments select some: `python3 scripts/try_targets.py dist s3`. `.ci/run` runs the targets in
-`WHOLE` itself, and the measurements in `MEASURED` by `python -m bench`. The targets in `ALONE` run
+Arguments select some: `python3 scripts/try_targets.py dist s3`. `.ci/run` itself runs the targets
+in `RUN_BY_CI`, and the measurements in `MEASURED` by `python -m bench`. The targets in `ALONE` run
 one after another; then the others run two at a time, because most of them wait for their servers.
 """
 
@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
-WHOLE = {"bare", "setup", "docs", "check", "lint", "types", "layers", "test"}
+RUN_BY_CI = {"bare", "setup", "docs", "check", "lint", "types", "layers", "test"}
 """`make check` runs the last four."""
 LIMIT_S = 900
 LAST_CHARS = 3000
@@ -65,7 +65,7 @@ ALONE = {
     "help", "run", "up", "libraries", "unit", "fix", "lock", "dist", "chart", "release-check",
     "pinlater-dist",
 }  # fmt: skip
-AT_A_TIME = 2
+MAX_PARALLEL = 2
 # These run until they are interrupted, after this line.
 UNTIL_STOPPED = {"hbase": "Ctrl-C stops it", "kafka": "Ctrl-C stops it", "s3": "Ctrl-C stops it"}
 
@@ -76,9 +76,9 @@ def targets() -> set[str]:
     return set(re.findall(r"^([a-z0-9-]+):.*## ", text, re.MULTILINE))
 
 
-def tried() -> set[str]:
+def covered_targets() -> set[str]:
     """Return the targets that this script runs."""
-    return set(SHORT) | {target for some in TOGETHER.values() for target in some}
+    return set(SHORT) | {target for group in TOGETHER.values() for target in group}
 
 
 def run(target: str, folder: Path) -> str:
@@ -88,40 +88,40 @@ def run(target: str, folder: Path) -> str:
         ["bash", "-ec", SHORT[target]], cwd=PROJECT, env=environ, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
-    limit = threading.Timer(LIMIT_S, os.killpg, (process.pid, signal.SIGKILL))
-    limit.start()
-    printed = []
+    timer = threading.Timer(LIMIT_S, os.killpg, (process.pid, signal.SIGKILL))
+    timer.start()
+    lines = []
     assert process.stdout is not None  # noqa: S101 - it is a pipe
     for line in process.stdout:
-        printed.append(line)
+        lines.append(line)
         if UNTIL_STOPPED.get(target, "\0") in line:
             os.killpg(process.pid, signal.SIGINT)
     status = process.wait()
-    limit.cancel()
-    output = "".join(printed)
+    timer.cancel()
+    output = "".join(lines)
     # make does not exit with 0 when its command was interrupted.
     succeeded = UNTIL_STOPPED[target] in output if target in UNTIL_STOPPED else status == 0
     return "" if succeeded else output[-LAST_CHARS:] or f"exit {status}"
 
 
-def tried_now(target: str) -> str:
+def try_target(target: str) -> str:
     """Run a target and print its duration. Returns the output if it failed, else an empty text."""
-    began_s = time.monotonic()
+    started_s = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="ar"))
-    failed = run(target, folder)
+    failure = run(target, folder)
     shutil.rmtree(folder, ignore_errors=True)
-    took_s = time.monotonic() - began_s
-    print(f"make {target} … {'failed' if failed else 'ok'}, {took_s:.0f} s", flush=True)
-    return failed
+    took_s = time.monotonic() - started_s
+    print(f"make {target} … {'failed' if failure else 'ok'}, {took_s:.0f} s", flush=True)
+    return failure
 
 
 def main(selected: list[str]) -> int:
     """Run the selected targets, or all. Returns the exit status."""
     targets = selected or list(SHORT)
-    outputs = {target: tried_now(target) for target in targets if target in ALONE}
-    beside = [target for target in targets if target not in ALONE]
-    with ThreadPoolExecutor(AT_A_TIME) as runs:
-        outputs |= dict(zip(beside, runs.map(tried_now, beside), strict=True))
+    outputs = {target: try_target(target) for target in targets if target in ALONE}
+    parallel = [target for target in targets if target not in ALONE]
+    with ThreadPoolExecutor(MAX_PARALLEL) as pool:
+        outputs |= dict(zip(parallel, pool.map(try_target, parallel), strict=True))
     failures = {target: output for target, output in outputs.items() if output}
     for target, output in failures.items():
         print(f"\n== make {target}\n{output}")

@@ -28,36 +28,36 @@ from scripts.packages import libraries  # noqa: E402
 PAGE, FIELD, VALUE = "http://www.shop.test/p/brass-lamp", "product.price", "89.90"
 
 
-def newest_of(folder: Path, name: str) -> Path:
+def newest_wheel(folder: Path, name: str) -> Path:
     """Return a distribution's most recently built wheel."""
-    found = sorted(folder.glob(f"{name}-*.whl"), key=lambda p: p.stat().st_mtime)
-    if not found:
+    wheels = sorted(folder.glob(f"{name}-*.whl"), key=lambda p: p.stat().st_mtime)
+    if not wheels:
         raise SystemExit(f"try_wheel: no wheel of {name} in {folder}: make dist")
-    return found[-1]
+    return wheels[-1]
 
 
-def beside(wheel: Path) -> list[Path]:
+def library_wheels(wheel: Path) -> list[Path]:
     """
     Return the wheels of the libraries in the same folder, which are not requested from
     any index.
     """
-    names = [each.name.replace("-", "_") for each in libraries()]
-    return [newest_of(wheel.parent, name) for name in names]
+    names = [library.name.replace("-", "_") for library in libraries()]
+    return [newest_wheel(wheel.parent, name) for name in names]
 
 
 def run(folder: Path, *argv: str | Path) -> str:
     """Return a command's output. Exits if it fails."""
-    ours = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "PYTHON"))}
-    environ = {**ours, "ARAGOG_SERVING__HTTP_PORT": "0", "ARAGOG_SERVING__THRIFT_PORT": "0"}
-    done = subprocess.run(
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "PYTHON"))}
+    environ = {**inherited, "ARAGOG_SERVING__HTTP_PORT": "0", "ARAGOG_SERVING__THRIFT_PORT": "0"}
+    process = subprocess.run(
         [str(part) for part in argv], cwd=folder, env=environ, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    if done.returncode:
+    if process.returncode:
         raise SystemExit(
-            f"try_wheel: {argv[0]}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+            f"try_wheel: {argv[0]}: exit {process.returncode}\n{process.stdout}{process.stderr}"
         )
-    return done.stdout
+    return process.stdout
 
 
 def install(wheel: Path, python: str, folder: Path) -> Path:
@@ -72,7 +72,8 @@ def install(wheel: Path, python: str, folder: Path) -> Path:
     run(folder, uv, "venv", "--quiet", "--python", python, folder / "venv")
     run(
         folder, uv, "pip", "install", "--quiet", "--python", bin_ / "python",
-        "--only-binary", ":all:", "--constraint", folder / "constraints.txt", wheel, *beside(wheel),
+        "--only-binary", ":all:", "--constraint", folder / "constraints.txt",
+        wheel, *library_wheels(wheel),
     )  # fmt: skip
     return bin_
 
@@ -82,19 +83,19 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Install a wheel and crawl the demo web with it.")
     parser.add_argument("--python", default=sys.executable, help="a version or a path")
     parser.add_argument("wheel", nargs="?", type=Path)
-    chosen = parser.parse_args(arguments)
-    wheel = (chosen.wheel or newest_of(PROJECT / "dist", "aragog_crawler")).absolute()
+    options = parser.parse_args(arguments)
+    wheel = (options.wheel or newest_wheel(PROJECT / "dist", "aragog_crawler")).absolute()
     with tempfile.TemporaryDirectory(prefix="ar") as directory:
         folder = Path(directory)
-        bin_ = install(wheel, chosen.python, folder)
+        bin_ = install(wheel, options.python, folder)
         (folder / "empty").mkdir()
         print(run(folder / "empty", bin_ / "aragog", "--version").strip())
         run(folder / "empty", bin_ / "aragog", "run", "--stop")
-        shown = json.loads(run(folder / "empty", bin_ / "aragog", "show", PAGE, "--json"))
+        page = json.loads(run(folder / "empty", bin_ / "aragog", "show", PAGE, "--json"))
         run(folder / "empty", bin_ / "celery", "-A", "workers", "report")
         version = run(folder, bin_ / "python", "--version").strip()
-    if shown["fields"].get(FIELD) != VALUE:
-        raise SystemExit(f"try_wheel: {PAGE}: {FIELD} is {shown['fields'].get(FIELD)!r}")
+    if page["fields"].get(FIELD) != VALUE:
+        raise SystemExit(f"try_wheel: {PAGE}: {FIELD} is {page['fields'].get(FIELD)!r}")
     print(f"{wheel.name} on {version}: installed from wheels, crawled the demo web, read {FIELD}")
     return 0
 

@@ -73,14 +73,14 @@ def main(project: str, checkout: str, *arguments: str) -> int:
         port = free_port()
         scheme = "redis" if "--stock" in arguments else "pinlater"
         tests = kombu_tests(folder, scheme) if project == "kombu" else ["t/integration"]
-        chosen = [each for each in arguments if each.startswith("t/")] or tests
-        own = ("t/", "--stock", "--postgres")
-        options = [each for each in arguments if not each.startswith(own)]
+        selected = [argument for argument in arguments if argument.startswith("t/")] or tests
+        own_arguments = ("t/", "--stock", "--postgres")
+        options = [argument for argument in arguments if not argument.startswith(own_arguments)]
         # Importing pinlater registers the transport.
         command = [
             sys.executable, "-m", "pytest", "-p", "pinlater", "-p", "no:cacheprovider",
             "-c", os.devnull, "--rootdir", temporary, "-o", "python_classes=test_*", "-q",
-            *options, *chosen,
+            *options, *selected,
         ]  # fmt: skip
         env = {**os.environ, **environment(port, scheme)}
         if project == "celery":

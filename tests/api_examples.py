@@ -1,8 +1,8 @@
 """
-The examples of the HTTP API, made on a real server: `python -m tests.api_examples`.
+Rebuilds the examples of the HTTP API on a real server: `python -m tests.api_examples`.
 
-It makes the requests of `examples.json` one after the other, and writes their answers into it. The
-server has a store in memory whose clock stands still, and the queues of a private Redis.
+It sends the requests in `examples.json` one after the other and writes the responses into it. The
+server has a store in memory, a clock that does not move, and the queues of a private Redis.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ LAMP, NEWS = "http://www.shop.test/p/brass-lamp", "http://news.test/"
 LAMPS = "http://www.shop.test/c/lamps"
 BATCH = "u3kqWcT0x2"
 VOLATILE = ("version", "cursor", "at_ms", "created_at_ms", "changed_at_ms")
-"""Members whose values are random, or instants of Redis."""
+"""Members whose values are random, or times from Redis."""
 
 
 class Batches:
-    """One batch."""
+    """A single batch."""
 
     def add(self, _batch: str | None, _results: Any, _after_ms: int) -> str:
         return BATCH
@@ -76,13 +76,13 @@ class Batches:
 
 
 class Fetching:
-    """Plays the workers: what is stored was fetched just now."""
+    """Plays the workers: every stored page was fetched just now."""
 
     def __init__(self, store: Any) -> None:
         self._store = store
 
     def drain(self) -> None:
-        """Nobody waits."""
+        """Nothing waits."""
 
     def steps(self, request: Any) -> Iterator[Any]:
         yield from ()
@@ -103,7 +103,7 @@ def _enqueued(url: str) -> EnqueueResult:
 
 
 def explain(url: str) -> Explanation:
-    """Plays `explain_url`, in part."""
+    """Plays part of `explain_url`."""
     normalized = normalize(url)
     spelling = (
         ExplanationLine("normalized", normalized),
@@ -120,14 +120,14 @@ def explain(url: str) -> Explanation:
 
 
 def html(title: str) -> ContentWrite:
-    """A page's content."""
+    """The content of a page."""
     body = f"<!doctype html><title>{title}</title>".encode()
     meta = {"content_type": "text/html; charset=utf-8"}
     return ContentWrite(compress(body), "zstd", len(body), meta)
 
 
 def graphs() -> ApplicationGraphs:
-    """A graph of an application, empty."""
+    """An empty application graph."""
     clock = ManualClock(NOW_MS)
     schema = Schema(ordered=(18,), sorted=("title",))
     return ApplicationGraphs({"pins": schema}, lambda _: MemoryTables(clock), clock)
@@ -180,7 +180,7 @@ def filled_store() -> Any:
 
 
 def crawls_of(url: str, store: Any) -> CrawlControl:
-    """The crawls of a Redis, with nothing that waits."""
+    """The crawls of a Redis; no URLs are waiting."""
     client, prefix = connect(url), "aragog:"
     return CrawlControl(
         registry=CrawlRegistry(client, prefix=prefix),
@@ -196,7 +196,7 @@ def crawls_of(url: str, store: Any) -> CrawlControl:
 
 @contextmanager
 def example_server() -> Iterator[Running]:
-    """A server on which the examples can be made once."""
+    """A server that can make the examples once."""
     with tempfile.TemporaryDirectory(prefix="ar") as name, RedisServer(Path(name)) as redis:
         store = filled_store()
         with closing(Jobs(Cluster(connect_shards([redis.url])))) as jobs:
@@ -209,7 +209,7 @@ def example_server() -> Iterator[Running]:
 
 
 def made(server: Running, example: Example) -> tuple[int, Any]:
-    """Status and answer of the example's request."""
+    """Status and response of the example's request."""
     [(method, path)] = [
         (method, path)
         for path, methods in DOCUMENT["paths"].items()
@@ -224,14 +224,14 @@ def made(server: Running, example: Example) -> tuple[int, Any]:
 
 
 def comparable(answer: Any) -> Any:
-    """An answer without what differs from run to run."""
+    """A response without the values that differ from run to run."""
     if isinstance(answer, dict):
         return {n: n if n in VOLATILE else comparable(part) for n, part in answer.items()}
     return [comparable(part) for part in answer] if isinstance(answer, list) else answer
 
 
 def main() -> None:
-    """Make all requests, and write the file."""
+    """Send all requests and write the file."""
     lines = []
     with example_server() as server:
         for example in EXAMPLES.values():

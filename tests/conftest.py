@@ -1,4 +1,4 @@
-"""Fixtures are kept beside the servers they start, in tests/support/, one module a server."""
+"""Fixtures live beside the servers that they start: one module per server in tests/support/."""
 
 import os
 from pathlib import Path
@@ -7,16 +7,17 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.ending import end_with_this_process
 
-# Servers live in sessions of their own: they would outlive a test process that is killed.
+# Servers run in their own sessions, so they would outlive a test process that is killed.
 end_with_this_process()
 
-# The processes that tests start keep compiled modules, as those of `make` do: half of their start.
+# Let the processes that tests start keep compiled modules, as `make` does; it halves their start
+# time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("PYTHONPYCACHEPREFIX", str(Path(__file__).parents[1] / ".cache" / "pycache"))
 
-# A busy machine is no fault: nothing that is slow for once may fail. The number of examples bounds
-# the time of `make unit`. They are the same in each run, so that what fails is what was changed;
-# `--hypothesis-profile=deep` searches thirty times as long, with new ones.
+# No deadline: on a busy machine, anything can be slow. The number of examples bounds the time of
+# `make unit`. Examples are the same in each run, so a failure comes from a change;
+# `--hypothesis-profile=deep` draws new ones and thirty times as many.
 settings.register_profile(
     "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -1,8 +1,8 @@
 """
 Screenshots of the pages for the documentation: `python -m tests.screenshots FOLDER`.
 
-They show a small system with made-up data. Colors are reduced to a palette, so that each file stays
-below 100 KB.
+They show a small system with made-up data. Colors are reduced to a palette to keep each file below
+100 KB.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the documentation says about the code is true."""
+"""Statements of the documentation about the code are true."""
 
 import re
 from pathlib import Path
@@ -26,7 +26,7 @@ GLOSSARY = (DOCS / "glossary.md").read_text()
 ARCHITECTURE = (DOCS / "architecture.md").read_text()
 
 LIVING = [page for page in PAGES if page.name != "CHANGELOG.md"]
-"""Pages about what is there; what changed names what was there then."""
+"""Pages about the current state; the changelog also names what existed earlier."""
 
 
 def page_id(page):
@@ -40,20 +40,20 @@ def rows(page, heading):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def test_the_glossary_links_modules_that_exist():
+def test_glossary_links_existing_modules():
     targets = re.findall(r"\]\((\.\./aragog/[^)]+)\)", GLOSSARY)
 
     assert len(targets) > 100
     assert [target for target in targets if not (DOCS / target).is_file()] == []
 
 
-def test_every_row_of_the_glossary_links_a_module():
+def test_every_glossary_row_links_a_module():
     table = [line for line in GLOSSARY.splitlines() if re.match(r"\| (?!term)", line)]
 
     assert [line for line in table if not re.search(r"\]\(\.\./(aragog|packages)/", line)] == []
 
 
-def test_the_glossary_has_every_word_of_the_public_code():
+def test_glossary_has_the_words_of_the_public_code():
     from aragog.client import Aragog
     from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
     from aragog.fetch_record.outcome import Outcome
@@ -69,7 +69,7 @@ def test_the_glossary_has_every_word_of_the_public_code():
     assert sorted(word for word in words if word not in GLOSSARY) == []
 
 
-def test_the_tree_in_the_architecture_is_that_of_the_package():
+def test_architecture_lists_the_folders_of_the_package():
     package = ROOT / "aragog"
     folders = {
         f"aragog/{path.relative_to(package)}"
@@ -84,7 +84,7 @@ def test_the_tree_in_the_architecture_is_that_of_the_package():
     assert sorted(documented) == sorted(folders)
 
 
-def test_the_tree_in_the_readme_has_every_package():
+def test_readme_tree_has_every_package():
     tree = (ROOT / "README.md").read_text().partition("## Where things are")[2].partition("## ")[0]
     packages = {path.parent.name for path in (ROOT / "aragog").glob("*/__init__.py")}
     packages |= {library.root.name for library in libraries()}
@@ -92,7 +92,7 @@ def test_the_tree_in_the_readme_has_every_package():
     assert packages - set(re.findall(r"(\w+)/", tree)) == set()
 
 
-def test_the_drawing_of_the_system_has_every_queue_and_every_worker():
+def test_system_diagram_has_every_queue_and_worker():
     from aragog.crawl.pipeline.routing import Queue
     from aragog.workers.roles import ROLES
 
@@ -103,7 +103,7 @@ def test_the_drawing_of_the_system_has_every_queue_and_every_worker():
     assert sorted(role for role in ROLES if role not in drawing) == []
 
 
-def test_the_drawing_of_a_job_has_every_state():
+def test_job_diagram_has_every_state():
     from pinlater.models import JobState
 
     (drawing,) = blocks("docs/architecture.md", "text", " PENDING")
@@ -111,7 +111,7 @@ def test_the_drawing_of_a_job_has_every_state():
     assert set(re.findall(r"[A-Z]{5,}", drawing)) == {state.value for state in JobState}
 
 
-def test_the_drawing_of_the_limiter_names_what_there_is():
+def test_limiter_diagram_uses_existing_names():
     (drawing,) = blocks("docs/politeness.md", "text")
     code = "".join(path.read_text() for path in (ROOT / "aragog/crawl/politeness").rglob("*.py"))
     names = set(re.findall(r"[a-z]+_[a-z]+|[A-Z][a-z]+[A-Z][a-z]+", drawing)) | {"reserve"}
@@ -120,8 +120,8 @@ def test_the_drawing_of_the_limiter_names_what_there_is():
     assert [name for name in names if not re.search(rf"(def|class) {name}\b", code)] == []
 
 
-def test_a_package_that_lists_its_modules_lists_all_of_them():
-    """In its docstring, one a line: `name.py`, two spaces, what it is."""
+def test_package_docstrings_that_list_modules_are_complete():
+    """In the docstring, one per line: `name.py`, two spaces, a description."""
     lists = {}
     for path in all_modules():
         if path.stem != "__init__":
@@ -134,7 +134,7 @@ def test_a_package_that_lists_its_modules_lists_all_of_them():
     assert {name: wrong for name, wrong in lists.items() if wrong} == {}
 
 
-def test_every_redis_key_of_the_code_is_in_the_architecture():
+def test_architecture_has_every_redis_key_of_the_code():
     sources = [
         path.read_text()
         for part in ("pipeline", "politeness")
@@ -157,7 +157,7 @@ def test_every_redis_key_of_the_code_is_in_the_architecture():
     ("page", "heading"),
     [("architecture.md", "Tables"), ("design/tables.md", "Row keys and cells")],
 )
-def test_a_page_lists_the_tables_that_the_store_has(page, heading):
+def test_page_lists_the_tables_of_the_store(page, heading):
     from zengraph.tables import TABLES
 
     cells = [row[0] for row in rows((DOCS / page).read_text(), heading)]
@@ -166,7 +166,7 @@ def test_a_page_lists_the_tables_that_the_store_has(page, heading):
 
 
 @pytest.mark.parametrize("page", LIVING, ids=page_id)
-def test_a_page_names_files_that_exist(page):
+def test_page_names_existing_files(page):
     named = re.findall(
         r"(?<![\w/.])((?:aragog|packages|tests|tasks|workers|bench|deploy|docs|scripts|examples)/[\w/.-]+)",
         page.read_text(),
@@ -181,8 +181,8 @@ def test_a_page_names_files_that_exist(page):
     [p for p in PAGES if p.parent in (ROOT, DOCS) and p.name != "CHANGELOG.md"],
     ids=page_id,
 )
-def test_a_page_names_modules_by_paths_that_exist(page):
-    """Paths that begin in the package, such as `stages/fetch.py`, and those of links' texts."""
+def test_page_names_modules_by_existing_paths(page):
+    """Paths relative to the package, such as `stages/fetch.py`, and those in link texts."""
     paths = set(re.findall(r"[`\[]((?:[a-z0-9_]+/)+[a-z0-9_]+\.(?:py|lua))[`\]]", page.read_text()))
 
     places = (ROOT, *PACKAGES, *(package.parent for package in PACKAGES))
@@ -196,7 +196,7 @@ def anchors(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_an_anchor_of_a_link_is_that_of_a_heading(page):
+def test_link_anchors_match_headings(page):
     links = re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", page.read_text())
 
     targets = [(page.parent / name if name else page, anchor) for name, anchor in links]
@@ -204,7 +204,7 @@ def test_an_anchor_of_a_link_is_that_of_a_heading(page):
 
 
 @pytest.mark.parametrize("page", LIVING, ids=page_id)
-def test_a_page_names_modules_that_exist(page):
+def test_page_names_existing_modules(page):
     text = page.read_text()
     modules = set(re.findall(r"`((?:aragog|bench)(?:\.[a-z_0-9]+)+)`", text))
     modules |= set(re.findall(r"python -m (bench\.\w+)", text))
@@ -220,7 +220,7 @@ def test_a_page_names_modules_that_exist(page):
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if p.name != "CHANGELOG.md"], ids=page_id)
-def test_a_page_names_settings_that_exist(page):
+def test_page_names_existing_settings(page):
     from dataclasses import fields
 
     from aragog.settings import Settings
@@ -232,7 +232,7 @@ def test_a_page_names_settings_that_exist(page):
     assert [pair for pair in named if not hasattr(sections[pair[0]], pair[1])] == []
 
 
-def test_the_page_about_the_store_lists_its_parts():
+def test_store_page_lists_its_parts():
     from aragog.settings import StoreSettings
     from aragog.urlstore.content.memory import MemoryContent
     from aragog.urlstore.store import UrlStore
@@ -245,7 +245,7 @@ def test_the_page_about_the_store_lists_its_parts():
     assert {name.strip("`").removeprefix("UrlStore.") for name in documented} == parts
 
 
-def test_the_page_about_fetching_lists_the_facts():
+def test_fetching_page_lists_the_facts():
     from aragog.crawl.pipeline.messages import UrlJob
     from aragog.crawl.stages.page_analysis import PageAnalysis
     from aragog.crawl.stages.page_updates import failure_write, page_write
@@ -285,12 +285,12 @@ def test_the_page_about_fetching_lists_the_facts():
     assert {name for row in table for name in re.findall(r"`(\w+)`", row[0])} == stored
 
 
-def test_the_page_about_fetching_lists_the_headers_that_are_always_kept():
-    from aragog.crawl.pipeline.fetch_results import NEEDED
+def test_fetching_page_lists_the_headers_that_are_always_kept():
+    from aragog.crawl.pipeline.fetch_results import NEEDED_HEADERS
 
     page = (DOCS / "fetching.md").read_text()
 
-    assert sorted(name for name in NEEDED if f"`{name}`" not in page) == []
+    assert sorted(name for name in NEEDED_HEADERS if f"`{name}`" not in page) == []
 
 
 def test_every_page_is_in_the_list_of_pages():
@@ -299,19 +299,19 @@ def test_every_page_is_in_the_list_of_pages():
     assert {page.name for page in DOCS.glob("*.md")} - listed == {"contents.md"}
 
 
-def test_the_readme_has_no_more_links_than_a_newcomer_follows():
+def test_readme_has_few_links():
     readme = (ROOT / "README.md").read_text()
 
     assert len(re.findall(r"(?<!!)\[[^\]]+\]\(", readme)) <= 8
 
 
-def test_every_page_is_in_the_navigation_of_the_site():
+def test_every_page_is_in_the_site_navigation():
     config = (ROOT / "mkdocs.yml").read_text()
 
     assert [page.name for page in DOCS.glob("*.md") if f": {page.name}\n" not in config] == []
 
 
-def test_the_changelog_has_each_section_of_a_version_once():
+def test_changelog_has_each_section_of_a_version_once():
     for version in (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1:]:
         sections = re.findall(r"^### (.+)$", version, re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""The Python, TOML and JSON of the documentation, run or read as a reader would."""
+"""The documentation's Python, TOML and JSON, run or read as a reader would."""
 
 import doctest
 import io
@@ -19,7 +19,7 @@ from tests.support.documented import ROOT, all_blocks, blocks
 from tests.support.origin import Origin, page
 
 SECTIONS = set(Settings.__dataclass_fields__)
-# Pages whose Python needs a server, and pages whose TOML is no settings file.
+# Pages whose Python needs a server, and pages whose TOML is not a settings file.
 WITH_A_SERVER = {"docs/client.md", "packages/pinlater/README.md"}
 OTHER_TOML = {"docs/politeness.md", "docs/urls.md", "packages/pinlater/README.md"}
 
@@ -29,8 +29,8 @@ def pages_with(language):
 
 
 @pytest.mark.parametrize("name", sorted({*pages_with("pycon")} - WITH_A_SERVER))
-def test_a_page_prints_what_it_says(name):
-    # Each page is a session, in which later blocks see earlier names.
+def test_page_prints_what_it_shows(name):
+    # Each page is a session in which later blocks use earlier names.
     session = "\n".join(blocks(name, "pycon"))
     test = doctest.DocTestParser().get_doctest(session, {}, name, name, 0)
 
@@ -39,7 +39,7 @@ def test_a_page_prints_what_it_says(name):
 
 
 @pytest.mark.parametrize("name", pages_with("json"))
-def test_json_is_json(name):
+def test_json_is_valid(name):
     read = [json.loads(block) for block in blocks(name, "json")]
 
     assert all(isinstance(each, dict | list) for each in read)
@@ -49,7 +49,7 @@ def test_json_is_json(name):
 def test_settings_are_accepted(name, tmp_path):
     for block in blocks(name, "toml"):
         tables = set(tomllib.loads(block))
-        if tables == {"project"}:  # of pyproject.toml, see below
+        if tables == {"project"}:  # from pyproject.toml, see below
             continue
         assert tables <= SECTIONS
         file = tmp_path / "aragog.toml"
@@ -58,7 +58,8 @@ def test_settings_are_accepted(name, tmp_path):
         load_settings(environ={"ARAGOG_SETTINGS": str(file), "ARAGOG_SERVING__TOKENS": tokens})
 
 
-# Runs each measurement of its arguments up to the help that it prints instead of measuring.
+# Runs each measurement with its arguments up to the help text, which it prints instead of
+# measuring.
 HELPS = """
 import runpy, shlex, sys
 for line in sys.stdin:
@@ -73,7 +74,7 @@ for line in sys.stdin:
 """
 
 
-def test_a_measurement_takes_its_arguments():
+def test_measurements_accept_the_documented_arguments():
     text = "\n".join(
         block.text for block in all_blocks() if block.language == "sh" and "bench" in block.text
     )
@@ -89,7 +90,7 @@ def test_a_measurement_takes_its_arguments():
     assert done.stdout.count("usage: ") == len(commands)
 
 
-def test_the_fetcher_fetches():
+def test_fetcher_example_works():
     (code,) = blocks("docs/fetching.md", "python")
     printed = io.StringIO()
 
@@ -104,7 +105,7 @@ def test_the_fetcher_fetches():
         assert printed.getvalue() == f"Fetched 200 {origin.url('/')}\n"
 
 
-def test_the_extractor_extracts():
+def test_extractor_example_works():
     (extractor,) = blocks("docs/extending.md", "python", "from aragog.pages.extractors")
     (entry,) = blocks("docs/extending.md", "toml", '[project.entry-points."aragog.extractors')
     ((name, target),) = tomllib.loads(entry)["project"]["entry-points"]["aragog.extractors"].items()
@@ -120,7 +121,7 @@ def test_the_extractor_extracts():
     assert (analysis.fields["jobs.salary"], analysis.page_type) == (b'"50,000"', "jobs")
 
 
-def test_the_text_finder_finds():
+def test_text_finder_example_works():
     (finder,) = blocks("docs/extending.md", "python", "from richpins.document")
     (entry,) = blocks("docs/extending.md", "toml", '[project.entry-points."aragog.text_finders')
     (target,) = tomllib.loads(entry)["project"]["entry-points"]["aragog.text_finders"].values()
@@ -132,7 +133,7 @@ def test_the_text_finder_finds():
     assert find(parse(b"<p>A text", url="https://a.test/"), "text") == ""
 
 
-def test_an_engine_of_ones_own_is_tested(tmp_path):
+def test_custom_engine_example_is_tested(tmp_path):
     (example,) = blocks("docs/extending.md", "python", "import pytest")
     (tmp_path / "test_my_content.py").write_text(example)
     engine = "from aragog.urlstore.content import FolderContent as MyContent\n"
@@ -147,7 +148,7 @@ def test_an_engine_of_ones_own_is_tested(tmp_path):
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 20
 
 
-def test_the_task_of_a_stored_page_prints_it(tmp_path):
+def test_task_example_prints_a_stored_page(tmp_path):
     (app,) = blocks("docs/extending.md", "python", "from celery")
     of = {"url": "http://a.test/", "canonical_url": "http://b.test/", "page_type": None}
     batch = {"v": 1, "pages": [{**of, "fetched_at_ms": 7}]}

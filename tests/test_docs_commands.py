@@ -1,4 +1,4 @@
-"""Every command that the documentation names exists, with its options."""
+"""Every documented command exists, with its options."""
 
 import re
 import shlex
@@ -20,7 +20,7 @@ GROUPS = {"aragog": main, "celery": celery, "pinlater": pinlater}
 
 
 def commands():
-    """(page, command) of each line of code and each piece of inline code that starts with ours."""
+    """(page, command) of each line of code and inline code that starts with our commands."""
     fence = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
     for page in [name for name in PAGES if "/adr/" not in name]:
         lines = [
@@ -37,12 +37,12 @@ def commands():
 
 
 def words_of(command):
-    """The words of a command without comments, brackets and what stands for output."""
+    """The words of a command without comments, brackets and placeholders for output."""
     return shlex.split(re.sub(r"[\[\]]|\s#.*|…", " ", command))
 
 
 def parsed(command, words):
-    """Parse words as click does, without converting them to values."""
+    """Parse words as click does, without converting their values."""
     context = click.Context(command, info_name=command.name)
     if isinstance(command, click.Group):
         _, rest, _ = command.make_parser(context).parse_args(list(words))
@@ -56,7 +56,7 @@ def parsed(command, words):
 
 
 @pytest.mark.parametrize("command", list(commands()))
-def test_a_command_of_the_documentation_exists(command):
+def test_documented_command_exists(command):
     program, *words = words_of(command)
     if group := GROUPS.get(program.rpartition("/")[2]):
         parsed(group, words)

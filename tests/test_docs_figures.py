@@ -1,4 +1,4 @@
-"""The figures of the documentation are those of the code."""
+"""Numbers in the documentation match the code."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from aragog.api.operations.crawling import FetchNowRequest
 from aragog.api.operations.values import MAX_ITEMS
 from aragog.api.server import hedging
 from aragog.api.server.http import batch_get, compression, server
-from aragog.api.server.listener import QUIET_S
+from aragog.api.server.listener import IDLE_GRACE_S
 from aragog.api.server.thrift import server as thrift_server
 from aragog.beat_schedule import beat_schedule
 from aragog.cli import enqueue, exit_status, main
@@ -58,17 +58,17 @@ KIB, MIB = 1024, 1024 * 1024
 
 
 def text_of(page):
-    """A page with every run of white space as one space."""
+    """A page with every run of whitespace replaced by one space."""
     return " ".join((DOCS / page).read_text().split())
 
 
 FIGURES = {
     "architecture.md": [
         f"its compressed size plus {spool.OVERHEAD_BYTES // KIB} KiB",
-        f"while more than {spool_room.NEARLY_FULL:.0%}",
-        f"refused once {100 * memory_limit.REFUSED_FROM:.0f}% of `maxmemory`",
-        f"by the sweep after {in_flight.COUNTS_FOR_S // 86_400} days",
-        f"the last {outcome_log.KEPT} outcomes, one byte each | fetch | {outcome_log.KEPT_S // 86_400} day",
+        f"while more than {spool_room.MAX_MEMORY_SHARE:.0%}",
+        f"refused once {100 * memory_limit.REFUSE_ABOVE_SHARE:.0f}% of `maxmemory`",
+        f"by the sweep after {in_flight.ENTRY_TTL_S // 86_400} days",
+        f"the last {outcome_log.MAX_OUTCOMES} outcomes, one byte each | fetch | {outcome_log.TTL_S // 86_400} day",
         f"batches of priority 0 to {messages.URGENT}",
     ],
     "cli.md": [
@@ -80,8 +80,8 @@ FIGURES = {
         f"`deadline_s` ({store_client.DEADLINE_S:g} s by default)",
         f"the limit is `max_wait_ms` plus {store_client._MARGIN_S:g} s",
         f"`pool_size` connections ({POOL_SIZE} by default)",
-        f"({100 * memory_limit.REFUSED_FROM:.0f}% of its `maxmemory`)",
-        f"its unconfirmed URLs after at most {in_flight.TAKEN_OVER_AFTER_S} s",
+        f"({100 * memory_limit.REFUSE_ABOVE_SHARE:.0f}% of its `maxmemory`)",
+        f"its unconfirmed URLs after at most {in_flight.TAKEOVER_AFTER_S} s",
         f"longer than {enqueue.MAX_LINE_BYTES // KIB} KiB",
     ],
     "extending.md": [
@@ -104,12 +104,12 @@ FIGURES = {
     ],
     "operations.md": [
         f"one process sends at most {DEFAULTS.fetch.concurrency} requests at a time",
-        f"Once {100 * memory_limit.REFUSED_FROM:.0f}% of the memory is in use",
+        f"Once {100 * memory_limit.REFUSE_ABOVE_SHARE:.0f}% of the memory is in use",
         f"up to {flower_pages.MAX_JOBS:,} jobs of one state",
     ],
     "performance.md": [
         f"serves on {page_sets.HOSTS} loopback hosts",
-        f"for fetched bodies is only {(40 * MIB // spool.SHARE_OF_MAXMEMORY) // MIB} MiB",
+        f"for fetched bodies is only {(40 * MIB // spool.MAXMEMORY_DIVISOR) // MIB} MiB",
         f"full batches of {DEFAULTS.pipeline.batch_size} URLs",
         f"claims up to {refresh._MAX_CLAIMED:,} URLs in five seconds",
         f"refreshes up to {signature(RobotsStage.expiring).parameters['most'].default:,} files per minute",
@@ -120,10 +120,10 @@ FIGURES = {
         f"sends each registered domain at most {DEFAULTS.politeness.qps:g} requests per second (`politeness.qps`)",
         f"again, down to 1/{limiter.MAX_BACKOFF_PERCENT // 100}.",
         f"`PERMIT_TTL_US` ({script_calls.PERMIT_TTL_US / 1e6:g} s)",
-        f"within {permits.ALLOWANCE_US // 1000} ms of getting its permit",
+        f"within {permits.WRITE_ALLOWANCE_US // 1000} ms of getting its permit",
         (
-            f"asks for the permit {slots.ASK_AHEAD_US // 1000} ms early, and the limiter grants"
-            f" permits up to {script_calls.BOOK_AHEAD_US // 1000} ms ahead"
+            f"asks for the permit {slots.PERMIT_LEAD_US // 1000} ms early, and the limiter grants"
+            f" permits up to {script_calls.MAX_GRANT_LEAD_US // 1000} ms ahead"
         ),
         f"is free again after {script_calls.CONCURRENCY_TTL_S} s",
         f"({DEFAULTS.politeness.robots_domain_max_bytes // MIB} MiB, about 40,000",
@@ -166,10 +166,10 @@ FIGURES = {
     "thrift.md": [
         f"`127.0.0.1:{DEFAULTS.serving.thrift_port}`",
         (
-            f"at least {100 * hedging.WARM_SHARE:g}% of reads twice, to keep the replica warm, and"
-            f" at most {100 * hedging.EXTRA_SHARE:g}%"
+            f"at least {100 * hedging.MIN_STANDBY_SHARE:g}% of reads twice, to keep the replica warm, and"
+            f" at most {100 * hedging.MAX_STANDBY_SHARE:g}%"
         ),
-        f"quiet for {QUIET_S} s, and exits within {thrift_server.DRAIN_S:g} s",
+        f"quiet for {IDLE_GRACE_S} s, and exits within {thrift_server.DRAIN_S:g} s",
         f"(after {job_queues.CLAIM_MS // 1000} s unless the worker asks for more)",
     ],
     "urls.md": [
@@ -181,11 +181,11 @@ FIGURES = {
 @pytest.mark.parametrize(
     ("page", "statement"), [(page, each) for page, some in FIGURES.items() for each in some]
 )
-def test_a_figure_is_that_of_the_code(page, statement):
+def test_number_matches_the_code(page, statement):
     assert statement in text_of(page)
 
 
-def test_the_demo_web_is_as_large_as_the_readme_says():
+def test_readme_states_the_size_of_the_demo_web():
     urls = seeds()
     hosts = {host(normalize(url)) for url in urls} - {"nobody-lives-here.test.invalid"}
 
@@ -199,7 +199,7 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
     ("constant", "value", "page", "statement"),
     [
         (limiter.ERRORS_BEFORE_BACKOFF, 3, "politeness.md", "three errors in a row halve the rate"),
-        (limiter.STOPPED_AGAIN_S, 300, "politeness.md", "postponed by five minutes at a time"),
+        (limiter.STOPPED_RETRY_S, 300, "politeness.md", "postponed by five minutes at a time"),
         (
             crawl_budget.HOPELESS_AGES,
             6,
@@ -211,8 +211,8 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
         (head.MAX_CODINGS, 5, "fetching.md", "decoded, five at most"),
         (feed.SETTLE_MS, 2000, "refresh.md", "with a delay of two seconds"),
         (fetching.MAX_WAIT_MS, 60_000, "thrift.md", "it waits up to a minute for a job"),
-        (hedging.DOWN_AFTER_P99S, 10, "thrift.md", "ten times its 99th percentile (50 to 250 ms)"),
-        (url_batches.KEPT_S, 3 * 86_400, "http.md", "is kept for three days"),
+        (hedging.DOWN_P99_FACTOR, 10, "thrift.md", "ten times its 99th percentile (50 to 250 ms)"),
+        (url_batches.TTL_S, 3 * 86_400, "http.md", "is kept for three days"),
         (
             beat_schedule["refresh URLs that are due"]["schedule"],
             5,
@@ -228,7 +228,7 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
         (RetryPolicy().max_attempts, 10, "deployment.md", "fails (state FAILED) after 10 attempts"),
     ],
 )
-def test_a_number_in_words_is_that_of_the_code(constant, value, page, statement):
+def test_number_in_words_matches_the_code(constant, value, page, statement):
     assert constant == value
     assert statement in text_of(page)
 
@@ -238,7 +238,7 @@ def seconds(text):
     return float(number) * {"h": HOUR_S, "d": DAY_S}[unit]
 
 
-def test_the_usual_intervals_are_those_of_the_code():
+def test_usual_intervals_match_the_code():
     table = (DOCS / "refresh.md").read_text().partition("## The interval")[2].partition("\n\n`")[0]
     intervals = {}
     for line in table.splitlines():
@@ -254,17 +254,18 @@ def test_the_usual_intervals_are_those_of_the_code():
     def of_type(name):
         return USUAL_S[name.partition(".")[0]]
 
-    # A field that has the interval of its type, and the bytes of pages without one, are left out.
+    # A field with the interval of its type is left out, and so are the bytes of pages without a
+    # type.
     own = {k: s for k, s in USUAL_S.items() if "." not in k or s != of_type(k)}
     own.pop("body")
-    # Files, no types of pages: the section about signals has theirs.
+    # Files, not page types: they are listed in the section about signals.
     assert (own.pop("sitemap"), own.pop("feed")) == (DAY_S, 6 * HOUR_S)
     assert "a sitemap is read once a day and a feed every six hours" in text_of("refresh.md")
     assert intervals == own
 
 
 def crawl_costs():
-    """CPU ms a page of each set by each side, from the table that `bench.crawl` writes."""
+    """CPU ms per page of each set and side, from the table that `bench.crawl` writes."""
     text = (DOCS / "performance.md").read_text()
     (sides,) = re.findall(r"^\| set \| \| (.+) \|$", text, re.MULTILINE)
     rows = re.findall(r"^\| (.+) \| CPU per page \(ms\) \| (.+) \|$", text, re.MULTILINE)
@@ -275,7 +276,7 @@ def crawl_costs():
 
 
 def reference_ms():
-    """The time of the reference work on the machine whose figures performance.md has."""
+    """The time of the reference work on the machine that performance.md describes."""
     stated = re.search(
         r"`python -m bench.reference`, .*?: it takes ([\d.]+) ms on this machine",
         text_of("performance.md"),
@@ -283,7 +284,7 @@ def reference_ms():
     return float(stated[1])
 
 
-def test_the_chart_of_the_cost_of_a_page_shows_the_figures_of_the_table():
+def test_chart_of_page_costs_matches_the_table():
     (chart,) = blocks("docs/performance.md", "mermaid")
     names, bars = (json.loads(re.search(rf"{part} (.*)", chart)[1]) for part in ("x-axis", "bar"))
     costs = {
@@ -293,7 +294,7 @@ def test_the_chart_of_the_cost_of_a_page_shows_the_figures_of_the_table():
     assert dict(zip(names, bars, strict=True)) == costs
 
 
-def test_the_plan_of_a_billion_urls_is_what_the_command_prints():
+def test_plan_of_a_billion_urls_is_the_output_of_the_command():
     result = CliRunner().invoke(main, ["plan", "--urls", "1e9", "--domains", "1e7"])
 
     assert " ".join(result.output.split()) in text_of("performance.md")
@@ -308,8 +309,8 @@ def test_the_plan_of_a_billion_urls_is_what_the_command_prints():
         ("redis", "redis_shared"),
     ],
 )
-def test_a_cost_of_the_plan_is_the_one_measured(row, cost):
-    """Within 15%, by which measurements differ, in units of the reference work."""
+def test_cost_in_the_plan_is_the_measured_one(row, cost):
+    """Within 15%, the variation of measurements, in units of the reference work."""
     table = (DOCS / "performance.md").read_text().partition("| CPU ms per page, by process |")[2]
     (measured,) = re.findall(rf"^\| {row} \| ([\d.]+) \|", table, re.MULTILINE)[:1]
     expected = float(measured) * COSTS["reference"].value / reference_ms()
@@ -317,7 +318,7 @@ def test_a_cost_of_the_plan_is_the_one_measured(row, cost):
     assert COSTS[cost].value == pytest.approx(expected, rel=0.15)
 
 
-def test_the_page_about_scale_has_the_cost_of_a_page_in_units_of_the_plan():
+def test_scale_page_has_the_cost_of_a_page_in_units_of_the_plan():
     measured = crawl_costs()["docs"]["aragog"] * COSTS["reference"].value / reference_ms()
     stated = re.search(
         r"all stages together take ([\d.]+) ms per page with SQLite", text_of("performance.md")
@@ -334,12 +335,12 @@ def test_the_page_about_scale_has_the_cost_of_a_page_in_units_of_the_plan():
         ("redis_limiter", "one core sustains {:,} URLs/s"),
     ],
 )
-def test_the_page_about_scale_states_what_a_core_sustains(cost, statement):
+def test_scale_page_states_the_rate_of_a_core(cost, statement):
     stated = re.search(statement.replace("{:,}", "([\\d,]+)"), text_of("performance.md"))
 
     assert int(stated[1].replace(",", "")) == pytest.approx(1000 / COSTS[cost].value, rel=0.04)
 
 
 @pytest.mark.parametrize("cost", ["compaction", "redis_shared", "redis_limiter"])
-def test_the_page_about_scale_states_the_cost(cost):
+def test_scale_page_states_the_cost(cost):
     assert f"{COSTS[cost].value:g} ms" in text_of("performance.md")

@@ -1,4 +1,4 @@
-"""The documentation lists the interfaces that there are."""
+"""The documentation lists exactly the existing interfaces."""
 
 import ast
 import json
@@ -21,7 +21,7 @@ PAGES = sorted(DOCS.glob("*.md"))
 CONTRACT = (ROOT / "aragog/api/urlstore.thrift").read_text()
 
 
-def test_the_http_page_has_every_path_and_no_other():
+def test_http_page_has_exactly_the_existing_paths():
     page = (DOCS / "http.md").read_text()
     table = page.partition("| | |\n")[2].partition("\n\n")[0]
     listed = {path for path in re.findall(r"(/[\w/{}.:]+)", table) if path.startswith("/")}
@@ -29,11 +29,11 @@ def test_the_http_page_has_every_path_and_no_other():
     documented = {
         path for path in DOCUMENT["paths"] if path.startswith(("/v1", "/health", "/ready"))
     }
-    published = {"/bot.html", "/addresses.json"}  # about the crawler, for owners of sites
+    published = {"/bot.html", "/addresses.json"}  # about the crawler, for site owners
     assert listed - {"/metrics"} - published == documented
 
 
-def test_the_http_page_describes_every_error_of_the_document():
+def test_http_page_describes_every_error_of_the_document():
     table = (DOCS / "http.md").read_text().partition("## Errors")[2].partition("\n## ")[0]
     described = set(
         re.findall(r"\b[45]\d\d\b", " ".join(re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)))
@@ -43,7 +43,7 @@ def test_the_http_page_describes_every_error_of_the_document():
     assert described == declared
 
 
-def test_the_progress_on_the_http_page_has_the_members_of_its_schemas():
+def test_progress_on_the_http_page_has_the_members_of_its_schemas():
     (progress,) = map(json.loads, blocks("docs/http.md", "json", '{"batch"'))
     responses = DOCUMENT["paths"]["/v1/batches/{batch}"]["get"]["responses"]
     schema = responses["200"]["content"]["application/json"]["schema"]["properties"]
@@ -54,7 +54,7 @@ def test_the_progress_on_the_http_page_has_the_members_of_its_schemas():
 
 
 @pytest.mark.parametrize("page", ["http.md", "thrift.md"])
-def test_a_line_of_the_access_log_is_as_the_page_shows_it(page, caplog):
+def test_access_log_line_matches_the_page(page, caplog):
     (line,) = map(json.loads, blocks(f"docs/{page}", "json", '{"at"'))
     what = {name: line[name] for name in ("service", "method", "route") if name in line}
 
@@ -65,7 +65,7 @@ def test_a_line_of_the_access_log_is_as_the_page_shows_it(page, caplog):
     assert json.loads(caplog.messages[0]) == line | {"at": ANY}
 
 
-def test_the_thrift_page_has_every_call_of_every_service():
+def test_thrift_page_has_every_call_of_every_service():
     page = (DOCS / "thrift.md").read_text()
     for name, calls in re.findall(
         r"^service (\w+)[^{]*\{(.*?)^\}", CONTRACT, re.DOTALL | re.MULTILINE
@@ -77,7 +77,7 @@ def test_the_thrift_page_has_every_call_of_every_service():
         assert set(re.findall(r"`(\w+)`", row)) >= call_names - {"ping", "authenticate"}, name
 
 
-def test_the_thrift_page_has_every_exception():
+def test_thrift_page_has_every_exception():
     page = (DOCS / "thrift.md").read_text()
     names = re.findall(r"^exception (\w+)", CONTRACT, re.MULTILINE)
 
@@ -108,14 +108,14 @@ def test_there_are_metrics_to_check():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_metric_of_a_page_exists(page):
+def test_documented_metric_exists(page):
     named = set(re.findall(r"`(aragog_[a-z_]+)[`{]", page.read_text()))
 
     assert sorted(named - metrics()) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_variable_of_a_page_is_a_setting(page):
+def test_documented_variable_is_a_setting(page):
     from aragog.settings import Settings
 
     for section, field in re.findall(r"ARAGOG_([A-Z_]+?)__([A-Z_0-9]+)", page.read_text()):

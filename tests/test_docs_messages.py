@@ -1,4 +1,4 @@
-"""Error messages that the documentation quotes are those that the code raises."""
+"""Error messages quoted in the documentation are raised by the code."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ from tests.support.sources import all_modules
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 
-# Messages of the libraries and servers behind aragog, as they appear within its own.
+# Messages of the libraries and servers behind aragog, as quoted within its own.
 FOREIGN = {
     "Could not connect to",
     "Could not connect to the endpoint URL",
@@ -25,7 +25,7 @@ FOREIGN = {
     "invalid version",
     "timed out",
 }
-# Names that are no messages: errors and metrics, whose existence other tests check.
+# Names that are not messages: errors and metrics, whose existence other tests check.
 NAMES = re.compile(r"[A-Za-z_]+")
 
 
@@ -42,7 +42,7 @@ def quoted():
 
 
 def part_of(node):
-    """A part of an f-string as text: a gap for a value, but the word for a word of the graph."""
+    """A part of an f-string as text: a gap for a value, unless it is one of the graph's words."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     value = node.value
@@ -70,7 +70,7 @@ def test_there_are_messages_to_check():
 
 
 @pytest.mark.parametrize(("page", "message"), [*quoted()])
-def test_a_quoted_message_is_one_of_the_code(page, message):
+def test_quoted_message_occurs_in_the_code(page, message):
     parts = [part.strip(" :") for part in re.split(r"…|\b\d[\w.]*", message)]
 
     assert [part for part in parts if len(part) > 3 and part not in texts_of_the_code()] == []

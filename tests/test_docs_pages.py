@@ -1,4 +1,4 @@
-"""What the pages' documentation says is so; tests/test_docs_code.py runs its examples."""
+"""The documentation of page extraction is true; tests/test_docs_code.py runs its examples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from richpins.visible_text import captions, price, section_headings, sections
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-def test_every_stored_field_is_in_the_table():
+def test_every_stored_field_is_documented():
     text = (DOCS / "extraction.md").read_text()
     names = {name.rpartition(".")[2] for name in _named(text)}
 
@@ -43,7 +43,7 @@ def test_every_stored_field_is_in_the_table():
         ("product.condition", set(get_args(product.Condition))),
     ],
 )
-def test_the_values_of_a_field_are_those_of_the_code(field, values):
+def test_documented_values_of_a_field_match_the_code(field, values):
     text = (DOCS / "extraction.md").read_text().partition("## Stored fields")[2]
     (row,) = [line for line in text.splitlines() if line.startswith(f"| {field} |")]
 
@@ -64,7 +64,7 @@ BOUNDS = [
         f" malformed block {lenient_json.MAX_MALFORMED_CHARS:,} |"
     ),
     (
-        f"| microdata, RDFa | {microdata_rdfa.MAX_MARKS:,} marked elements;"
+        f"| microdata, RDFa | {microdata_rdfa.MAX_MARKED_ELEMENTS:,} marked elements;"
         f" {microdata_rdfa.MAX_REFERENCED:,} reached through `itemref`; {microdata_rdfa.MAX_VALUE_CHARS:,} characters of values |"
     ),
     f"| ingredients, steps | {recipe.MAX_INGREDIENTS} each |",
@@ -73,7 +73,7 @@ BOUNDS = [
         f"| text searched for captions | {captions.MAX_CHARS:,} characters;"
         f" {captions._MAX_TOKENS} durations and captions |"
     ),
-    f"| images | {images.MAX_IMAGES}; in the page itself the first {images.MAX_SHOWN} are",
+    f"| images | {images.MAX_IMAGES}; in the page itself the first {images.MAX_EXAMINED} are",
     f"| bytes searched for the host's name | {site_names._MAX_SEARCHED_BYTES:,} at the start",
     f"| elements whose class contains `price` | {price._MAX_SEEN} after the h1 |",
     (
@@ -83,7 +83,7 @@ BOUNDS = [
     f"in the first {prescan.PRESCAN_BYTES:,} bytes",
     f"a meta element in the first {detection._LATE_DECLARATION_BYTES >> 10} KiB",
     f"chardet's result from a confidence of {detection._DETECTION_CONFIDENCE} on",
-    f"**More than {markup_limits._MANY_TAGS:,} tags.**",
+    f"**More than {markup_limits._MAX_UNCHECKED_TAGS:,} tags.**",
     f"nested deeper than {markup_limits.MAX_DEPTH} elements, and stops at {markup_limits.MAX_TAGS:,} tags",
     f"the number of tags is over {markup_limits._MAX_REOPENED:,}",
     (
@@ -93,12 +93,12 @@ BOUNDS = [
     f"cut at {links.MAX_TEXT_CHARS} characters",
     (f"at most {PIPELINE.max_links_per_page:,} with {links.MAX_TOTAL_CHARS:,} characters together"),
     f"declared under {images.PRESENTABLE_PIXELS} pixels",
-    f"steps of fewer than {recipe._HOLLOW_CHARS} characters together",
+    f"steps of fewer than {recipe._MIN_STEPS_CHARS} characters together",
 ]
 
 
 @pytest.mark.parametrize("statement", BOUNDS)
-def test_a_bound_of_the_analysis_is_that_of_the_code(statement):
+def test_documented_limit_of_the_analysis_matches_the_code(statement):
     pages = (DOCS / "extraction.md", DOCS.parent / "packages/richpins/RULES.md")
     assert any(statement in " ".join(page.read_text().split()) for page in pages)
 

@@ -1,4 +1,4 @@
-"""The example in docs/store.md prints what it says."""
+"""The example in docs/store.md prints what it shows."""
 
 import contextlib
 import io
@@ -6,7 +6,7 @@ import io
 from tests.support.documented import blocks
 
 
-def test_the_example_of_the_store_page_prints_what_it_says():
+def test_store_page_example_prints_what_it_shows():
     (code,), (printed,) = blocks("docs/store.md", "python"), blocks("docs/store.md", "text")
     out = io.StringIO()
 

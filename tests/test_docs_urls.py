@@ -1,4 +1,4 @@
-"""The page about URLs says what is so; tests/test_docs_code.py runs its examples."""
+"""The page about URLs is true; tests/test_docs_code.py runs its examples."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def code(cell):
 
 
 @pytest.mark.parametrize(("step", "before", "after"), rows("\n### The steps\n"))
-def test_each_step_does_what_its_row_says(step, before, after):
+def test_each_step_matches_its_row(step, before, after):
     if after == "`InvalidUrl`":
         with pytest.raises(InvalidUrl):
             normalize(code(before))
@@ -36,7 +36,7 @@ def test_each_step_does_what_its_row_says(step, before, after):
         assert normalize(code(before)) == code(after), step
 
 
-def test_a_url_may_be_as_long_as_the_page_says():
+def test_maximum_url_length_matches_the_page():
     (row,) = [row for row in rows("\n### The steps\n") if row[1] == "a longer result"]
 
     assert row[0] == f"more than {MAX_URL_CHARS:,} characters rejected"
@@ -57,7 +57,7 @@ def test_a_url_may_be_as_long_as_the_page_says():
         ("http://a.test/%E9", "http://a.test/%C3%A9"),
     ],
 )
-def test_a_difference_that_the_page_lists_is_kept(one, other):
+def test_documented_difference_is_kept(one, other):
     assert (normalize(one), normalize(other)) == (one, other)
 
 
@@ -89,7 +89,7 @@ DISPUTED = {
     "`%u011f`": ("http://a.test/%u011f", "http://a.test/%u011f"),
     "`a.test&b=1`": ("http://a.test&b=1", "http://a.test&b=1/"),
 }  # fmt: skip
-"""What other crawlers disagree on: the question, as the page has it, to a URL and what it becomes."""
+"""The questions on which crawlers disagree, as on the page, each with a URL and its normalized form."""
 
 
 def test_every_disputed_question_has_an_example():
@@ -101,7 +101,7 @@ def test_every_disputed_question_has_an_example():
 
 
 @pytest.mark.parametrize(("url", "result"), DISPUTED.values(), ids=[*DISPUTED])
-def test_a_disputed_url_is_normalized_as_the_page_says(url, result):
+def test_disputed_url_is_normalized_as_documented(url, result):
     if result is InvalidUrl:
         with pytest.raises(InvalidUrl):
             normalize(url)
@@ -109,7 +109,7 @@ def test_a_disputed_url_is_normalized_as_the_page_says(url, result):
         assert normalize(url) == result
 
 
-def test_the_example_of_a_site_file_is_one():
+def test_example_of_a_site_file_is_valid():
     (example,) = blocks("docs/urls.md#normalized-urls", "toml")
 
     youtube, shop = site_rules(example, "docs/urls.md#normalized-urls")

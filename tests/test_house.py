@@ -1,4 +1,4 @@
-"""What is written down and what the code does are the same thing."""
+"""Code, documentation and project files agree."""
 
 import ast
 import importlib
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = sorted(path for package in PACKAGES for path in package.rglob("lua/*.lua"))
 
 
-def test_docs_settings_is_what_the_code_says():
+def test_settings_page_matches_the_code():
     sys.path.insert(0, str(ROOT / "scripts"))
     try:
         page = importlib.import_module("settings_doc").page()
@@ -28,13 +28,13 @@ def test_docs_settings_is_what_the_code_says():
 
 
 @pytest.mark.parametrize("name", ["http.md", "thrift.md"])
-def test_the_tables_of_errors_are_those_of_the_code(name):
+def test_error_tables_match_the_code(name):
     from scripts.errors_doc import page
 
     assert (ROOT / "docs" / name).read_text() == page(name)
 
 
-def test_every_entry_of_the_schedule_names_a_registered_task():
+def test_every_schedule_entry_names_a_registered_task():
     from aragog.beat_schedule import beat_schedule
     from aragog.workers.app import app
 
@@ -50,7 +50,7 @@ def test_every_task_has_its_own_queue_and_every_queue_a_worker():
     from aragog.workers.roles import ROLES
 
     app.loader.import_default_modules()
-    # Celery gives the shared tasks of other apps, such as an example's, to every app.
+    # Celery adds the shared tasks of other apps, such as an example's, to every app.
     ours = {name for name, task in app.tasks.items() if f"{task.__module__}".startswith("aragog.")}
 
     assert ours == set(QUEUE_OF)
@@ -58,7 +58,7 @@ def test_every_task_has_its_own_queue_and_every_queue_a_worker():
     assert {queue for role in ROLES.values() for queue in role.queues} == set(Queue)
 
 
-def test_tasks_are_acknowledged_late_and_take_json_only():
+def test_tasks_are_acknowledged_late_and_accept_only_json():
     from aragog.workers.app import app
 
     app.loader.import_default_modules()
@@ -71,7 +71,7 @@ def test_tasks_are_acknowledged_late_and_take_json_only():
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_a_lua_script_says_what_it_is_given_and_what_it_returns(script):
+def test_lua_script_documents_its_arguments_and_return_value(script):
     head = "\n".join(line for line in script.read_text().splitlines()[:40] if line.startswith("--"))
 
     shared = script.with_name("prelude.lua")  # names the keys for the scripts beside it
@@ -82,7 +82,7 @@ def test_a_lua_script_says_what_it_is_given_and_what_it_returns(script):
         assert "KEYS[1]" in script.read_text()
 
 
-def test_the_lock_names_versions_and_hashes_and_no_address():
+def test_lock_has_versions_and_hashes_but_no_addresses():
     for lock in ("requirements.lock", "bench/requirements.lock", "scripts/build.lock"):
         text = (ROOT / lock).read_text()
 
@@ -90,7 +90,7 @@ def test_the_lock_names_versions_and_hashes_and_no_address():
         assert text.count("--hash=sha256:") > 50
 
 
-def test_set_up_installs_nothing_without_a_hash():
+def test_setup_installs_nothing_without_a_hash():
     script = (ROOT / "scripts" / "setup").read_text().replace("\\\n", " ")
     installs = re.findall(r"pip (?:install|sync)[^|]*", script)
 
@@ -98,7 +98,7 @@ def test_set_up_installs_nothing_without_a_hash():
     assert len(installs) == 5
     assert [each for each in installs if "--require-hashes" not in each] == own
     assert all("--no-deps --no-build-isolation" in each for each in own)
-    # An isolated build installs what it requires, with or without a hash.
+    # An isolated build installs its requirements, with or without a hash.
     assert all("--no-build-isolation" in each for each in installs if '"$lock"' in each)
 
 
@@ -116,13 +116,13 @@ def test_make_help_names_both_commands():
     [
         p
         for p in sorted(ROOT.rglob("*.md"))
-        # Not what setup, measurements and `make libraries` leave in ignored folders.
+        # Not the files that setup, measurements and `make libraries` leave in ignored folders.
         if not {"build", "dist", ".cache"} & {*p.relative_to(ROOT).parts}
         and not p.relative_to(ROOT).parts[0].startswith(".venv")
     ],
     ids=lambda p: str(p.relative_to(ROOT)),
 )
-def test_a_page_links_to_what_exists(page):
+def test_links_of_a_page_lead_to_existing_files(page):
     targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
 
     missing = [t for t in targets if "://" not in t and not (page.parent / t).exists()]
@@ -131,7 +131,7 @@ def test_a_page_links_to_what_exists(page):
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
-def test_a_class_name_appears_once_in_a_package(package):
+def test_class_name_appears_once_in_a_package(package):
     names = [
         node.name
         for path in modules_of(package)
@@ -143,7 +143,10 @@ def test_a_class_name_appears_once_in_a_package(package):
 
 
 def checks_something(function):
-    """It asserts, expects an exception or a page, or calls a helper whose name says that it asserts."""
+    """
+    Whether it asserts, expects an exception or a page, or calls a helper whose name says that it
+    asserts.
+    """
     return any(
         isinstance(node, ast.Assert)
         or (
@@ -180,7 +183,7 @@ def calls_in(path):
 
 
 def test_tests_neither_sleep_nor_patch():
-    """They wait for conditions, and set what they change by parameters."""
+    """They wait for conditions, and pass parameters instead of patching."""
     # One polls, one is a task's work, and the fault suite and the fleet sample a running system.
     sleeps = {
         "support/waiting.py",
@@ -190,7 +193,7 @@ def test_tests_neither_sleep_nor_patch():
         "chaos/run.py",
     }
     sleeps |= {f"fleet/{name}.py" for name in ("fleet", "reader", "run", "timeline")}
-    # Their scenarios show what does not happen for a while.
+    # Their scenarios check that something does not happen for a while.
     sleeps |= {f"reports/doors/{name}.py" for name in ("queues", "monitors")}
     sleeps |= {"support/queue_app.py", "support/taker.py"}
     calls = [
@@ -206,7 +209,7 @@ def test_tests_neither_sleep_nor_patch():
     assert calls == []
 
 
-def test_decisions_are_numbered_without_holes_and_begin_with_their_number():
+def test_decisions_are_numbered_without_gaps_and_start_with_their_number():
     pages = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
     titles = [page.read_text().partition(". ")[0] for page in pages]
 
@@ -214,7 +217,7 @@ def test_decisions_are_numbered_without_holes_and_begin_with_their_number():
     assert titles == [f"# {number}" for number in range(1, len(pages) + 1)]
 
 
-def test_the_index_has_each_decision_with_its_title_and_status():
+def test_index_has_each_decision_with_its_title_and_status():
     folder = ROOT / "docs" / "adr"
     index = (folder / "README.md").read_text()
     for page in sorted(folder.glob("[0-9]*.md")):
@@ -231,7 +234,7 @@ def imported_by(path):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_every_module_of_the_stages_and_the_pipeline_is_imported_by_a_test():
+def test_every_stage_and_pipeline_module_is_imported_by_a_test():
     tests = [p for p in all_tests() if p.name.startswith("test_") and p != Path(__file__)]
     imported = {name for path in tests for name in imported_by(path)}
     modules = {
@@ -241,7 +244,7 @@ def test_every_module_of_the_stages_and_the_pipeline_is_imported_by_a_test():
         if path.stem != "__init__"
     }
 
-    # They have protocols and a dataclass of the stages, and nothing to run.
+    # These contain protocols and a dataclass of the stages, and nothing to run.
     assert modules - imported == {
         "aragog.crawl.stages.process_stages",
         "aragog.crawl.pipeline.ports",
@@ -249,7 +252,7 @@ def test_every_module_of_the_stages_and_the_pipeline_is_imported_by_a_test():
 
 
 def parts_of(package):
-    """The names of a package's modules, and of its folders."""
+    """The names of a package's modules and of its folders."""
     modules = {path.stem for path in package.glob("*.py")} - {"__init__"}
     return modules, {path.parent.name for path in package.glob("*/__init__.py")}
 
@@ -265,8 +268,8 @@ def is_public(package, name, *, is_whole):
     """
     Whether others may import a module or folder of a package.
 
-    It is, if the docstring of the package lists it. Without a list a package's own modules are
-    public, and of its folders what their `__init__` has (`is_whole`).
+    They may if the docstring of the package lists it. Without a list, a package's own modules are
+    public, and of its folders the contents of their `__init__` (`is_whole`).
     """
     if (listed := listed_of(package)) is not None:
         return name in listed
@@ -275,7 +278,7 @@ def is_public(package, name, *, is_whole):
 
 
 def module_of(name):
-    """The parts of the module of aragog that a dotted name is, or is in; none for other names."""
+    """The parts of the aragog module that a dotted name is, or is in; none for other names."""
     parts = name.split(".") if name.startswith("aragog.") else []
     while parts and not any(
         path.exists()
@@ -286,7 +289,7 @@ def module_of(name):
 
 
 def private_imports(source):
-    """What a module imports of other packages that is not public there."""
+    """The imports of a module from other packages that are not public there."""
     own = list(source.relative_to(ROOT).with_suffix("").parts)
     for parts in map(module_of, set(imported_by(source))):
         for depth in range(2, len(parts)):
@@ -297,7 +300,7 @@ def private_imports(source):
                 yield ".".join(parts)
 
 
-def test_others_import_what_a_package_lists_as_public():
+def test_modules_import_only_public_names_of_other_packages():
     wired = {
         f"{source.relative_to(ROOT)} imports {name}"
         for source in modules_of(ROOT / "aragog")
@@ -310,7 +313,7 @@ def test_others_import_what_a_package_lists_as_public():
     assert len(tables) <= 12
 
 
-def test_what_a_package_lists_as_public_is_there():
+def test_listed_public_names_exist():
     lists = {
         package: listed
         for package in (path.parent for path in (ROOT / "aragog").rglob("__init__.py"))
@@ -325,7 +328,7 @@ def test_what_a_package_lists_as_public_is_there():
     ] == []
 
 
-# Of no module of the package: what all of them import, how tests run, and the whole of the code.
+# Not tests of one module: what all modules import, how tests run, and the code as a whole.
 CROSSCUTTING = {
     "pages/test_regex_growth.py",
     "test_declared_imports.py",
@@ -333,12 +336,15 @@ CROSSCUTTING = {
     "test_old_names.py",
     "test_short_forms.py",
 }
-# Their tests are of folders beside the package.
+# They test folders beside the package.
 FOLDERS = {"bench", "chaos", "fleet", "deploy", "scripts", "support"}
 
 
 def names_of(package):
-    """What a test of the package may be named after: the package, its folders and its modules."""
+    """
+    The names after which a test of the package may be named: the package, its folders and its
+    modules.
+    """
     modules = {path.stem.lstrip("_") for path in package.rglob("*.py") if path.stem != "__init__"}
     folders = {path.name.lstrip("_") for path in package.rglob("*/") if path.is_dir()}
     return {package.name} | folders | modules
@@ -350,7 +356,7 @@ UNIT_TESTS = {ROOT / "tests" / "unit": ROOT / "aragog"} | {
 
 
 @pytest.mark.parametrize("unit", UNIT_TESTS, ids=lambda unit: UNIT_TESTS[unit].name)
-def test_a_unit_test_is_named_after_the_module_that_it_tests(unit):
+def test_unit_test_is_named_after_its_module(unit):
     strangers = []
     for test in unit.rglob("test_*.py"):
         place = test.relative_to(unit).as_posix()
@@ -368,7 +374,7 @@ def test_a_unit_test_is_named_after_the_module_that_it_tests(unit):
 
 
 def parameters(node):
-    """The names that the `Args` of a function's or class's docstring may describe."""
+    """The names that the `Args` section of a function's or class's docstring may describe."""
     if isinstance(node, ast.ClassDef):
         own = {item.target.id for item in node.body if isinstance(item, ast.AnnAssign)}
         made_by = [f for f in node.body if getattr(f, "name", "") in ("__init__", "__new__")]
@@ -379,13 +385,13 @@ def parameters(node):
 
 
 def described(docstring):
-    """The names that the section `Args` of a docstring describes."""
+    """The names that the `Args` section of a docstring describes."""
     section = re.search(r"^Args:\n((?: .*\n?|\n)+)", docstring, re.MULTILINE)
     lines = re.findall(r"^    (\w+(?:, \w+)*):", section[1] if section else "", re.MULTILINE)
     return {name for line in lines for name in line.split(", ")}
 
 
-def test_a_docstring_describes_parameters_that_exist():
+def test_docstrings_describe_existing_parameters():
     leftovers = []
     for source in all_modules():
         for node in ast.walk(ast.parse(source.read_text())):
@@ -396,14 +402,14 @@ def test_a_docstring_describes_parameters_that_exist():
     assert leftovers == []
 
 
-# The text of another program is all that tells its errors apart.
+# Errors of these programs differ only in their text.
 FOREIGN_TEXTS = {"http1/tls.py", "encodings/detection.py", "hbase/table.py"}
 # The evidence of an alias is kept as text.
 STORED_TEXTS = {"dashboard/explanation.py"}
 
 
 def test_no_code_decides_by_the_words_of_a_reason():
-    """A reason is for people; what a program must tell apart has a type."""
+    """A reason is for people; what programs must distinguish has a type."""
     wrong = []
     for path in all_modules():
         if any(str(path).endswith(name) for name in FOREIGN_TEXTS | STORED_TEXTS):
@@ -428,7 +434,7 @@ def test_no_code_decides_by_the_words_of_a_reason():
         ("outcome.cause in (A, B)", False),
     ],
 )
-def test_a_comparison_of_a_reason_is_found(code, reads):
+def test_comparison_of_a_reason_is_detected(code, reads):
     assert _reads_prose(ast.parse(code, mode="eval").body) is reads
 
 

@@ -1,4 +1,4 @@
-"""Whatever looks at all code looks at the libraries too, and a library knows nothing of the crawler."""
+"""Checks of all code include the libraries, and a library does not depend on the crawler."""
 
 import ast
 import configparser
@@ -28,8 +28,8 @@ def listed(text):
     return set(text.split())
 
 
-def test_there_are_as_many_files_and_patterns_to_check_as_before_they_moved():
-    """Files that leave a list that a check reads would leave the check without a word."""
+def test_checks_cover_the_expected_number_of_files():
+    """A file that is missing from a list would leave the checks unnoticed."""
     patterns = [path for path in all_modules() if "re.compile(" in path.read_text()]
     folders = [path.root for path in LIBRARIES] + [crawler().package]
     scripts = [path for folder in folders for path in folder.rglob("*.lua")]
@@ -62,7 +62,7 @@ def test_types_are_checked_in_every_package():
     assert files == ["aragog", *(f"packages/{each.root.name}/src" for each in LIBRARIES)]
 
 
-def test_imports_of_the_libraries_are_sorted_as_our_own():
+def test_imports_of_libraries_are_sorted_as_first_party():
     own = PYPROJECT["tool"]["ruff"]["lint"]["isort"]["known-first-party"]
 
     assert {each.imported_as for each in distributions()} <= set(own)
@@ -80,7 +80,7 @@ def test_no_library_is_looked_up_on_an_index():
 
 
 @by_library
-def test_the_crawler_requires_exactly_the_version_beside_it(library):
+def test_crawler_requires_exactly_the_version_in_this_repository(library):
     extras = [r for each in crawler().metadata["optional-dependencies"].values() for r in each]
     named = [
         requirement
@@ -93,7 +93,7 @@ def test_the_crawler_requires_exactly_the_version_beside_it(library):
 
 
 @by_library
-def test_a_library_has_a_door_of_its_own(library):
+def test_library_has_its_own_readme_license_and_tests(library):
     for name in ("README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml", "tests"):
         assert (library.root / name).exists(), name
     assert (library.package / "py.typed").exists()
@@ -102,8 +102,8 @@ def test_a_library_has_a_door_of_its_own(library):
 
 
 @by_library
-def test_what_a_library_shows_its_users_links_only_to_what_they_can_reach(library):
-    """An index shows the README alone, without the files and the headings that it could link to."""
+def test_files_shipped_with_a_library_link_only_to_public_addresses(library):
+    """An index shows only the README, without the files and headings that it could link to."""
     texts = [library.root / "README.md", *library.package.rglob("*.md")]
     links = [
         (text.name, link)
@@ -115,8 +115,8 @@ def test_what_a_library_shows_its_users_links_only_to_what_they_can_reach(librar
 
 
 @by_library
-def test_a_library_and_its_tests_name_nothing_of_the_crawler(library):
-    """An import in a string counts too; so do its tests, which run where there is no crawler."""
+def test_library_and_its_tests_do_not_mention_the_crawler(library):
+    """An import in a string counts too, and so do its tests, which run without the crawler."""
     named = [
         f"{path.relative_to(PROJECT)}:{number}"
         for path in [*modules_of(library.package), *modules_of(library.root / "tests")]
@@ -128,7 +128,7 @@ def test_a_library_and_its_tests_name_nothing_of_the_crawler(library):
 
 
 @by_library
-def test_a_library_declares_what_it_imports(library):
+def test_library_declares_its_imports(library):
     from tests.unit.test_declared_imports import distributions as providers
     from tests.unit.test_declared_imports import imported, named
 
@@ -147,13 +147,13 @@ def test_a_library_declares_what_it_imports(library):
 
 
 @by_library
-def test_a_public_name_of_a_library_is_described(library):
+def test_public_package_of_a_library_has_a_docstring(library):
     tree = ast.parse((library.package / "__init__.py").read_text())
 
     assert ast.get_docstring(tree)
 
 
-def test_the_image_gets_every_library():
+def test_image_contains_every_library():
     copied = (PROJECT / "deploy" / "docker" / "Dockerfile").read_text()
     allowed = (PROJECT / "deploy" / "docker" / "Dockerfile.dockerignore").read_text().split()
 

@@ -1,4 +1,7 @@
-"""The workflows of a public host: pinned, with the least rights, and made of targets of the Makefile."""
+"""
+The workflows for a public host: pinned, with minimal permissions, built from targets of the
+Makefile.
+"""
 
 import re
 import subprocess
@@ -21,13 +24,13 @@ JOBS = [
 ]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PYTHONS = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
-# Rights beyond reading, and the jobs that need them.
+# Permissions beyond reading, and the jobs that need them.
 RIGHTS = {
     ("site.yml", "deploy"): {"pages", "id-token"},
     ("release.yml", "publish"): {"id-token", "attestations"},
     ("release.yml", "image"): {"packages", "id-token", "attestations"},
 }
-SECRETS = {"github.token"}  # made for the run by the host
+SECRETS = {"github.token"}  # created by the host for the run
 
 
 def steps():
@@ -35,7 +38,7 @@ def steps():
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_actionlint_has_nothing_to_say(path):
+def test_actionlint_reports_nothing(path):
     done = subprocess.run(
         [actionlint_or_skip(), "-no-color", path], capture_output=True, text=True, check=False
     )
@@ -43,7 +46,7 @@ def test_actionlint_has_nothing_to_say(path):
     assert done.stdout + done.stderr == ""
 
 
-def test_zizmor_finds_no_weakness():
+def test_zizmor_reports_nothing():
     zizmor = Path(sys.executable).with_name("zizmor")
 
     done = subprocess.run(
@@ -54,7 +57,7 @@ def test_zizmor_finds_no_weakness():
     assert done.returncode == 0, done.stdout
 
 
-def test_every_action_is_pinned_to_a_commit_with_its_version_beside_it():
+def test_every_action_is_pinned_to_a_commit_with_its_version():
     lines = [line for path in WORKFLOWS for line in path.read_text().splitlines()]
     used = [line.partition("uses:")[2].strip() for line in lines if "uses:" in line]
 
@@ -65,13 +68,13 @@ def test_every_action_is_pinned_to_a_commit_with_its_version_beside_it():
     ] == []
 
 
-def test_an_action_has_one_hash_in_all_workflows():
+def test_action_has_the_same_hash_in_all_workflows():
     used = {step["uses"] for _, step in steps() if "uses" in step}
 
     assert len({each.partition("@")[0] for each in used}) == len(used)
 
 
-def test_each_job_has_no_more_rights_than_it_needs():
+def test_each_job_has_only_the_permissions_it_needs():
     for path, name, job in JOBS:
         rights = {right for right, level in job["permissions"].items() if level == "write"}
         assert rights == RIGHTS.get((path.name, name), set()), (path.name, name)
@@ -89,14 +92,14 @@ def test_no_checkout_leaves_credentials_and_no_secret_is_stored():
     assert set(re.findall(r"github\.token|\w*TOKEN\w*", text)) <= SECRETS
 
 
-def test_the_versions_of_python_are_those_of_the_classifiers():
+def test_python_versions_match_the_classifiers():
     matrices = [job["strategy"]["matrix"] for _, _, job in JOBS if "strategy" in job]
 
     assert [matrix["python"] for matrix in matrices if "python" in matrix] == [PYTHONS, PYTHONS]
     assert f">={PYTHONS[0]}" == PROJECT["requires-python"]
 
 
-def test_what_they_make_are_targets_of_the_makefile():
+def test_workflows_run_targets_of_the_makefile():
     targets = re.findall(r"^([a-z0-9-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
     made = [
         word
@@ -110,8 +113,8 @@ def test_what_they_make_are_targets_of_the_makefile():
     assert set(made) <= set(targets)
 
 
-def test_they_install_what_ci_installs_for_the_tests():
-    """But browsers, of which they have one, and make."""
+def test_workflows_install_the_same_test_packages_as_ci():
+    """Except browsers, of which the hosts have one, and make."""
     here = set(re.findall(r"^need \S+ (\S+)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE))
     ((_, step),) = [(n, s) for n, s in steps() if "apt-get install" in s.get("run", "")]
 
@@ -119,7 +122,7 @@ def test_they_install_what_ci_installs_for_the_tests():
     assert set(packages) == here - {"chromium", "chromium-headless-shell", "make"}
 
 
-def test_images_have_the_extras_that_the_dockerfile_and_the_page_of_rendering_have():
+def test_images_have_the_extras_in_the_dockerfile_and_the_rendering_page():
     ((_, _, job),) = [each for each in JOBS if each[1] == "image"]
     plain, render = job["strategy"]["matrix"]["include"]
     dockerfile = (ROOT / "deploy" / "docker" / "Dockerfile").read_text()

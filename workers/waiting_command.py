@@ -18,7 +18,7 @@ from aragog.bootstrap.redis_services import limiter, overrides_of
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.slots import DomainReport
 from aragog.errors import TRANSIENT
-from aragog.observability.formatting import at
+from aragog.observability.formatting import format_time
 from aragog.settings.in_use import process_settings
 
 MAX_DOMAINS = 1_000
@@ -59,7 +59,7 @@ def _report(limits: Limiter, count: int) -> dict[str, Any]:
             {
                 "domain": report.key,
                 "urls": report.waiting,
-                "next": _next(report),
+                "next": _next_slot(report),
             }
             for report in limits.busiest(count)
             if report.waiting
@@ -67,10 +67,10 @@ def _report(limits: Limiter, count: int) -> dict[str, Any]:
     }
 
 
-def _next(report: DomainReport) -> str:
+def _next_slot(report: DomainReport) -> str:
     if report.stopped:
         return "stopped"
-    return "now" if report.next_slot_at_ms is None else at(report.next_slot_at_ms)
+    return "now" if report.next_slot_at_ms is None else format_time(report.next_slot_at_ms)
 
 
 def _limiter() -> Limiter:

@@ -49,15 +49,15 @@ class ChangeReceiver(Protocol):
 def addons() -> Iterator[ModuleType]:
     """Yield the installed add-ons, sorted by name."""
     spec = find_spec(PACKAGE)
-    places = None if spec is None else spec.submodule_search_locations
-    for found in pkgutil.iter_modules(places or ()):
-        if found.ispkg:
-            yield import_module(f"{PACKAGE}.{found.name}")
+    search_paths = None if spec is None else spec.submodule_search_locations
+    for module in pkgutil.iter_modules(search_paths or ()):
+        if module.ispkg:
+            yield import_module(f"{PACKAGE}.{module.name}")
 
 
 def commands() -> dict[str, LazyCommand]:
     """Return the commands of all add-ons."""
-    return {name: LazyCommand(*where) for name, where in _declared("COMMANDS").items()}
+    return {name: LazyCommand(*location) for name, location in _declared("COMMANDS").items()}
 
 
 def reads_formats() -> Mapping[str, str]:
@@ -78,11 +78,11 @@ def sends_changes() -> Mapping[str, str]:
     return _declared("SENDS_CHANGES")
 
 
-def function(place: str) -> Callable[..., Any]:
+def function(path: str) -> Callable[..., Any]:
     """Return the function at `module:function`."""
-    module, _, name = place.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), name)
-    return found
+    module, _, name = path.partition(":")
+    attribute: Callable[..., Any] = getattr(import_module(module), name)
+    return attribute
 
 
 def _declared(name: str) -> dict[str, Any]:

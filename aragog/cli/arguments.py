@@ -66,8 +66,11 @@ class Instant(click.ParamType):  # type: ignore[type-arg] # generic since click 
                 return int(text)
             if text.startswith("in "):
                 return int(1000 * (time.time() + duration_s(text.removeprefix("in ").strip())))
-            when = datetime.fromisoformat(text)
-            return int(1000 * (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
+            time_given = datetime.fromisoformat(text)
+            return int(
+                1000
+                * (time_given if time_given.tzinfo else time_given.replace(tzinfo=UTC)).timestamp()
+            )
         except (ValueError, OverflowError):
             self.fail(
                 f"{text!r} is not a time; write {self.example}, 2026-12-31T08:00Z (UTC without a "
@@ -241,8 +244,10 @@ def enqueue_options(*names: str) -> Callable[[F], F]:
     from aragog.api.operations.enqueue_options import EnqueueArguments  # noqa: PLC0415 - few commands
 
     def decorate(command: F) -> F:
-        chosen = [f for f in option_fields(EnqueueArguments) if not names or f.name in names]
-        for field in reversed(chosen):
+        option_fields_to_add = [
+            f for f in option_fields(EnqueueArguments) if not names or f.name in names
+        ]
+        for field in reversed(option_fields_to_add):
             command = _click_option(field)(command)
         return command
 
@@ -267,16 +272,16 @@ def _click_option(field: OptionField) -> Callable[[F], F]:
 
 def did_you_mean(name: str, names: Collection[str]) -> str:
     """Return `; did you mean …?` if a known name is similar, else an empty string."""
-    close = difflib.get_close_matches(name, names, n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+    matches = difflib.get_close_matches(name, names, n=1)
+    return f"; did you mean {matches[0]}?" if matches else ""
 
 
-def absent_fields(names: Iterable[str] | None, found: Collection[str]) -> str:
+def absent_fields(names: Iterable[str] | None, present: Collection[str]) -> str:
     """
     Return `; no page has …` for names that no page had and may be misspelled, else
     an empty string.
     """
-    absent = [repr(name) for name in names or () if name not in found]
+    absent = [repr(name) for name in names or () if name not in present]
     return f"; no page has {' or '.join(absent)}" if absent else ""
 
 

@@ -10,7 +10,7 @@ import click
 
 from aragog.errors import ConfigError
 from aragog.settings import load_settings
-from aragog.settings.extractor_names import is_of_file
+from aragog.settings.extractor_names import is_file_name
 from aragog.settings.in_use import settings_in_use
 
 VARIABLE = "ARAGOG_PIPELINE__EXTRACTORS"
@@ -44,7 +44,7 @@ def use_extractors(names: Sequence[str]) -> None:
 
 def _absolute(name: str) -> str:
     """Make the file's path absolute, since workers run in other folders."""
-    if not is_of_file(name):
+    if not is_file_name(name):
         raise ConfigError(f"--extractor: {name!r} must be file.py:function")
     path, _, function = name.rpartition(":")
     return f"{Path(path).absolute()}:{function}"

@@ -25,12 +25,12 @@ from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.dashboard.crawl_report import as_html, as_markdown, plain_report, plain_status
-from aragog.observability.formatting import at
+from aragog.observability.formatting import format_time
 from aragog.pages.preferences import PURPOSES
 from aragog.settings.token_quotas import MAX_WEIGHT, MIN_WEIGHT
 
 _REASONS = (EnqueueStatus.INVALID, EnqueueStatus.OUT_OF_SCOPE, EnqueueStatus.OVER_BUDGET)
-MAX_SHOWN = 10
+MAX_REJECTED_SHOWN = 10
 
 
 @click.group()
@@ -114,12 +114,12 @@ def start(name: str, seeds: tuple[str, ...], *, refresh: bool, **options: Any) -
     """
     settings = command_settings()
     control = crawl_control(settings)
-    given = _given(options)
-    if given.get("notify") and "notify_secret" not in given:
-        given |= _secret(control, name)
-    status = control.start(name, given)
-    if given.get("notify"):
-        warn_if_undeliverable(given["notify"])
+    changes = _changed_options(options)
+    if changes.get("notify") and "notify_secret" not in changes:
+        changes |= _secret(control, name)
+    status = control.start(name, changes)
+    if changes.get("notify"):
+        warn_if_undeliverable(changes["notify"])
     if seeds:
         bad = _enqueue(name, seeds, depth=status.record.depth, refresh=refresh)
         if bad:
@@ -142,16 +142,16 @@ def _secret(control: CrawlControl, name: str) -> dict[str, str]:
     return {"notify_secret": secret}
 
 
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+def _changed_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were given, with the names that crawl records use."""
-    given = {name: value for name, value in options.items() if value not in (None, ())}
-    if "until" in given:
-        given["until_ms"] = given.pop("until")
-    if "every" in given:
-        given["every_s"] = round(given.pop("every"))
-    if "purposes" in given:
-        given["purposes"] = " ".join(given["purposes"])
-    return given
+    changed = {name: value for name, value in options.items() if value not in (None, ())}
+    if "until" in changed:
+        changed["until_ms"] = changed.pop("until")
+    if "every" in changed:
+        changed["every_s"] = round(changed.pop("every"))
+    if "purposes" in changed:
+        changed["purposes"] = " ".join(changed["purposes"])
+    return changed
 
 
 def _enqueue(name: str, seeds: tuple[str, ...], *, depth: int, refresh: bool) -> int:
@@ -165,7 +165,7 @@ def _enqueue(name: str, seeds: tuple[str, ...], *, depth: int, refresh: bool) ->
         )
         for result, where in zip(results, lines.places(), strict=False):
             counts[result.status] += 1
-            if result.status in _REASONS and counts[result.status] <= MAX_SHOWN:
+            if result.status in _REASONS and counts[result.status] <= MAX_REJECTED_SHOWN:
                 echo(result_line(result, where), err=True)
     note(summary(counts))
     return counts[EnqueueStatus.INVALID]
@@ -173,34 +173,34 @@ def _enqueue(name: str, seeds: tuple[str, ...], *, depth: int, refresh: bool) ->
 
 def _line(status: CrawlStatus) -> str:
     counts = status.counts
-    held = f", {counts.held:,} links held" if counts.held else ""
+    held_text = f", {counts.held:,} links held" if counts.held else ""
     return (
         f"{status.record.name}: {status.shown_state}; {counts.enqueued:,} enqueued, "
-        f"{counts.waiting:,} waiting, {counts.stored:,} stored{held}{_next(status)}"
+        f"{counts.waiting:,} waiting, {counts.stored:,} stored{held_text}{_next(status)}"
     )
 
 
 def _next(status: CrawlStatus) -> str:
     next_ms = 0 if status.record.has_ended else status.record.next_round_ms
-    return f"; next round at {at(next_ms)}" if next_ms else ""
+    return f"; next round at {format_time(next_ms)}" if next_ms else ""
 
 
 @crawl.command("list")
 @as_json
 def list_crawls(*, as_json: bool) -> None:
     """List all crawls with counts of their URLs."""
-    found = _control().all()
+    statuses = _control().all()
     if as_json:
-        echo_json([plain_status(status) for status in found])
+        echo_json([plain_status(status) for status in statuses])
         return
     table = Table(box=None, pad_edge=False)
     for title in ("crawl", "state", "enqueued", "waiting", "stored", "other outcomes", "started"):
         table.add_column(title)
-    for status in found:
+    for status in statuses:
         counts, record = status.counts, status.record
         others = sum(counts.outcomes.values()) - counts.stored
         numbers = (counts.enqueued, counts.waiting, counts.stored, others)
-        started = at(record.created_at_ms) if record.created_at_ms else ""
+        started = format_time(record.created_at_ms) if record.created_at_ms else ""
         table.add_row(record.name, status.shown_state, *(f"{n:,}" for n in numbers), started)
     print_table(table)
 
@@ -220,8 +220,8 @@ def show(name: str, *, as_json: bool) -> None:
             for outcome, count in value.items():
                 table.add_row(f"  {outcome}", f"{count:,}")
         elif value not in (None, "", []) and (value or not title.endswith("_ms")):
-            shown = "\n".join(value) if isinstance(value, list) else str(value)
-            table.add_row(title, at(value) if title.endswith("_ms") else shown)
+            value_text = "\n".join(value) if isinstance(value, list) else str(value)
+            table.add_row(title, format_time(value) if title.endswith("_ms") else value_text)
     print_table(table)
 
 
@@ -249,9 +249,9 @@ def cancel_crawl(name: str, *, dry_run: bool, reason: str) -> None:
     if dry_run:
         echo(f"{control.status(name).counts.waiting:,} URLs are waiting for {name}")
         return
-    before = control.status(name).counts.waiting
+    waiting = control.status(name).counts.waiting
     control.cancel(name, reason)
-    note(f"{name}: cancelled; {before:,} URLs were waiting for it")
+    note(f"{name}: cancelled; {waiting:,} URLs were waiting for it")
 
 
 @crawl.command()
@@ -270,13 +270,13 @@ def cancel_crawl(name: str, *, dry_run: bool, reason: str) -> None:
 )
 def report(name: str, kind: str | None, output: Path | None) -> None:
     """Report the outcomes of the crawl NAME, by domain and over time."""
-    found = _control().report(name)
+    crawl_report = _control().report(name)
     suffixes = {".json": "json", ".html": "html", ".htm": "html"}
     kind = kind or (suffixes.get(output.suffix, "markdown") if output else "markdown")
     if kind == "json" and output is None:
-        echo_json(plain_report(found))
+        echo_json(plain_report(crawl_report))
         return
-    text = {"json": _json_text, "markdown": as_markdown, "html": as_html}[kind](found)
+    text = {"json": _json_text, "markdown": as_markdown, "html": as_html}[kind](crawl_report)
     if output is None:
         echo(text)
     else:
@@ -284,10 +284,10 @@ def report(name: str, kind: str | None, output: Path | None) -> None:
         note(f"wrote {output}")
 
 
-def _json_text(found: Any) -> str:
+def _json_text(crawl_report: Any) -> str:
     import orjson  # noqa: PLC0415 - few commands
 
-    return orjson.dumps(plain_report(found), option=orjson.OPT_INDENT_2).decode() + "\n"
+    return orjson.dumps(plain_report(crawl_report), option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
 @crawl.command("try")
@@ -313,9 +313,9 @@ def delete(name: str, *, yes: bool) -> None:
         click.confirm(
             f"Delete {name} and those of its {stored:,} pages that only it needs?", abort=True
         )
-    done = control.delete(name)
-    note(f"{name}: {done.deleted:,} pages deleted")
-    for reason, count in done.kept.items():
+    result = control.delete(name)
+    note(f"{name}: {result.deleted:,} pages deleted")
+    for reason, count in result.kept.items():
         note(f"{count:,} kept: {reason}")
 
 
@@ -343,13 +343,13 @@ def cancel(
     This takes effect in every process within about a second. URLs enqueued later are fetched.
     """
     kinds = {"url": url, "host": host, "domain": domain, "pattern": pattern}
-    given = {kind: values for kind, values in kinds.items() if values}
-    if not given:
+    values_by_kind = {kind: values for kind, values in kinds.items() if values}
+    if not values_by_kind:
         raise click.UsageError("pass a URL, --host, --domain or --pattern")
     control = _control()
     if dry_run:
-        echo(f"{control.waiting(given):,} URLs are queued")
+        echo(f"{control.waiting(values_by_kind):,} URLs are queued")
         return
-    for kind, values in given.items():
+    for kind, values in values_by_kind.items():
         control.cancel_urls(kind, values)
         note(f"cancelled: {kind} {', '.join(values)}")

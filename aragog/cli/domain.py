@@ -17,7 +17,7 @@ from aragog.cli.data_folder import command_settings
 from aragog.cli.terminal import echo, echo_json, note, print_table
 from aragog.dashboard.components import Components
 from aragog.dashboard.domains import PAGE, SORTS, change_domain, find_domains, live_overrides
-from aragog.observability.formatting import at
+from aragog.observability.formatting import format_time
 
 REASON = click.option("--reason", default="", help="The reason, stored in the history.")
 
@@ -47,9 +47,9 @@ def _who() -> str:
 def list_domains(search: str, sort: str, cursor: str | None, *, as_json: bool) -> None:
     """List domains whose names contain SEARCH, one page at a time; without SEARCH, all."""
     with _components() as opened:
-        rows, following = find_domains(opened, sort, search, cursor)
+        rows, next_cursor = find_domains(opened, sort, search, cursor)
     if as_json:
-        echo_json({"domains": [asdict(row) for row in rows], "cursor": following})
+        echo_json({"domains": [asdict(row) for row in rows], "cursor": next_cursor})
         return
     table = Table(box=None, pad_edge=False)
     for title in (
@@ -68,8 +68,8 @@ def list_domains(search: str, sort: str, cursor: str | None, *, as_json: bool) -
         waiting = f"{r.waiting:,}"
         table.add_row(r.domain, r.rate, waiting, r.backlog, r.robots, r.outcomes, errors, r.cause)
     print_table(table)
-    if following:
-        echo(f"more: --cursor {following}", err=True)
+    if next_cursor:
+        echo(f"more: --cursor {next_cursor}", err=True)
 
 
 @domain.command()
@@ -80,7 +80,7 @@ def rate(name: str, qps: float | None, reason: str) -> None:
     """Limit NAME to QPS requests per second; without QPS, restore its default rate."""
     with _components() as opened:
         key = change_domain(opened, name, "rate", who=_who(), reason=reason, qps=qps)
-    _changed(key, "rate")
+    _print_change(key, "rate")
 
 
 @domain.command()
@@ -96,7 +96,7 @@ def quiet(name: str, hours: str | None, reason: str) -> None:
     who = _who()
     with _components() as opened:
         key = change_domain(opened, name, "quiet", who=who, reason=reason, hours=hours)
-    _changed(key, "quiet hours")
+    _print_change(key, "quiet hours")
 
 
 @domain.command()
@@ -106,7 +106,7 @@ def stop(name: str, reason: str) -> None:
     """Stop sending requests to NAME; its URLs wait until `resume`."""
     with _components() as opened:
         key = change_domain(opened, name, "stop", who=_who(), reason=reason)
-    _changed(key, "stop")
+    _print_change(key, "stop")
 
 
 @domain.command()
@@ -116,10 +116,10 @@ def resume(name: str, reason: str) -> None:
     """Resume a domain that was stopped."""
     with _components() as opened:
         key = change_domain(opened, name, "resume", who=_who(), reason=reason)
-    _changed(key, "resume")
+    _print_change(key, "resume")
 
 
-def _changed(key: str, what: str) -> None:
+def _print_change(key: str, what: str) -> None:
     applies = "apply" if what.endswith("s") else "applies"
     note(f"{key}: {what} {applies} in every process within five seconds")
 
@@ -139,5 +139,7 @@ def history(name: str | None, limit: int, *, as_json: bool) -> None:
         return
     table = Table("when", "who", "domain", "change", "reason", box=None, pad_edge=False)
     for change in changes:
-        table.add_row(at(change.at_ms), change.who, change.domain, change.what, change.reason)
+        table.add_row(
+            format_time(change.at_ms), change.who, change.domain, change.what, change.reason
+        )
     print_table(table)

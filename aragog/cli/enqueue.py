@@ -39,9 +39,9 @@ from urlspelling import normalize
 
 # Browsers limit URLs to 2 MB, and servers to 8 to 64 KB.
 MAX_LINE_BYTES = 65_536
-SHOWN_CHARS = 200
+MAX_SHOWN_CHARS = 200
 # Prepended to a text to make sure that it is an invalid URL.
-NO_URL = "\N{REPLACEMENT CHARACTER}"
+INVALID_PREFIX = "\N{REPLACEMENT CHARACTER}"
 
 
 @click.command()
@@ -65,7 +65,7 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
             for result, where in zip(results, lines.places(), strict=False):
                 counts[result.status] += 1
                 if as_json:
-                    shown = replace(result, input=result.input.removeprefix(NO_URL))
+                    shown = replace(result, input=result.input.removeprefix(INVALID_PREFIX))
                     echo_json(to_json(shown, BUILT_IN))
                 if result.status not in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):
                     _report(progress, result, where)
@@ -81,9 +81,9 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
 
 def summary(counts: Mapping[EnqueueStatus, int]) -> str:
     """Return the number of URLs with each status as text, without rare statuses that are 0."""
-    usual = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING, EnqueueStatus.INVALID)
-    shown = [status for status in EnqueueStatus if status in usual or counts.get(status)]
-    return ", ".join(f"{counts.get(status, 0)} {status.value}" for status in shown)
+    always_shown = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING, EnqueueStatus.INVALID)
+    statuses = [status for status in EnqueueStatus if status in always_shown or counts.get(status)]
+    return ", ".join(f"{counts.get(status, 0)} {status.value}" for status in statuses)
 
 
 def _waiter() -> Callable[[SlowDown], None]:
@@ -143,8 +143,8 @@ class Where(NamedTuple):
 
 def result_line(result: EnqueueResult, where: Where) -> str:
     """Return a line of output about an invalid line of input."""
-    shown = repr(result.input.removeprefix(NO_URL)[:SHOWN_CHARS])[:SHOWN_CHARS]
-    return f"{where}{where.reason or result.reason}: {shown}"
+    input_text = repr(result.input.removeprefix(INVALID_PREFIX)[:MAX_SHOWN_CHARS])[:MAX_SHOWN_CHARS]
+    return f"{where}{where.reason or result.reason}: {input_text}"
 
 
 def _report(progress: Progress, result: EnqueueResult, where: Where) -> None:
@@ -176,15 +176,15 @@ class LineReader:
 
     def places(self) -> Iterator[Where]:
         """Yield the source of each line, in order; read one after the line's result."""
-        at = 0
+        index = 0
         while True:
-            if at == len(self._places):
+            if index == len(self._places):
                 return
-            yield self._places[at]
-            at += 1
-            if at >= 5000:  # forget the sources of reported lines, which would fill the memory
-                del self._places[:at]
-                at = 0
+            yield self._places[index]
+            index += 1
+            if index >= 5000:  # forget the sources of reported lines, which would fill the memory
+                del self._places[:index]
+                index = 0
 
     def __iter__(self) -> Iterator[str]:
         for source in self._sources:
@@ -206,18 +206,18 @@ class LineReader:
 
     def _read(self, file: IO[bytes], name: str, size: int | None) -> Iterator[str]:
         task = self._progress.add_task(name, total=size)
-        unshown = 0
+        unreported_bytes = 0
         for number, raw in enumerate(_raw_lines(file), 1):
-            unshown += len(raw)
-            if unshown > 65_536:
-                self._progress.advance(task, unshown)
-                unshown = 0
+            unreported_bytes += len(raw)
+            if unreported_bytes > 65_536:
+                self._progress.advance(task, unreported_bytes)
+                unreported_bytes = 0
             line = raw.removeprefix(BOM_UTF8).strip() if number == 1 else raw.strip()
             if line and not line.startswith(b"#"):
                 text, reason = _text(line)
                 self._places.append(Where(name, number, reason))
                 yield text
-        self._progress.advance(task, unshown)
+        self._progress.advance(task, unreported_bytes)
 
 
 def _unreadable(source: str) -> str | None:
@@ -250,13 +250,13 @@ def _text(line: bytes) -> tuple[str, str | None]:
     Only UTF-8 is decoded: guessing another encoding could result in a different URL.
     """
     if len(line) >= MAX_LINE_BYTES - 2:
-        return NO_URL + line[:SHOWN_CHARS].decode("latin-1"), "longer than 64 KiB"
+        return INVALID_PREFIX + line[:MAX_SHOWN_CHARS].decode("latin-1"), "longer than 64 KiB"
     if b"\0" in line:
-        return NO_URL + line.decode("latin-1"), "contains a NUL byte"
+        return INVALID_PREFIX + line.decode("latin-1"), "contains a NUL byte"
     try:
         return line.decode(), None
     except UnicodeDecodeError:
-        return NO_URL + line.decode("latin-1"), "is not UTF-8"
+        return INVALID_PREFIX + line.decode("latin-1"), "is not UTF-8"
 
 
 def _bar(console: Console) -> Progress:

@@ -33,11 +33,11 @@ def remedy(error: Exception) -> str | None:
     except CONFIG:
         return None
     if isinstance(error, StoreUnavailable):
-        return _store(settings)
+        return _store_hint(settings)
     if isinstance(error, ContentUnavailable):
         return f"content.engine is {settings.content.engine}; `aragog doctor` checks every part"
     if _is_full(error):
-        return _full(settings)
+        return _full_redis_hint(settings)
     if settings.private_redis and running_pid(settings.data_dir.absolute() / "run") is not None:
         return (
             f"aragog is running in {settings.data_dir.absolute()} and restarts failed servers; "
@@ -63,7 +63,7 @@ def _is_full(error: Exception) -> bool:
     return caused_by_full_memory(error)
 
 
-def _full(settings: Settings) -> str | None:
+def _full_redis_hint(settings: Settings) -> str | None:
     """Return the hint for a full private server; errors of other servers contain their own."""
     if settings.private_redis:
         return (
@@ -73,7 +73,7 @@ def _full(settings: Settings) -> str | None:
     return None
 
 
-def _store(settings: Settings) -> str:
+def _store_hint(settings: Settings) -> str:
     if settings.store.engine == "hbase":
         gateways = ", ".join(settings.store.hbase_gateways)
         return f"store.hbase_gateways: {gateways}; check that a Thrift gateway runs there"

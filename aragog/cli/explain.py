@@ -19,7 +19,7 @@ from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.waiting import waits
 from aragog.errors import BrokerUnavailable
-from aragog.observability.formatting import span
+from aragog.observability.formatting import format_duration
 from aragog.settings import Settings
 from aragog.urlstore.freshness import Freshness
 
@@ -94,6 +94,8 @@ def _fresh_table(fresh: dict[str, Freshness]) -> Table:
     for name in ("type", "sampled", "age p50", "age p95", "refreshed on time"):
         table.add_column(name, justify="left" if name == "type" else "right")
     for page_type, freshness in fresh.items():
-        ages = (span(1000 * age_s) for age_s in (freshness.age_p50_s, freshness.age_p95_s))
+        ages = (
+            format_duration(1000 * age_s) for age_s in (freshness.age_p50_s, freshness.age_p95_s)
+        )
         table.add_row(page_type, str(freshness.pages), *ages, f"{freshness.on_time:.0%}")
     return table

@@ -29,7 +29,7 @@ from aragog.client import Aragog
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.stages.webhook_post import AllowedHosts
 from aragog.errors import BadInput, TransientError
-from aragog.observability.formatting import span
+from aragog.observability.formatting import format_duration
 from aragog.urlstore.crawl_budget import marginal_freshness_s
 from aragog.urlstore.feed import Change
 from aragog.urlstore.refresh_policy import RefreshState
@@ -106,19 +106,19 @@ def _change_pages(
     opened: UrlStore, cursor: str | None, selection: Mapping[str, str | None], *, follow: bool
 ) -> Iterator[change_feed.ChangePage]:
     """Yield pages of the feed after a cursor; endless with `follow`, including empty pages."""
-    at = opened.feed.end() if cursor == "now" else cursor
+    position = opened.feed.end() if cursor == "now" else cursor
     while True:
         page = answer_of(
-            opened, change_feed.changes, cursor=at, limit=MAX_ITEMS, owner=selection["owner"],
+            opened, change_feed.changes, cursor=position, limit=MAX_ITEMS, owner=selection["owner"],
             host=selection["host"], purpose=selection["purpose"], items=selection["items"],
             key=selection["key"],
         )  # fmt: skip
         yield page
-        if page.cursor == at:
+        if page.cursor == position:
             if not follow:
                 return
             time.sleep(POLL_S)
-        at = page.cursor
+        position = page.cursor
 
 
 def _receiver(address: str) -> ChangeReceiver:
@@ -126,8 +126,8 @@ def _receiver(address: str) -> ChangeReceiver:
     schemes = addons.sends_changes()
     scheme, separator, _ = address.partition("://")
     if not separator or scheme not in schemes:
-        known = ", ".join(f"{name}://" for name in sorted(schemes)) or "none"
-        raise BadInput(f"--to: {address[:200]!r} has an unknown scheme; known: {known}")
+        known_schemes = ", ".join(f"{name}://" for name in sorted(schemes)) or "none"
+        raise BadInput(f"--to: {address[:200]!r} has an unknown scheme; known: {known_schemes}")
     opened: ChangeReceiver = addons.function(schemes[scheme])(address)
     return opened
 
@@ -166,10 +166,10 @@ def _print_change(change: Change, change_json: dict[str, Any], *, as_json: bool)
     if as_json:
         echo_json(change_json)
         return
-    when = datetime.fromtimestamp(change.at_ms / 1000, UTC).isoformat(timespec="seconds")
-    echo(one_line(f"{when}  {change.kind:<10}  {change.url}"))
-    for name, both in change_json["fields"].items():
-        before, now = (orjson.dumps(both[key]).decode()[:200] for key in ("before", "now"))
+    time_text = datetime.fromtimestamp(change.at_ms / 1000, UTC).isoformat(timespec="seconds")
+    echo(one_line(f"{time_text}  {change.kind:<10}  {change.url}"))
+    for name, values in change_json["fields"].items():
+        before, now = (orjson.dumps(values[key]).decode()[:200] for key in ("before", "now"))
         echo(one_line(f"    {name}: {before} → {now}"))
     if change.content_hash:
         echo(
@@ -225,12 +225,12 @@ def list_webhooks(*, as_json: bool) -> None:
         for webhook, _ in opened.feed.webhooks.all():
             if as_json:
                 webhook_json = {"name": webhook.name, "url": webhook.url}
-                which_json = {"owner": webhook.owner, "host": webhook.host}
-                echo_json({**webhook_json, **which_json, "for": webhook.purpose})
+                filters_json = {"owner": webhook.owner, "host": webhook.host}
+                echo_json({**webhook_json, **filters_json, "for": webhook.purpose})
                 continue
-            named = {"owner": webhook.owner, "host": webhook.host, "for": webhook.purpose}
-            which = " ".join(f"{name}={value}" for name, value in named.items() if value)
-            echo(f"{webhook.name}  {webhook.url}  {which}".rstrip())
+            filters = {"owner": webhook.owner, "host": webhook.host, "for": webhook.purpose}
+            filters_text = " ".join(f"{name}={value}" for name, value in filters.items() if value)
+            echo(f"{webhook.name}  {webhook.url}  {filters_text}".rstrip())
 
 
 @webhooks.command("remove")
@@ -288,18 +288,18 @@ def _print_due(opened: UrlStore, url: str) -> None:
 def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
     record = opened.get(url, [])
     yield "url", record.canonical_url if record else url
-    yield "due", _moment(record.due_at_ms if record else None)
+    yield "due", _iso_time(record.due_at_ms if record else None)
     yield "watched by", ", ".join(opened.schedule.watchers(url)) or "nobody"
     state = opened.schedule.refresh_state(url)
     if state is None:
         return
-    yield "usual interval", span(1000 * state.usual_s)
-    yield "current interval", span(1000 * state.interval_s)
+    yield "usual interval", format_duration(1000 * state.usual_s)
+    yield "current interval", format_duration(1000 * state.interval_s)
     yield "changes", f"{state.changes:.3g} in {state.checks} checks"
     if state.rate_per_s:
-        yield "estimated to change", f"every {span(1000 / state.rate_per_s)}"
-    yield "last checked", _moment(state.checked_at_ms)
-    yield "last change", _moment(state.changed_at_ms)
+        yield "estimated to change", f"every {format_duration(1000 / state.rate_per_s)}"
+    yield "last checked", _iso_time(state.checked_at_ms)
+    yield "last change", _iso_time(state.changed_at_ms)
     if state.gone:
         yield "gone", f"{state.gone} times in a row"
     mark, trust = opened.signals.of_page(normalize(url))
@@ -317,12 +317,15 @@ def _budget_facts(opened: UrlStore, url: str, state: RefreshState) -> Iterator[t
     if budget.price_s:
         yield (
             "crawl budget",
-            f"fetches must gain {span(1000 * budget.price_s)} of freshness",
+            f"fetches must gain {format_duration(1000 * budget.price_s)} of freshness",
         )
-        yield "gain if fetched now", span(1000 * marginal_freshness_s(state, budget, _now_ms()))
+        yield (
+            "gain if fetched now",
+            format_duration(1000 * marginal_freshness_s(state, budget, _now_ms())),
+        )
 
 
-def _moment(at_ms: int | None) -> str:
+def _iso_time(at_ms: int | None) -> str:
     if not at_ms:
         return "never"
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds")

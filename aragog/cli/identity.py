@@ -24,7 +24,7 @@ from aragog.crawl.identity.keys import (
 )
 from aragog.crawl.identity.published_files import nginx_locations, published_files
 from aragog.errors import ConfigError
-from aragog.observability.formatting import span
+from aragog.observability.formatting import format_duration
 from aragog.settings import IdentitySettings, duration_s
 
 FILE = click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
@@ -96,7 +96,8 @@ def rotate(file: Path | None, overlap: int, *, now: bool) -> None:
     if now:
         echo(f"{successor.thumbprint} signs from now on; publish it at once")
     else:
-        echo(f"{successor.thumbprint} signs in {span(overlap_s * 1000)}; publish it before then")
+        wait = format_duration(overlap_s * 1000)
+        echo(f"{successor.thumbprint} signs in {wait}; publish it before then")
 
 
 @identity.command("show")
@@ -131,10 +132,10 @@ def files(folder: Path) -> None:
     published = published_files(
         settings, read_keys(_path(None, settings.identity)), int(time.time())
     )
-    for each in published:
-        path = folder.joinpath(*each.path.split("/"))
+    for file in published:
+        path = folder.joinpath(*file.path.split("/"))
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(each.body)
+        path.write_bytes(file.body)
         echo(str(path))
     (folder / "nginx.conf").write_text(nginx_locations(published))
     echo(f"{folder / 'nginx.conf'}: include it in the server block of {settings.identity.agent}")

@@ -55,9 +55,14 @@ def list_nodes(*, as_json: bool) -> None:
         echo_json(asdict(report))
         return
     table = Table("node", "state", "share", "answers", "ring", box=None, pad_edge=False)
-    for each in report.nodes:
-        answers, current = "yes" if each.answers else "no", "current" if each.ring else "older"
-        table.add_row(each.node, each.state, f"{each.share:.0%}", answers, current)
+    for node_report in report.nodes:
+        answers, current = (
+            "yes" if node_report.answers else "no",
+            "current" if node_report.ring else "older",
+        )
+        table.add_row(
+            node_report.node, node_report.state, f"{node_report.share:.0%}", answers, current
+        )
     print_table(table)
     echo(_summary(report))
 
@@ -81,12 +86,12 @@ def show(domain: str, *, as_json: bool) -> None:
     key = names.key_for(f"http://{domain}/")
     names.close()
     with _ring() as ring:
-        place = ring.locate(key)
+        domain_place = ring.locate(key)
     if as_json:
-        echo_json({"domain": key, "node": place.node, "before": place.before})
+        echo_json({"domain": key, "node": domain_place.node, "before": domain_place.before})
         return
-    before = [node for node in place.before if node != place.node]
-    echo(f"{key}: {place.node}" + (f", moving from {', '.join(before)}" if before else ""))
+    former = [node for node in domain_place.before if node != domain_place.node]
+    echo(f"{key}: {domain_place.node}" + (f", moving from {', '.join(former)}" if former else ""))
 
 
 @limiter_command.command()

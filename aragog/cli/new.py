@@ -26,7 +26,7 @@ from aragog.cli.terminal import echo, note, one_line, print_table, printable
 from aragog.crawl.stages.page_analysis import named_agent
 from aragog.errors import ConfigError
 from aragog.fetch_record.outcome import Fetched
-from aragog.observability.formatting import counted, plain
+from aragog.observability.formatting import pluralize, to_one_line
 from aragog.pages.written_rules import settings_text
 from aragog.settings import Settings, load_settings
 from richpins import documents
@@ -65,8 +65,10 @@ def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
     """
     if len(urls) > MAX_EXAMPLES:
         raise click.UsageError(f"at most {MAX_EXAMPLES} examples, got {len(urls)}")
-    if taken := [name for name in (SETTINGS, URLS) if (into / name).exists()]:
-        raise ConfigError(f"{into / taken[0]}: already exists; choose another folder with --into")
+    if existing := [name for name in (SETTINGS, URLS) if (into / name).exists()]:
+        raise ConfigError(
+            f"{into / existing[0]}: already exists; choose another folder with --into"
+        )
     settings = load_settings()
     if agent:
         settings = replace(settings, fetch=replace(settings.fetch, user_agent=agent))
@@ -130,14 +132,14 @@ def _show(guess: Guess, pages: Sequence[Document]) -> None:
     table.add_column(style="dim")
     for kind in guess.kinds:
         for row in _rows(kind, pages):
-            table.add_row(*(Text(printable(plain(cell, MAX_CHARS))) for cell in row))
+            table.add_row(*(Text(printable(to_one_line(cell, MAX_CHARS))) for cell in row))
     for name, syntax in list(guess.embedded.items())[:MAX_EMBEDDED]:
         table.add_row(Text(name), Text("found without a rule"), Text(syntax))
     print_table(table)
 
 
 def _rows(kind: GuessedKind, pages: Sequence[Document]) -> Iterator[tuple[str, str, str]]:
-    yield kind.name, counted(kind.items, "item"), str(kind.table.get("each", "the page"))
+    yield kind.name, pluralize(kind.items, "item"), str(kind.table.get("each", "the page"))
     compiled = kind_of(kind.name, kind.table)
     first = next(item for page in pages for item in find(compiled, page).items)
     for name, rule in kind.table["fields"].items():

@@ -56,7 +56,7 @@ class OneLineErrors(LazyGroup):
             return FAILED
         except ALL as error:
             _report(error)
-            return _code_of(error)
+            return _exit_code(error)
         except UnicodeEncodeError as error:
             if error.encoding != "utf-8":
                 raise
@@ -68,7 +68,7 @@ class OneLineErrors(LazyGroup):
         return status if isinstance(status, int) else 0
 
 
-def _code_of(error: Exception) -> int:
+def _exit_code(error: Exception) -> int:
     if isinstance(error, TakenDown):
         return ABSENT
     return UNUSABLE if isinstance(error, BAD_INPUT) else FAILED
@@ -99,9 +99,9 @@ def _report(error: Exception) -> None:
 def _report_os_error(error: OSError) -> int:
     from aragog.cli.terminal import verbosity  # noqa: PLC0415
 
-    closed = error.errno == errno.EPIPE and _is_closed(sys.stdout)
+    is_closed = error.errno == errno.EPIPE and _is_closed(sys.stdout)
     _discard_output()
-    if closed:
+    if is_closed:
         return DONE
     if verbosity.verbose:
         traceback.print_exception(error)

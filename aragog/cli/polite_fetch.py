@@ -54,8 +54,8 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
         gate = _RobotsGate(robots, settings)
         for url in urls:
             check_user_agent(settings.fetch, url)
-            if why := gate.refusal(url):
-                raise NotAllowed(f"{url}: robots.txt: {why}")
+            if reason := gate.refusal(url):
+                raise NotAllowed(f"{url}: robots.txt: {reason}")
             yield fetcher.fetch(url, gate=gate)
 
 
@@ -88,22 +88,22 @@ class _RobotsGate(_IntervalGate):
         return None if rules.allows(self._agent, url) else rules.explain(self._agent, url)
 
     def admit(self, url: str, given: str) -> Admission:
-        why = self.refusal(url) or self.refusal(given)
-        return Go() if why is None else Deny(why, RefusalCause.ROBOTS)
+        reason = self.refusal(url) or self.refusal(given)
+        return Go() if reason is None else Deny(reason, RefusalCause.ROBOTS)
 
-    def _rules_of(self, of: str) -> RobotsRules:
-        if of not in self._rules:
-            outcome = self._robots.fetch(f"{of}/robots.txt", gate=_RobotsFileGate(self))
+    def _rules_of(self, origin_url: str) -> RobotsRules:
+        if origin_url not in self._rules:
+            outcome = self._robots.fetch(f"{origin_url}/robots.txt", gate=_RobotsFileGate(self))
             body = outcome.body if isinstance(outcome, Fetched) else b""
-            self._rules[of] = rules_for_status(status_of(outcome), body)
-        return self._rules[of]
+            self._rules[origin_url] = rules_for_status(status_of(outcome), body)
+        return self._rules[origin_url]
 
 
 class _RobotsFileGate(OpenGate):
     """The gate for fetching robots.txt itself, which follows any redirect."""
 
-    def __init__(self, spaced: _IntervalGate) -> None:
-        self._spaced = spaced
+    def __init__(self, interval_gate: _IntervalGate) -> None:
+        self._interval_gate = interval_gate
 
     def acquire_permit(self, url: str) -> None:
-        self._spaced.acquire_permit(url)
+        self._interval_gate.acquire_permit(url)

@@ -17,9 +17,9 @@ def progress_display(*columns: ProgressColumn) -> Progress:
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Callable[[int], None]]:
+def counting(description: str) -> Iterator[Callable[[int], None]]:
     """On a terminal, show a line on standard error that counts up."""
     columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,}"))
     with progress_display(*columns, TimeElapsedColumn()) as progress:
-        task = progress.add_task(what, total=None)
+        task = progress.add_task(description, total=None)
         yield lambda number: progress.update(task, completed=number)

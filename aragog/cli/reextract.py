@@ -65,23 +65,23 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) 
     with (
         closing(url_store(settings)) as opened,
         _bar() as progress,
-        _batch_runner(tasks=tasks) as do,
+        _batch_runner(tasks=tasks) as process,
     ):
         parts = [WALK, texts, rules.whole, "all" if everything else "", host]
         name = " ".join(filter(None, parts))
-        begin = None if afresh else opened.maintenance.bookmark(name)
+        cursor = None if afresh else opened.maintenance.bookmark(name)
         task = progress.add_task("extracting again", total=None if host else 1.0)
-        now = Versions(texts, rules)
-        for stretch in walk(opened, begin, now, host=host, everything=everything):
-            urls = stretch.urls
-            batches = [urls[at : at + BATCH] for at in range(0, len(urls), BATCH)]
-            for batch_counts in do(batches):
+        current = Versions(texts, rules)
+        for part in walk(opened, cursor, current, host=host, everything=everything):
+            urls = part.urls
+            batches = [urls[start : start + BATCH] for start in range(0, len(urls), BATCH)]
+            for batch_counts in process(batches):
                 counts += batch_counts
-            opened.maintenance.set_bookmark(name, stretch.cursor)
-            done = None if host else stretch.done
+            opened.maintenance.set_bookmark(name, part.cursor)
+            done = None if host else part.done
             progress.update(task, completed=done, description=f"{sum(counts.values()):,} read")
-    words = (f"{number} {name}" for name, number in sorted(_labeled(counts).items()))
-    note(", ".join(words) or "nothing to extract again")
+    texts_by_result = (f"{number} {name}" for name, number in sorted(_labeled(counts).items()))
+    note(", ".join(texts_by_result) or "nothing to extract again")
 
 
 def _labeled(counts: Counter[str]) -> dict[str, int]:
@@ -114,12 +114,12 @@ def _processes(count: int) -> Iterator[Callable[[list[tuple[str, ...]]], Iterato
 
 def reextract_pages(urls: Sequence[str]) -> Counter[str]:
     """Extract the fields of stored pages again in local processes; returns counts by result."""
-    batches = [tuple(urls[at : at + BATCH]) for at in range(0, len(urls), BATCH)]
+    batches = [tuple(urls[start : start + BATCH]) for start in range(0, len(urls), BATCH)]
     counts: Counter[str] = Counter()
     if batches:
         with _processes(min(len(batches), os.cpu_count() or 1)) as read:
-            for found in read(batches):
-                counts += found
+            for batch_counts in read(batches):
+                counts += batch_counts
     return counts
 
 
@@ -129,15 +129,15 @@ def _send(client: Aragog, batches: list[tuple[str, ...]]) -> Iterator[Counter[st
         yield Counter({"sent": len(urls)})
 
 
-_mine: list[tuple[UrlStore, Settings]] = []
+_process_store: list[tuple[UrlStore, Settings]] = []
 
 
 def _process_here(urls: tuple[str, ...]) -> Counter[str]:
     """Process a batch in a pool process, which opens the store only once."""
-    if not _mine:
+    if not _process_store:
         settings = command_settings()
-        _mine.append((url_store(settings), settings))
-    store, settings = _mine[0]
+        _process_store.append((url_store(settings), settings))
+    store, settings = _process_store[0]
     return reextract_batch(
         ReextractBatch(urls),
         store,

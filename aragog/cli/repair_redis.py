@@ -37,13 +37,13 @@ def repair_redis(*, set_aside: bool, yes: bool) -> None:
             raise ConfigError(f"data_dir: there is no {files.folder}")
         if not yes:
             click.confirm(_QUESTION, abort=True)
-        kept = files.set_aside()
-        echo(f"the files are in {kept}; Redis starts empty" if kept else "Redis starts empty")
+        backup = files.set_aside()
+        echo(f"the files are in {backup}; Redis starts empty" if backup else "Redis starts empty")
         return
-    done = files.repair()
-    for line in done:
+    changes = files.repair()
+    for line in changes:
         echo(line)
-    if not done:
+    if not changes:
         note(f"no problems found in {files.folder}")
 
 

@@ -20,7 +20,7 @@ from aragog.cli.exit_status import SIGNALED
 from aragog.cli.run_crawl import Crawl, RunResult, program
 from aragog.cli.run_options import RunOptions, changes_of, crawl_name, output_of
 from aragog.cli.terminal import SafeConsole, warn
-from aragog.cli.up import Stopped, opened_log, report_restarts, running, with_demo_web
+from aragog.cli.up import Stopped, open_log, report_restarts, running, with_demo_web
 from aragog.crawl.pipeline.crawl_records import check_name
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.errors import ConfigError
@@ -30,7 +30,7 @@ from aragog.standalone import demo, system
 from aragog.standalone.demo_sites import seeds
 from aragog.transfer.rows import ENDINGS
 
-FRONT_AFTER_S = 10.0
+SERVERS_AFTER_S = 10.0
 """
 A run that stops its system at the end starts Flower and the API only after this time. Starting them
 takes a second of CPU time, which would delay the first pages, and short runs end before they are
@@ -100,11 +100,13 @@ def run(
     """
     UrlFilter(include, exclude)  # rejects an invalid pattern before anything starts
     use_extractors(extractor)
-    written = output_of(output, append, fields, items)
+    run_output = output_of(output, append, fields, items)
     name = crawl or crawl_name(file, depth, include, exclude)
     check_name(name)
-    listed = changes_of(changes, refresh=refresh)
-    options = RunOptions(depth, include, exclude, refresh, priority, written, name, refresh, listed)
+    changes_file = changes_of(changes, refresh=refresh)
+    options = RunOptions(
+        depth, include, exclude, refresh, priority, run_output, name, refresh, changes_file
+    )
     console = SafeConsole(summary=True)
     keep = console.is_terminal if keep is None else keep
     if file is None:
@@ -119,7 +121,7 @@ def run(
             options=options,
             console=console,
         )
-        result = _on_the_system(running_crawl, keep=keep)
+        result = _run_on_system(running_crawl, keep=keep)
     raise SystemExit(result.status)
 
 
@@ -140,7 +142,7 @@ def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
         )
     urls = seeds()
     console.print(f"the demo web: {len(urls)} URLs, served by this machine", highlight=False)
-    with opened_log(data_dir / "logs" / "demo.log", data_dir) as log, demo.web(log) as variables:
+    with open_log(data_dir / "logs" / "demo.log", data_dir) as log, demo.web(log) as variables:
         demo.mark(data_dir)
         os.environ.update(variables)
         os.environ.update(system.free_ports(load_settings()))
@@ -151,10 +153,10 @@ def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
             options=options,
             console=console,
         )
-        _on_the_system(crawl, keep=keep)
+        _run_on_system(crawl, keep=keep)
 
 
-def _on_the_system(crawl: Crawl, *, keep: bool) -> RunResult:
+def _run_on_system(crawl: Crawl, *, keep: bool) -> RunResult:
     """
     Crawl on the running system, or start a system, which keeps running afterward if `keep`.
 
@@ -169,13 +171,13 @@ def _on_the_system(crawl: Crawl, *, keep: bool) -> RunResult:
             system.check(settings, ports=False)
         front = system.FRONT_PROCESSES if keep else ("beat",)
         with running(settings, console, front=front) as supervisor:
-            serving_from_s = math.inf if keep else time.monotonic() + FRONT_AFTER_S
+            start_servers_at_s = math.inf if keep else time.monotonic() + SERVERS_AFTER_S
 
             def tick() -> bool:
-                nonlocal serving_from_s
+                nonlocal start_servers_at_s
                 report_restarts(supervisor, console)
-                if time.monotonic() > serving_from_s:
-                    serving_from_s = math.inf
+                if time.monotonic() > start_servers_at_s:
+                    start_servers_at_s = math.inf
                     for problem in system.start_free_front(supervisor, settings):
                         warn(console, problem)
                 return not stopped

@@ -26,15 +26,15 @@ from aragog.client import Aragog
 from aragog.crawl.pipeline.crawl_records import CrawlRecord
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 from aragog.crawl.pipeline.shared_state import SharedState
-from aragog.crawl.stages.crawl_reports import OTHERS
+from aragog.crawl.stages.crawl_reports import OTHER_DOMAINS
 from aragog.errors import BadInput, ConfigError, SlowDown
 from aragog.settings import Settings
 from aragog.urlstore.crawl_changes import CrawlPage, CrawlPages, PageNews, as_text
 from aragog.urlstore.store import UrlStore
 
-MAX_NAMED = 20
-NAMED = (PageNews.NEW, PageNews.GONE, PageNews.REDIRECTED, PageNews.WITHHELD)
-_UNLISTED = (PageNews.UNCHANGED, PageNews.STILL_ABSENT)
+MAX_URLS_PER_KIND = 20
+PRINTED_KINDS = (PageNews.NEW, PageNews.GONE, PageNews.REDIRECTED, PageNews.WITHHELD)
+_UNCHANGED_KINDS = (PageNews.UNCHANGED, PageNews.STILL_ABSENT)
 
 
 class RunChanges:
@@ -106,25 +106,27 @@ class RunChanges:
             ConfigError: the file cannot be written.
         """
         self._until_ms = self._now_ms()
-        found: Counter[PageNews] = Counter()
-        named: dict[PageNews, list[str]] = {news: [] for news in NAMED}
-        pages = _count(self._pages(), found, named)
+        counts: Counter[PageNews] = Counter()
+        urls_by_kind: dict[PageNews, list[str]] = {news: [] for news in PRINTED_KINDS}
+        pages = _count(self._pages(), counts, urls_by_kind)
         if file is None:
             for _ in pages:
                 pass
         else:
             _write(file, pages)
-        for news, urls in named.items():
+        for news, urls in urls_by_kind.items():
             for url in sorted(urls):
                 note(one_line(f"{news}: {url}"), err=True)
-            if found[news] > len(urls):
-                note(f"{news}: {found[news] - len(urls):,} more", err=True)
-        note(as_text(found), err=True)
+            if counts[news] > len(urls):
+                note(f"{news}: {counts[news] - len(urls):,} more", err=True)
+        note(as_text(counts), err=True)
 
     def _pages(self) -> Iterator[CrawlPage]:
         domains = self._counts.domains(self._record.numbers).keys()
-        known = None if OTHERS in domains else domains
-        return CrawlPages(self._store.zen, self._record.name, known).since(self._record.told_ms)
+        domains_or_all = None if OTHER_DOMAINS in domains else domains
+        return CrawlPages(self._store.zen, self._record.name, domains_or_all).since(
+            self._record.told_ms
+        )
 
 
 def _needs_fetch(page: CrawlPage, tracker: RunTracker) -> bool:
@@ -133,11 +135,11 @@ def _needs_fetch(page: CrawlPage, tracker: RunTracker) -> bool:
 
 
 def _count(
-    pages: Iterable[CrawlPage], found: Counter[PageNews], named: dict[PageNews, list[str]]
+    pages: Iterable[CrawlPage], counts: Counter[PageNews], urls_by_kind: dict[PageNews, list[str]]
 ) -> Iterator[CrawlPage]:
     for page in pages:
-        found[page.news] += 1
-        if len(urls := named.get(page.news, [])) < MAX_NAMED:
+        counts[page.news] += 1
+        if len(urls := urls_by_kind.get(page.news, [])) < MAX_URLS_PER_KIND:
             urls.append(page.url)
         yield page
 
@@ -148,7 +150,7 @@ def _write(file: Path, pages: Iterable[CrawlPage]) -> None:
     try:
         with part.open("wb") as lines:
             for page in pages:
-                if page.news not in _UNLISTED:
+                if page.news not in _UNCHANGED_KINDS:
                     lines.write(orjson.dumps({"url": page.url, "kind": page.news}) + b"\n")
         part.replace(file)
     except OSError as error:

@@ -23,7 +23,7 @@ from aragog.cli.run_changes import RunChanges
 from aragog.cli.run_options import RunOptions
 from aragog.cli.run_progress import waiting_for, watch
 from aragog.cli.run_report import (
-    LOOKED_AT,
+    MAX_CANDIDATES,
     best_record,
     card,
     completeness,
@@ -152,8 +152,8 @@ class Crawl:
         registry, name = SharedState.of(self.settings).crawls, self.options.crawl
         options = {"depth": self.options.depth, "priority": self.options.priority}
         if name in registry.read().records:  # omitted options keep their values
-            usual = {"depth": 0, "priority": PRIORITY_DEFAULT}
-            options = {n: value for n, value in options.items() if value != usual[n]}
+            defaults = {"depth": 0, "priority": PRIORITY_DEFAULT}
+            options = {n: value for n, value in options.items() if value != defaults[n]}
         return registry.start(name, options)
 
     def _enqueue(
@@ -167,10 +167,10 @@ class Crawl:
         first: list[str] = []
         is_complete = False
         results = zip(self._results(client, tracker, tick), self.places, strict=False)
-        for number, (result, where) in enumerate(results, 1):
+        for number, (result, source) in enumerate(results, 1):
             by_status[result.status] += 1
-            self._track(result, where, tracker, shown=by_status[result.status])
-            if result.url and len(first) < LOOKED_AT:
+            self._track(result, source, tracker, shown=by_status[result.status])
+            if result.url and len(first) < MAX_CANDIDATES:
                 first.append(result.url)
             if number % CHUNK == 0 and not tick():
                 text = f"stopped after {number} URLs of the list; the rest was not enqueued"
@@ -210,7 +210,7 @@ class Crawl:
         }
 
     def _track(
-        self, result: EnqueueResult, where: Where, tracker: RunTracker, *, shown: int
+        self, result: EnqueueResult, source: Where, tracker: RunTracker, *, shown: int
     ) -> None:
         """Track a URL that was accepted; report a URL that was not."""
         if result.url and result.reason is None:
@@ -219,7 +219,7 @@ class Crawl:
             return
         tracker.refuse()
         if shown <= MAX_INVALID_SHOWN:
-            warn(self.console, result_line(result, where))
+            warn(self.console, result_line(result, source))
 
     def _causes(self, tracker: RunTracker) -> Callable[[], Counter[str]]:
         """
@@ -232,10 +232,10 @@ class Crawl:
         admin, lines = Admin.connect(broker.url, broker.shards), lines_of(self.settings)
 
         def causes() -> Counter[str]:
-            found = waiting_for(admin, lines, tracker.request_id)
-            others = found.total() - found[SLOT]
-            found[SLOT] = max(0, min(found[SLOT], tracker.in_flight - others))
-            return found
+            counts = waiting_for(admin, lines, tracker.request_id)
+            others = counts.total() - counts[SLOT]
+            counts[SLOT] = max(0, min(counts[SLOT], tracker.in_flight - others))
+            return counts
 
         return causes
 
@@ -246,13 +246,13 @@ class Crawl:
         print_problems(list(tracker.problems.values()), count, self.settings, console)
         print_outcomes(tracker.outcomes, console)
         if not tracker.is_done:
-            held = f" and {tracker.held} links are held" if tracker.held else ""
-            waiting = f"{tracker.in_flight} URLs are still waiting{held}"
+            held_text = f" and {tracker.held} links are held" if tracker.held else ""
+            waiting = f"{tracker.in_flight} URLs are still waiting{held_text}"
             warn(console, f"{waiting}; `{name} up` continues with them")
         example_url = _show_best(store, first, console) or next(iter(first), "URL")
         console.print(addresses(self.settings), markup=False, highlight=False, soft_wrap=True)
-        look = f"look:    {name} show '{example_url}'"
-        console.print(look, highlight=False, markup=False, soft_wrap=True)
+        hint = f"look:    {name} show '{example_url}'"
+        console.print(hint, highlight=False, markup=False, soft_wrap=True)
 
 
 def _show_best(store: UrlStore, urls: Sequence[str], console: Console) -> str | None:

@@ -81,7 +81,7 @@ def crawl_name(file: str | None, depth: int, include: Sequence[str], exclude: Se
     """Return the crawl name for a run with these arguments; a repeated run has the same name."""
     if file is None:
         return "demo"
-    place = str(Path(file).absolute()) if file != "-" else file
-    text = repr((place, depth, tuple(include), tuple(exclude)))
+    file_path = str(Path(file).absolute()) if file != "-" else file
+    text = repr((file_path, depth, tuple(include), tuple(exclude)))
     stem = re.sub(r"[^A-Za-z0-9-]+", "-", Path(file).stem).strip("-")[:40] or "run"
     return f"{stem}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"

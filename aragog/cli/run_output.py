@@ -32,7 +32,7 @@ from aragog.cli.reextract import reextract_pages
 from aragog.cli.run_texts import RunTexts
 from aragog.crawl.stages.reextract import Versions, outdated, text_version
 from aragog.errors import ALL, BadInput, ConfigError, CorruptContent, TakenDown
-from aragog.observability.formatting import counted
+from aragog.observability.formatting import pluralize
 from aragog.pages.items import SiteKinds, load_kinds
 from aragog.pages.main_text import FIELDS, load
 from aragog.pages.rules_version import rules_versions
@@ -76,20 +76,20 @@ def read_earlier(file: Path, column: str = "url") -> EarlierOutput:
         urls = list(urls_of(file, column))
     except (*ALL, *UNREADABLE):
         return EarlierOutput(None)
-    named = frozenset(url for url in urls if url is not None)
-    return EarlierOutput(len(urls), named if None not in urls else None)
+    known_urls = frozenset(url for url in urls if url is not None)
+    return EarlierOutput(len(urls), known_urls if None not in urls else None)
 
 
 def free_name(file: Path, exists: Callable[[Path], bool] = Path.exists) -> Path:
     """Return the first unused name next to a file: `pages-2.jsonl.gz` for `pages.jsonl.gz`."""
     stem, ending = file.name.partition(".")[0], "".join(file.suffixes)
     number = 2
-    while exists(other := file.with_name(f"{stem}-{number}{ending}")):
+    while exists(candidate := file.with_name(f"{stem}-{number}{ending}")):
         number += 1
-    return other
+    return candidate
 
 
-READ_AT_ONCE = 500
+BATCH_SIZE = 500
 
 
 class RunOutput:
@@ -124,12 +124,12 @@ class RunOutput:
     ) -> None:
         self._items = _item_rows(items, fields, settings)
         """Makes rows of items; None if the rows are pages."""
-        self._named = str(file)
-        self._file = Path(self._named.rpartition("/")[2] if _is_s3(file) else file)
+        self._display_name = str(file)
+        self._file = Path(self._display_name.rpartition("/")[2] if _is_s3(file) else file)
         self._append = append
         if kind_of(self._file) in NOT_APPENDABLE and append:
             raise BadInput(f"{file}: cannot be appended to; use .jsonl, .csv or .sqlite")
-        self._s3 = _s3_file(self._named, settings) if _is_s3(file) else None
+        self._s3 = _s3_file(self._display_name, settings) if _is_s3(file) else None
         if self._s3 is None and not os.access(self._file.absolute().parent, os.W_OK):
             raise ConfigError(f"{file}: its folder does not exist or cannot be written")
         extractors = map(prefix_of, settings.pipeline.extractors)
@@ -145,7 +145,7 @@ class RunOutput:
             rules_versions(settings.pipeline.extractors, settings.extract),
         )
         self._urls: dict[str, None] = {}
-        self._given: set[str] = set()
+        self._fields_found: set[str] = set()
         self.records = 0
         """Number of rows written (pages or items)."""
         self.kept = 0
@@ -185,26 +185,34 @@ class RunOutput:
                 self._s3.download(local)
                 return self._write(store, local)
         except OSError as error:
-            raise ConfigError(f"{self._named}: cannot be written: {error.strerror}") from error
+            raise ConfigError(
+                f"{self._display_name}: cannot be written: {error.strerror}"
+            ) from error
         finally:
             self._texts.close()
 
     def _write(self, store: UrlStore, file: Path) -> str:
         names = self._items.columns if self._items else self._names or ("url",)
-        renewed = self._reextract_outdated(store, file)
+        reextracted_text = self._reextract_outdated(store, file)
         if self._append:
             count, target = append_rows(partial(self._rows, store, ()), file, names), file
         else:
             count, target = self._replace(store, file, names)
         self.records = count
-        place = self._s3.upload(target) if self._s3 else target
+        destination = self._s3.upload(target) if self._s3 else target
         if self._items:
-            beside = f"; {self._named} has other items and was kept" if target != file else ""
-            return f"{count:,} items in {place}{beside}{self._items.dropped_text()}{renewed}"
-        absent = absent_fields(self._names, self._given) if count else ""
-        kept = f", {self.kept:,} of them from the earlier file only"
-        beside = f"; {self._named} has other records and was kept" if target != file else ""
-        return f"{count:,} records in {place}{kept if self.kept else ''}{beside}{absent}{renewed}"
+            kept_text = (
+                f"; {self._display_name} has other items and was kept" if target != file else ""
+            )
+            notes = f"{kept_text}{self._items.dropped_text()}{reextracted_text}"
+            return f"{count:,} items in {destination}{notes}"
+        absent_text = absent_fields(self._names, self._fields_found) if count else ""
+        earlier_text = f", {self.kept:,} of them from the earlier file only" if self.kept else ""
+        kept_text = (
+            f"; {self._display_name} has other records and was kept" if target != file else ""
+        )
+        notes = f"{earlier_text}{kept_text}{absent_text}{reextracted_text}"
+        return f"{count:,} records in {destination}{notes}"
 
     def _reextract_outdated(self, store: UrlStore, file: Path) -> str:
         """Re-extract pages that were read with other rules; returns a description."""
@@ -212,14 +220,16 @@ class RunOutput:
             return ""
         earlier = None if self._append else read_earlier(file, PAGE if self._items else "url").urls
         urls = list(dict.fromkeys([*self._urls, *(earlier or ())]))
-        found = [
+        outdated_urls = [
             url
-            for at in range(0, len(urls), READ_AT_ONCE)
-            for url in outdated(store, urls[at : at + READ_AT_ONCE], self._versions)
+            for start in range(0, len(urls), BATCH_SIZE)
+            for url in outdated(store, urls[start : start + BATCH_SIZE], self._versions)
         ]
-        done = reextract_pages(found)
-        count = done["changed"] + done["read"]
-        return f"; {counted(count, 'page')} extracted again with the current rules" if count else ""
+        counts = reextract_pages(outdated_urls)
+        count = counts["changed"] + counts["read"]
+        return (
+            f"; {pluralize(count, 'page')} extracted again with the current rules" if count else ""
+        )
 
     def _replace(self, store: UrlStore, file: Path, names: Sequence[str]) -> tuple[int, Path]:
         """Write the file or one next to it; returns the number of rows, and the file's path."""
@@ -250,27 +260,35 @@ class RunOutput:
             return
         for record in _records(store, self._urls):
             yield self._row(store, record)
-        kept = set(self._urls)  # two URLs in the existing file may lead to the same page now
+        written = set(self._urls)  # two URLs in the existing file may lead to the same page now
         for record in _records(store, others):
-            if record.content_key is not None and record.canonical_url not in kept:
-                kept.add(record.canonical_url)
+            if record.content_key is not None and record.canonical_url not in written:
+                written.add(record.canonical_url)
                 yield self._row(store, record)
-        self.kept = len(kept) - len(self._urls)
+        self.kept = len(written) - len(self._urls)
 
     def _row(self, store: UrlStore, record: Record) -> dict[str, Any]:
-        own = {"url": record.canonical_url, "fetched_at_ms": record.facts.get("fetched_at_ms")}
+        page_values = {
+            "url": record.canonical_url,
+            "fetched_at_ms": record.facts.get("fetched_at_ms"),
+        }
         if self._names is not None:
             record.fields.update(self._found_texts(store, record))
-            row = {name: own.get(name) or self._value(store, record, name) for name in self._names}
-            self._given.update(name for name, value in row.items() if value is not None)
+            row = {
+                name: page_values.get(name) or self._value(store, record, name)
+                for name in self._names
+            }
+            self._fields_found.update(name for name, value in row.items() if value is not None)
             return row
         row = {"url": record.canonical_url}
         for name, value in sorted(record.fields.items()):
-            prefix, _, short = name.partition(".")
+            prefix, _, short_name = name.partition(".")
             if not self._prefixes:
                 row[name] = store.formats.decode(name, value)
             elif prefix in self._prefixes:
-                row[short if short not in row else name] = store.formats.decode(name, value)
+                row[short_name if short_name not in row else name] = store.formats.decode(
+                    name, value
+                )
         return row
 
     def _found_texts(self, store: UrlStore, record: Record) -> Mapping[str, bytes]:
@@ -284,9 +302,9 @@ class RunOutput:
             return {}
 
     def _value(self, store: UrlStore, record: Record, name: str) -> Any:
-        for full in (name, *(f"{prefix}.{name}" for prefix in (*self._prefixes, "page"))):
-            if full in record.fields:
-                return store.formats.decode(full, record.fields[full])
+        for full_name in (name, *(f"{prefix}.{name}" for prefix in (*self._prefixes, "page"))):
+            if full_name in record.fields:
+                return store.formats.decode(full_name, record.fields[full_name])
         return None
 
 
@@ -331,12 +349,12 @@ def _s3_file(name: str, settings: Settings) -> S3File:
 
 def _records(store: UrlStore, urls: Iterable[str]) -> Iterator[Record]:
     """Yield the records of these URLs; URLs without a record are skipped."""
-    left = iter(urls)
-    while some := list(islice(left, READ_AT_ONCE)):
-        yield from (record for record in store.get_many(some) if record is not None)
+    remaining = iter(urls)
+    while batch := list(islice(remaining, BATCH_SIZE)):
+        yield from (record for record in store.get_many(batch) if record is not None)
 
 
 def _text_names(fields: Sequence[str] | None) -> tuple[str, ...]:
     """Return the main texts among these names, with their prefix or without."""
-    named = fields or ()
-    return tuple(n for n in FIELDS.values() if n in named or n.partition(".")[2] in named)
+    requested = fields or ()
+    return tuple(n for n in FIELDS.values() if n in requested or n.partition(".")[2] in requested)

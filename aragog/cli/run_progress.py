@@ -31,10 +31,10 @@ from aragog.crawl.politeness.lines import Lines
 from aragog.errors import BrokerUnavailable
 from pinlater.admin import Admin
 
-LINE_EVERY_S = 3.0
-CHECK_EVERY_S = 0.25
+LINE_INTERVAL_S = 3.0
+CHECK_INTERVAL_S = 0.25
 # How often to sample the queued messages; each sample reads a few hundred of them.
-CAUSES_EVERY_S = 1.0
+CAUSES_INTERVAL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,10 @@ class Snapshot:
 
     def waiting(self) -> str:
         """Describe what the URLs in flight are waiting for."""
-        at_work = self.in_flight - self.causes.total()
+        in_progress = self.in_flight - self.causes.total()
         causes = sorted(self.causes.items())
         parts = [f"{count} waiting for {cause}" for cause, count in causes if count]
-        return ", ".join([*parts, f"{at_work} in progress"] if at_work > 0 else parts)
+        return ", ".join([*parts, f"{in_progress} in progress"] if in_progress > 0 else parts)
 
     def outcomes(self) -> str:
         """Describe the outcomes of URLs that were not stored."""
@@ -116,7 +116,7 @@ def watch(
     tick: Callable[[], bool],
     causes: Callable[[], Counter[str]] = Counter,
     *,
-    line_every_s: float = LINE_EVERY_S,
+    line_every_s: float = LINE_INTERVAL_S,
     before_s: float = 0.0,
 ) -> Snapshot:
     """
@@ -133,11 +133,11 @@ def watch(
         before_s: how long the run has been watched already.
     """
     started_s = time.monotonic() - before_s
-    running = _changes(tracker, enqueue_again, started_s, tick)
+    snapshots = _poll(tracker, enqueue_again, started_s, tick)
     first = _snapshot(tracker, started_s)
     if console.is_interactive:
-        return _draw_bar(first, running, console, causes)
-    return _print_lines(first, running, console, causes, line_every_s)
+        return _draw_bar(first, snapshots, console, causes)
+    return _print_lines(first, snapshots, console, causes, line_every_s)
 
 
 def _snapshot(tracker: RunTracker, started_s: float) -> Snapshot:
@@ -146,29 +146,29 @@ def _snapshot(tracker: RunTracker, started_s: float) -> Snapshot:
     return Snapshot(tracker.total, tracker.in_flight, endings, elapsed_s, held=held)
 
 
-def _changes(
+def _poll(
     tracker: RunTracker, enqueue_again: EnqueueAgain, started_s: float, tick: Callable[[], bool]
 ) -> Iterator[Snapshot]:
     """Yield a snapshot every 250 ms, until all URLs are done or `tick` returns False."""
-    going = True
-    while going:
-        going = tick()
+    is_running = True
+    while is_running:
+        is_running = tick()
         tracker.update(enqueue_again)
         yield _snapshot(tracker, started_s)
-        going = going and not tracker.is_done
-        if going:
-            time.sleep(CHECK_EVERY_S)
+        is_running = is_running and not tracker.is_done
+        if is_running:
+            time.sleep(CHECK_INTERVAL_S)
 
 
 def _print_lines(
     first: Snapshot,
-    running: Iterable[Snapshot],
+    snapshots: Iterable[Snapshot],
     console: Console,
     causes: Callable[[], Counter[str]],
     every_s: float,
 ) -> Snapshot:
     last, printed_s = first, 0.0
-    for last in running:
+    for last in snapshots:
         if last.elapsed_s - printed_s >= every_s:
             printed_s = last.elapsed_s
             line = replace(last, causes=causes() if last.in_flight else Counter()).line()
@@ -178,14 +178,14 @@ def _print_lines(
 
 def _draw_bar(
     first: Snapshot,
-    running: Iterable[Snapshot],
+    snapshots: Iterable[Snapshot],
     console: Console,
     causes: Callable[[], Counter[str]],
 ) -> Snapshot:
     bar, last, causes_read_s, waiting = Bar(), first, 0.0, Counter[str]()
     with Live(bar.show(first), console=console, refresh_per_second=4) as live:
-        for last in running:
-            if last.in_flight and last.elapsed_s - causes_read_s >= CAUSES_EVERY_S:
+        for last in snapshots:
+            if last.in_flight and last.elapsed_s - causes_read_s >= CAUSES_INTERVAL_S:
                 causes_read_s, waiting = last.elapsed_s, causes()
             live.update(bar.show(replace(last, causes=waiting if last.in_flight else Counter())))
     return last

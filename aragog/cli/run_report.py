@@ -33,7 +33,7 @@ from aragog.crawl.politeness.overrides import Overrides
 from aragog.errors import CONFIG
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import OutcomeKind
-from aragog.observability.formatting import plain, span
+from aragog.observability.formatting import format_duration, to_one_line
 from aragog.settings import FetchSettings, Settings
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore
@@ -48,17 +48,17 @@ _OUTCOME_SETTINGS = {
 }
 
 # A card shows these first, then the fields of the page's type, the most informative first.
-FIRST = (
+FIRST_FIELDS = (
     "page.title", "page.type", "product.price", "product.currency", "product.availability",
     "product.brand", "product.rating", "page.description", "page.image",
 )  # fmt: skip
-HIDDEN = (
+HIDDEN_FIELDS = (
     "page.extractor_version", "page.canonical_url", "page.images", "page.types", "page.markdown",
     "page.text_version", "page.rules_version",
 )  # fmt: skip
 MAX_ROWS = 12
 MAX_CHARS = 60
-LOOKED_AT = 25
+MAX_CANDIDATES = 25
 
 
 def print_problems(
@@ -77,12 +77,12 @@ def print_problems(
         (problem.url, problem.outcome, problem.reason, setting_of(problem, settings))
         for problem in problems[:MAX_SHOWN]
     ]
-    more = f"and {count - len(rows):,} more URLs that were not stored"
+    more_text = f"and {count - len(rows):,} more URLs that were not stored"
     if console.quiet:
         for url, outcome, reason, setting in rows:
             echo(one_line(f"{url}: {outcome}: {reason} {setting}".rstrip()), err=True)
         if count > len(rows):
-            echo(more, err=True)
+            echo(more_text, err=True)
         return
     table = Table("not stored", "outcome", "reason", "setting to change", box=None, pad_edge=False)
     for row in rows:
@@ -90,15 +90,15 @@ def print_problems(
     if rows:
         console.print(table)
     if count > len(rows):
-        console.print(more, highlight=False)
+        console.print(more_text, highlight=False)
 
 
 def print_outcomes(outcomes: Mapping[str, int], console: Console) -> None:
     """Print how many URLs were not stored, by outcome, the most frequent first."""
     if sum(outcomes.values()) <= MAX_SHOWN:
         return  # the table already shows all of them
-    ordered = sorted(outcomes.items(), key=lambda item: (-item[1], item[0]))
-    warn(console, "not stored: " + ", ".join(f"{count:,} {name}" for name, count in ordered))
+    by_frequency = sorted(outcomes.items(), key=lambda item: (-item[1], item[0]))
+    warn(console, "not stored: " + ", ".join(f"{count:,} {name}" for name, count in by_frequency))
 
 
 def completeness(output: RunOutput, tracker: RunTracker) -> str:
@@ -112,17 +112,19 @@ def completeness(output: RunOutput, tracker: RunTracker) -> str:
     without: Counter[str] = Counter(tracker.outcomes)
     without["not accepted"] = tracker.not_accepted
     without["still waiting"] = tracker.in_flight
-    own = output.pages if output.has_items else output.records - output.kept
-    without["same page as another URL"] = urls - own - without.total()
+    run_pages = output.pages if output.has_items else output.records - output.kept
+    without["same page as another URL"] = urls - run_pages - without.total()
     reasons = ", ".join(f"{count:,} {name}" for name, count in without.most_common() if count > 0)
-    beside = f"; {output.kept:,} from earlier runs" if output.kept else ""
+    earlier_text = f"; {output.kept:,} from earlier runs" if output.kept else ""
     records = (
-        f"{output.records:,} items on {own:,} pages" if output.has_items else f"{own:,} records"
+        f"{output.records:,} items on {run_pages:,} pages"
+        if output.has_items
+        else f"{run_pages:,} records"
     )
-    found = f"{records} of {urls:,} URLs"
-    absent = f", {urls - own:,} without ({reasons})" if urls > own else ""
+    records_text = f"{records} of {urls:,} URLs"
+    absent_text = f", {urls - run_pages:,} without ({reasons})" if urls > run_pages else ""
     files = files_text(tracker)
-    return found + absent + beside + (f"; {files}" if files else "")
+    return records_text + absent_text + earlier_text + (f"; {files}" if files else "")
 
 
 def files_text(tracker: RunTracker) -> str:
@@ -181,12 +183,12 @@ def _ssrf_settings(url: str, settings: Settings) -> list[str]:
     port = parts.port or _PORTS.get(parts.scheme, 0)
     other_port = port not in settings.fetch.allowed_ports
     with_port = dataclasses.replace(settings.fetch, allowed_ports=(port,))
-    named = ["fetch.allowed_ports"] if other_port else []
+    needed = ["fetch.allowed_ports"] if other_port else []
     # A host name that resolves to a local address does not look local.
     is_local = not other_port or SsrfFilter(with_port).vet_url(url) is not None
     if is_local and _may_be_allowed(with_port, url):
-        named.append("fetch.allowed_networks")
-    return named
+        needed.append("fetch.allowed_networks")
+    return needed
 
 
 def _is_overridden(url: str, overrides_file: Path | None) -> bool:
@@ -207,10 +209,12 @@ def _may_be_allowed(fetch: FetchSettings, url: str) -> bool:
 
 def best_record(store: UrlStore, urls: Iterable[str]) -> Record | None:
     """
-    Return the page with the most fields among the first `LOOKED_AT` URLs; None if
+    Return the page with the most fields among the first `MAX_CANDIDATES` URLs; None if
     none is stored.
     """
-    records = [store.get(url, info=True) for url, _ in zip(urls, range(LOOKED_AT), strict=False)]
+    records = [
+        store.get(url, info=True) for url, _ in zip(urls, range(MAX_CANDIDATES), strict=False)
+    ]
     pages = [record for record in records if record is not None and record.fields]
     return max(pages, key=lambda record: len(record.fields), default=None)
 
@@ -225,14 +229,14 @@ def card(store: UrlStore, record: Record) -> Panel:
     for name in _order(record)[:MAX_ROWS]:
         value = _text(orjson.loads(orjson.dumps(store.formats.to_json(name, record.fields[name]))))
         info = record.info.get(name)
-        table.add_row(name, Text(printable(plain(value, MAX_CHARS))), _source(info, now_ms))
-    return Panel(table, title=Text(printable(plain(record.canonical_url, 100))), expand=False)
+        table.add_row(name, Text(printable(to_one_line(value, MAX_CHARS))), _source(info, now_ms))
+    return Panel(table, title=Text(printable(to_one_line(record.canonical_url, 100))), expand=False)
 
 
 def _order(record: Record) -> list[str]:
-    first = [name for name in FIRST if name in record.fields]
-    others = sorted(record.fields.keys() - set(first) - set(HIDDEN))
-    return first + [name for name in others if not name.endswith("_groups")]
+    leading = [name for name in FIRST_FIELDS if name in record.fields]
+    others = sorted(record.fields.keys() - set(leading) - set(HIDDEN_FIELDS))
+    return leading + [name for name in others if not name.endswith("_groups")]
 
 
 def _source(info: FieldInfo | None, now_ms: float) -> str:
@@ -240,7 +244,7 @@ def _source(info: FieldInfo | None, now_ms: float) -> str:
     if info is None:
         return ""
     syntax = (info.provenance or "derived").partition(" ")[0]
-    return f"{printable(syntax)}, {span(now_ms - info.at_ms)} ago"
+    return f"{printable(syntax)}, {format_duration(now_ms - info.at_ms)} ago"
 
 
 def _text(value: Any) -> str:

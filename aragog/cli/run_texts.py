@@ -16,12 +16,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
 from aragog.api.operations.page_texts import PageTexts
-from aragog.api.operations.text_processes import AT_ONCE
+from aragog.api.operations.text_processes import MAX_PROCESSES
 from aragog.settings import PipelineSettings
 from aragog.urlstore.store import UrlStore
 
 MAX_BYTES = 64 << 20
-AHEAD = 2 * AT_ONCE
+MAX_RUNNING = 2 * MAX_PROCESSES
 """How many texts are started at once, so that each process always has another one waiting."""
 
 Fields = Mapping[str, bytes]
@@ -48,9 +48,9 @@ class RunTexts:
         self._max_bytes = max_bytes
         # No other run uses these processes, so one site may occupy all of them.
         self._texts = PageTexts(settings, slow_site_s=float("inf"))
-        self._threads = ThreadPoolExecutor(AHEAD, thread_name_prefix="texts")
-        self._later: deque[str] = deque()
-        self._begun: dict[str, Future[Fields]] = {}
+        self._threads = ThreadPoolExecutor(MAX_RUNNING, thread_name_prefix="texts")
+        self._queued: deque[str] = deque()
+        self._futures: dict[str, Future[Fields]] = {}
         self._changed = threading.Lock()
         self._running = 0
         self._bytes = 0
@@ -59,37 +59,37 @@ class RunTexts:
     def begin(self, store: UrlStore, url: str) -> None:
         """Queue a page, whose texts are then found during the run."""
         if self._names:
-            self._later.append(url)
+            self._queued.append(url)
             self.start_queued(store)
 
     def start_queued(self, store: UrlStore) -> None:
         """Start queued texts as far as the limits allow; called often."""
-        while self._later and self._running < AHEAD and self._bytes < self._max_bytes:
-            url = self._later.popleft()
-            if url not in self._begun:
+        while self._queued and self._running < MAX_RUNNING and self._bytes < self._max_bytes:
+            url = self._queued.popleft()
+            if url not in self._futures:
                 self._submit(store, url)
 
     def fields(self, store: UrlStore, url: str, names: tuple[str, ...]) -> Fields:
         """Return a page's texts as stored fields; raises the same errors as `PageTexts.fields`."""
-        if url not in self._begun:
+        if url not in self._futures:
             with suppress(ValueError):
-                self._later.remove(url)
+                self._queued.remove(url)
             self._submit(store, url)
         self.start_queued(store)
-        found = self._begun.pop(url).result()
-        self._count(0, -_size(found))
-        return {name: found[name] for name in names if name in found}
+        texts = self._futures.pop(url).result()
+        self._count(0, -_size(texts))
+        return {name: texts[name] for name in names if name in texts}
 
     def _submit(self, store: UrlStore, url: str) -> None:
         self._count(1, 0)
-        self._begun[url] = self._threads.submit(self._find, store, url)
+        self._futures[url] = self._threads.submit(self._find, store, url)
 
     def _find(self, store: UrlStore, url: str) -> Fields:
         size = 0
         try:
-            found = self._texts.fields(store, url, self._names)
-            size = _size(found)
-            return found
+            texts = self._texts.fields(store, url, self._names)
+            size = _size(texts)
+            return texts
         finally:
             self._count(-1, size)
 

@@ -34,22 +34,22 @@ from aragog.urlstore.item_files import FILE
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
-SLICE = 500
+SLICE_SIZE = 500
 """How many URLs' states are read at the same time."""
-MAX_CHECKED = 20_000
+MAX_CHECKED_URLS = 20_000
 """Maximum number of URLs in flight that one call to `update` checks."""
-CALLS = 8
+MAX_CALLS_PER_ROUND = 8
 """
-How many calls check every URL in flight at least once, if there are at most CALLS *
-MAX_CHECKED.
+How many calls check every URL in flight at least once, if there are at most
+MAX_CALLS_PER_ROUND * MAX_CHECKED_URLS.
 """
-MANY_DONE = 0.1
+MIN_DONE_SHARE = 0.1
 """
 If a smaller fraction of a slice is done, `update` may stop: the next slices are
 hardly better.
 """
-PROBLEMS_KEPT = 1000
-MAX_ENQUEUED = 1000
+MAX_PROBLEMS = 1000
+ENQUEUE_SIZE = 1000
 """How many URLs are enqueued again together: as many as the enqueuer sends together."""
 
 
@@ -126,7 +126,7 @@ class RunTracker:
         self._kinds = load_kinds(settings.extract)
         self._store, self._on_stored, self._refresh = store, on_stored, refresh
         self.began_ms = int(time.time() * 1000)
-        self._left: deque[str] = deque()
+        self._in_flight_urls: deque[str] = deque()
         self._ended: list[str] = []
         """URLs whose outcome has not been read yet."""
         self._depths: dict[int, int] = {}
@@ -155,12 +155,12 @@ class RunTracker:
         self.files_without: Counter[str] = Counter()
         """Number of items' files that are not stored, by outcome."""
         self.problems: dict[str, NotStored] = {}
-        """The first `PROBLEMS_KEPT` URLs that were not stored."""
+        """The first `MAX_PROBLEMS` URLs that were not stored."""
 
     @property
     def in_flight(self) -> int:
         """Number of URLs that are not done, or whose outcome has not been read yet."""
-        return len(self._left) + len(self._ended) + len(self._to_requeue)
+        return len(self._in_flight_urls) + len(self._ended) + len(self._to_requeue)
 
     @property
     def is_done(self) -> bool:
@@ -184,14 +184,14 @@ class RunTracker:
         A URL counts once. If it is added again with a higher depth, the run waits for it again.
         """
         key = hash(url)
-        known = self._depths.get(key)
-        if known is not None and max(known, ~known) >= depth:
+        known_depth = self._depths.get(key)
+        if known_depth is not None and max(known_depth, ~known_depth) >= depth:
             return
-        is_counted = known is not None and known < 0
+        is_counted = known_depth is not None and known_depth < 0
         self._depths[key] = ~depth if is_counted else depth
-        self.total += known is None
-        if known is None or is_counted:
-            self._left.append(url)
+        self.total += known_depth is None
+        if known_depth is None or is_counted:
+            self._in_flight_urls.append(url)
         if was_in_flight:
             self._in_other_crawls[url] = depth
 
@@ -211,15 +211,15 @@ class RunTracker:
         it stopped. Calls `enqueue_again` with URLs that the run has to enqueue again.
         """
         with suppress(*TRANSIENT):
-            left = len(self._left)
-            for looked_at in range(0, min(left, MAX_CHECKED), SLICE):
-                urls = list(islice(self._left, SLICE))
+            in_flight_count = len(self._in_flight_urls)
+            for checked in range(0, min(in_flight_count, MAX_CHECKED_URLS), SLICE_SIZE):
+                urls = list(islice(self._in_flight_urls, SLICE_SIZE))
                 in_flight = self._in_flight.among(urls)
                 for url in urls:
-                    self._left.popleft()
-                    (self._left if url in in_flight else self._ended).append(url)
-                few_done = len(in_flight) > (1 - MANY_DONE) * len(urls)
-                if few_done and (looked_at + SLICE) * CALLS >= left:
+                    self._in_flight_urls.popleft()
+                    (self._in_flight_urls if url in in_flight else self._ended).append(url)
+                few_done = len(in_flight) > (1 - MIN_DONE_SHARE) * len(urls)
+                if few_done and (checked + SLICE_SIZE) * MAX_CALLS_PER_ROUND >= in_flight_count:
                     break
             # Read the held links first: a page's links are held before the page is done, and listed
             # here before they are released, so none is missed.
@@ -229,8 +229,8 @@ class RunTracker:
             for followed in self._followed.take(self.request_id):
                 self.add(followed.url, depth=followed.depth, was_in_flight=followed.was_in_flight)
             while self._ended:
-                self._read(self._ended[:SLICE])
-                del self._ended[:SLICE]
+                self._read(self._ended[:SLICE_SIZE])
+                del self._ended[:SLICE_SIZE]
             self._enqueue_again(enqueue_again)
 
     def _read(self, urls: Sequence[str]) -> None:
@@ -239,8 +239,8 @@ class RunTracker:
             depth = self._in_other_crawls.pop(url, None)
             if depth is not None and (options := self._requeue_options(url, record, ending, depth)):
                 self._to_requeue.append((url, options))
-            elif (known := self._depths[hash(url)]) >= 0:
-                self._depths[hash(url)] = ~known
+            elif (known_depth := self._depths[hash(url)]) >= 0:
+                self._depths[hash(url)] = ~known_depth
                 self._count(url, record, ending)
 
     def _requeue_options(
@@ -258,12 +258,14 @@ class RunTracker:
     def _enqueue_again(self, enqueue_again: EnqueueAgain) -> None:
         while self._to_requeue:
             options = self._to_requeue[0][1]
-            urls = [url for url, other in self._to_requeue if other == options][:MAX_ENQUEUED]
+            urls = [url for url, other_options in self._to_requeue if other_options == options][
+                :ENQUEUE_SIZE
+            ]
             results = list(enqueue_again(urls, options))
             enqueued = set(urls)
             self._to_requeue = [pair for pair in self._to_requeue if pair[0] not in enqueued]
             for url, result in zip(urls, results, strict=True):
-                self._left.append(url)
+                self._in_flight_urls.append(url)
                 if result.status is EnqueueStatus.WAITING:
                     self._in_other_crawls[url] = options.depth
 
@@ -279,7 +281,7 @@ class RunTracker:
         outcome = str(facts.get("outcome") or "")
         outcomes = self.files_without if is_file else self.outcomes
         outcomes[f"{outcome or 'no record'} {facts.get('status') or ''}".rstrip()] += 1
-        if len(self.problems) < PROBLEMS_KEPT:
+        if len(self.problems) < MAX_PROBLEMS:
             reason = str(facts.get("reason") or "") if record else "no record"
             cause, ended_at = (facts.get(name) or None for name in ("cause", "attempted_url"))
             self.problems[url] = NotStored(

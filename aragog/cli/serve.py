@@ -144,7 +144,7 @@ def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) ->
     restarts them.
     """
     command = [sys.executable, "-m", "aragog.cli", "serve", "--fd", str(sock.fileno())]
-    own = [thrifts[n : n + 1] for n in range(processes)]
+    listeners_by_process = [thrifts[n : n + 1] for n in range(processes)]
     children = [
         subprocess.Popen(
             command
@@ -152,7 +152,7 @@ def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) ->
             pass_fds=[listener.fileno() for listener in (sock, *listeners)],
             preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
         )
-        for listeners in own
+        for listeners in listeners_by_process
     ]
     for listener in (sock, *thrifts):
         listener.close()

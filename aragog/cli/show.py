@@ -54,7 +54,7 @@ def _unknown(url: str, reason: str | None = None) -> None:
     sys.exit(ABSENT)
 
 
-def _fetched_first(
+def _fetch_first(
     url: str,
     fields: tuple[str, ...] | None,
     purpose: str | None,
@@ -110,14 +110,14 @@ def show(
     with store() as opened:
         if max_age_s is None and wait_s is None:
             _check_purpose(opened, url, purpose)
-            found = answer_of(
+            result = answer_of(
                 opened, reading.get, url, fields, facts=True, include=EXTRAS, purpose=purpose
             )
-            record, reason = json_of(opened, found), None
+            record, reason = json_of(opened, result), None
         else:
-            page = _fetched_first(url, fields, purpose, max_age_s, wait_s or 0)
-            found, record, reason = page.record, fresh_json(page, opened.formats), page.reason
-        if found is None:
+            page = _fetch_first(url, fields, purpose, max_age_s, wait_s or 0)
+            result, record, reason = page.record, fresh_json(page, opened.formats), page.reason
+        if result is None:
             _unknown(url, reason)
             return
         if missing := set(fields or ()) - record["fields"].keys():
@@ -130,9 +130,9 @@ def show(
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     if fields is None:
-        _add_page(table, record, found.fetch)
+        _add_page(table, record, result.fetch)
     for name, value in sorted(record["fields"].items()):
-        table.add_row(name, _shown(name, value))
+        table.add_row(name, _format_value(name, value))
     print_table(table)
 
 
@@ -143,9 +143,9 @@ def _add_page(table: Table, record: dict[str, Any], report: FetchRecord | None) 
         table.add_row("  alias", str(alias))
     for name, value in sorted(record["facts"].items()):
         if name != "url":
-            table.add_row(name, _shown(name, value))
+            table.add_row(name, _format_value(name, value))
         elif value != record["canonical_url"]:
-            table.add_row("fetched as", _shown(name, value))
+            table.add_row("fetched as", _format_value(name, value))
     table.add_row("inlinks", str(record["inlinks"]))
     for name, text in _fetch_rows(report):
         table.add_row(name, text)
@@ -156,8 +156,11 @@ def _fetch_rows(report: FetchRecord | None) -> Iterator[tuple[str, str]]:
     if report is None:
         return
     status = "" if report.status is None else f" {report.status}"
-    at = _shown("fetched_at_ms", report.fetched_at_ms)
-    yield "last fetch", f"{report.url}: {report.outcome}{status} in {report.total_ms:g} ms, {at}"
+    fetched_at = _format_value("fetched_at_ms", report.fetched_at_ms)
+    yield (
+        "last fetch",
+        f"{report.url}: {report.outcome}{status} in {report.total_ms:g} ms, {fetched_at}",
+    )
     for hop in report.hops:
         latency = "" if hop.latency_ms is None else f" in {hop.latency_ms:g} ms"
         yield "  redirect", f"{hop.url}: {hop.status}{latency} to {hop.target}"
@@ -165,7 +168,7 @@ def _fetch_rows(report: FetchRecord | None) -> Iterator[tuple[str, str]]:
         yield "  header", f"{name}: {value}"
 
 
-def _shown(name: str, value: Any) -> str:
+def _format_value(name: str, value: Any) -> str:
     if name.endswith("_at_ms") and isinstance(value, int | float):
         return datetime.fromtimestamp(value / 1000, UTC).isoformat(timespec="seconds")
     text = value if isinstance(value, str) else orjson.dumps(value).decode()
@@ -213,26 +216,26 @@ def links(
 
     def read(opened: UrlStore, part: int, cursor: str | None) -> tuple[Sequence[Any], str | None]:
         if same_content:
-            same = answer_of(
+            same_pages = answer_of(
                 opened, like.same_content, url, part, cursor, within=within, purpose=purpose
             )
-            return same.pages, same.cursor
+            return same_pages.pages, same_pages.cursor
         operation = reading.inlinks if inwards else reading.outlinks
         page = answer_of(opened, operation, url, part, cursor, purpose=purpose)
         return page.links, page.cursor
 
     with store() as opened:
-        cursor, left = None, limit
-        while left > 0:
-            items, cursor = read(opened, min(left, MAX_ITEMS), cursor)
+        cursor, remaining = None, limit
+        while remaining > 0:
+            items, cursor = read(opened, min(remaining, MAX_ITEMS), cursor)
             for item in items:
-                echo_json(json_of(opened, item)) if as_json else echo(_listed(item))
-            left -= len(items)
+                echo_json(json_of(opened, item)) if as_json else echo(_format_link(item))
+            remaining -= len(items)
             if cursor is None:
                 break
 
 
-def _listed(item: PageLink | SamePage) -> str:
+def _format_link(item: PageLink | SamePage) -> str:
     """Format an entry as a line of `links`."""
     if isinstance(item, PageLink):
         return f"{one_line(item.url)}\t{one_line(item.text)}"
@@ -271,7 +274,7 @@ def content(url: str, form: str, at: datetime | None, purpose: str | None) -> No
             _unknown(url)
             return
         outcome = record.facts.get("outcome", "not fetched yet")
-        what = "stored content" if form == ORIGINAL else "main text"
-        echo(f"aragog: no {what} for {url} (outcome: {outcome})", err=True)
+        missing = "stored content" if form == ORIGINAL else "main text"
+        echo(f"aragog: no {missing} for {url} (outcome: {outcome})", err=True)
         sys.exit(ABSENT)
     write_body(page_content.body)

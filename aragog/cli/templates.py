@@ -30,17 +30,17 @@ def _store() -> TrapStore:
 @as_json
 def list_templates(host: str, *, as_json: bool) -> None:
     """List the URL templates of HOST, closed ones first."""
-    found = host_templates(_store(), host)
+    templates_of_host = host_templates(_store(), host)
     if as_json:
-        echo_json(asdict(found))
+        echo_json(asdict(templates_of_host))
         return
     table = Table(box=None, pad_edge=False)
     for title in ("template", "state", "by", "with results", "nothing", "reason"):
         table.add_column(title)
-    for one in found.templates:
-        table.add_row(*map(str, asdict(one).values()))
+    for template in templates_of_host.templates:
+        table.add_row(*map(str, asdict(template).values()))
     print_table(table)
-    note(f"{found.held} links waiting, {found.left_out} not followed")
+    note(f"{templates_of_host.held} links waiting, {templates_of_host.left_out} not followed")
 
 
 @templates.command("open")

@@ -27,8 +27,8 @@ _CONTROL = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"
     "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 )
-_STEERING = re.compile(f"[{_CONTROL}]")
-_STEERING_OR_BREAK = re.compile(f"[\t\n{_CONTROL}]")
+_UNSAFE = re.compile(f"[{_CONTROL}]")
+_UNSAFE_OR_BREAK = re.compile(f"[\t\n{_CONTROL}]")
 # A pipe has no width, so nothing is truncated or wrapped there.
 _PIPE_COLUMNS = 100_000
 
@@ -45,7 +45,7 @@ verbosity = Verbosity()
 
 def printable(text: str) -> str:
     """Return `text` with control characters escaped, except tabs and newlines."""
-    return _STEERING.sub(_escaped, text)
+    return _UNSAFE.sub(_escape, text)
 
 
 def one_line(text: str) -> str:
@@ -53,10 +53,10 @@ def one_line(text: str) -> str:
     Like `printable`, but on one line, so that untrusted text cannot start a new
     line of output.
     """
-    return _STEERING_OR_BREAK.sub(_escaped, text)
+    return _UNSAFE_OR_BREAK.sub(_escape, text)
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
@@ -76,7 +76,7 @@ def echo_json(value: Any, *, indent: bool = False) -> None:
     """Print `value` as JSON, on one line unless `indent` is set."""
     option = orjson.OPT_INDENT_2 if indent else None
     text = orjson.dumps(value, option=option).decode()
-    click.echo(_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+    click.echo(_UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def write_body(body: bytes) -> None:

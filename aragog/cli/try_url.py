@@ -29,7 +29,7 @@ from aragog.cli.terminal import echo, echo_json, note, one_line, print_table, pr
 from aragog.crawl.stages.page_analysis import AnalyzedFields, fields_of, named_agent
 from aragog.errors import ConfigError
 from aragog.fetch_record.outcome import Fetched
-from aragog.observability.formatting import counted, plain
+from aragog.observability.formatting import pluralize, to_one_line
 from aragog.pages.extractors import ExtractorPage, load_all
 from aragog.pages.items import load_kinds
 from aragog.pages.rule_hits import PageHits, colored_page, find_hits
@@ -127,7 +127,7 @@ class _TriedPage:
     @classmethod
     def of(cls, outcome: Fetched, settings: Settings) -> _TriedPage:
         """Analyze a fetched page in the same way as the pipeline."""
-        began_s = time.perf_counter()
+        started_s = time.perf_counter()
         page = documents.parse(
             outcome.body,
             url=outcome.final_url,
@@ -146,22 +146,24 @@ class _TriedPage:
             pin_page=pin_page,
             found=found,
             links=page_links,
-            analysis_ms=1000 * (time.perf_counter() - began_s),
+            analysis_ms=1000 * (time.perf_counter() - started_s),
             missing=tuple(
                 f"{SITE}.{name}" for name in rules if f"{SITE}.{name}" not in found.fields
             ),
             formats=FieldFormats({**prefixes, **settings.store.field_formats}),
             hits=find_hits(pin_page, site_rules, kinds),
             other_kinds=tuple(
-                name for name, each in kinds.of(page.url).items() if not each.kind.is_on(page.url)
+                name
+                for name, site_kind in kinds.of(page.url).items()
+                if not site_kind.kind.is_on(page.url)
             ),
         )
 
     def values(self) -> dict[str, Any]:
         """Return the decoded fields, without items."""
         fields = sorted(self.found.fields.items())
-        own = ((n, v) for n, v in fields if not n.startswith(f"{ITEMS}."))
-        return {n: self.formats.to_value(n, v) for n, v in own}
+        without_items = ((n, v) for n, v in fields if not n.startswith(f"{ITEMS}."))
+        return {n: self.formats.to_value(n, v) for n, v in without_items}
 
     def items(self) -> dict[str, Any]:
         """
@@ -238,14 +240,16 @@ class _TriedPage:
         )
         yield "timing", ", ".join(parts), ""
         for name, value in self.values().items():
-            shown = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
-            yield name, plain(shown, MAX_CHARS), self.found.provenance.get(name, "")
+            value_text = (
+                value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+            )
+            yield name, to_one_line(value_text, MAX_CHARS), self.found.provenance.get(name, "")
         for name in self.missing:
             yield name, "", "the rule matched nothing"
         yield from self._items_and_rules()
         yield "links", f"{len(self.links):,}", ""
         for link in self.links[:MAX_LINKS]:
-            yield "", link.url, plain(link.text, 60)
+            yield "", link.url, to_one_line(link.text, 60)
 
     def _items_and_rules(self) -> Iterator[tuple[str, str, str]]:
         if self.other_kinds:
@@ -255,15 +259,15 @@ class _TriedPage:
                 f"`pages` of {', '.join(self.other_kinds)} does not match the URL",
             )
         for name, found in self.hits.items.items():
-            left_out = [*found.dropped.items(), *found.unreadable.items()]
-            reasons = "; ".join(f"{count:,} {reason}" for reason, count in left_out)
-            yield f"{ITEMS}.{name}", counted(len(found.items), "item"), reasons
+            skipped = [*found.dropped.items(), *found.unreadable.items()]
+            reasons = "; ".join(f"{count:,} {reason}" for reason, count in skipped)
+            yield f"{ITEMS}.{name}", pluralize(len(found.items), "item"), reasons
             for item in found.items[:MAX_ITEMS]:
-                yield "", plain(orjson.dumps(dict(item.values)).decode(), MAX_CHARS), ""
+                yield "", to_one_line(orjson.dumps(dict(item.values)).decode(), MAX_CHARS), ""
         if self.hits.rules:
             yield "rules", f"{len(self.hits.rules):,}", ""
         for hit in self.hits.rules:
-            yield f"  {hit.name}", counted(hit.hits, "hit"), hit.rule
+            yield f"  {hit.name}", pluralize(hit.hits, "hit"), hit.rule
 
     def names(self) -> Mapping[str, Any]:
         """Return the names that are defined at the prompt."""

@@ -28,7 +28,7 @@ from aragog.standalone import demo, system
 from aragog.standalone.running_system import is_ready, stop_running
 from aragog.standalone.supervisor import Supervisor
 
-FRONT_WITHIN_S = 60.0
+SERVERS_TIMEOUT_S = 60.0
 NO_FLOWER = f"not installed: {install_command('flower')}"
 
 
@@ -85,7 +85,7 @@ def _wait_until_served(
     supervisor: Supervisor, settings: Settings, console: Console, stopped: Stopped
 ) -> None:
     """Wait until the printed addresses respond, for at most a minute."""
-    until_s = time.monotonic() + FRONT_WITHIN_S
+    until_s = time.monotonic() + SERVERS_TIMEOUT_S
     while not_listening := system.not_listening(settings):
         report_restarts(supervisor, console)
         if stopped or time.monotonic() > until_s:
@@ -106,8 +106,8 @@ def _detach(settings: Settings) -> None:
         )
     system.check_room(data_dir)
     system.check(settings)
-    out = opened_log(log, data_dir)
-    at = out.tell()
+    out = open_log(log, data_dir)
+    start = out.tell()
     argv = [sys.executable, "-P", "-m", "aragog.cli", "up"]
     daemon = subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
@@ -119,16 +119,16 @@ def _detach(settings: Settings) -> None:
             _report_agent(settings)
             if not_listening := system.not_listening(settings):
                 raise ConfigError(
-                    *(f"{each}; see the logs next to {log}" for each in not_listening)
+                    *(f"{address}; see the logs next to {log}" for address in not_listening)
                 )
             return
         time.sleep(0.05)
-    lines = log.read_bytes()[at:].decode(errors="replace").splitlines()
-    ended = f"aragog ended with status {daemon.returncode} and wrote nothing to {log}"
-    raise ConfigError(*[line.removeprefix("aragog: ") for line in lines[-5:]] or [ended])
+    lines = log.read_bytes()[start:].decode(errors="replace").splitlines()
+    no_output = f"aragog ended with status {daemon.returncode} and wrote nothing to {log}"
+    raise ConfigError(*[line.removeprefix("aragog: ") for line in lines[-5:]] or [no_output])
 
 
-def opened_log(log: Path, data_dir: Path) -> IO[bytes]:
+def open_log(log: Path, data_dir: Path) -> IO[bytes]:
     """
     Open a log in the data folder for appending, readable only by its owner.
 
@@ -168,10 +168,10 @@ def with_demo_web(settings: Settings, console: Console) -> Iterator[Settings]:
         yield settings
         return
     with (
-        opened_log(data_dir / "logs" / "demo.log", data_dir) as log,
+        open_log(data_dir / "logs" / "demo.log", data_dir) as log,
         demo.web_for(settings.fetch.host_map, log) as variables,
     ):
-        text = f"also serving the demo web, for its URLs; {data_dir / demo.MARK} says why"
+        text = f"also serving the demo web, for its URLs; {data_dir / demo.MARK_FILE} says why"
         console.print(text, highlight=False, markup=False, soft_wrap=True)
         os.environ.update(variables)
         yield load_settings()

@@ -42,10 +42,10 @@ from aragog.runtime.secret import without_login, without_password
 from aragog.urlstore.field_formats import FieldFormats, parse
 
 R = TypeVar("R")
-_PASSING = {408, 421, 429, 502, 503, 504}
+_TRANSIENT_STATUSES = {408, 421, 429, 502, 503, 504}
 _PIECE_BYTES = 1 << 20
 _WITHOUT_FACTS: Mapping[str, Any] = {"facts": {}, **dict.fromkeys(STORED)}
-_LATE = "no response in time"
+_NO_RESPONSE = "no response in time"
 
 
 class _Response(NamedTuple):
@@ -76,7 +76,7 @@ class HttpBackend:
         field_formats: Mapping[str, str] | None,
     ) -> None:  # fmt: skip
         self._address = address.rstrip("/")
-        self._shown = without_password(self._address)
+        self._display_address = without_password(self._address)
         self._formats = FieldFormats(field_formats)
         self._session = requests.Session()
         self._session.trust_env = False  # no proxy between services, and no ~/.netrc
@@ -84,7 +84,7 @@ class HttpBackend:
         self._session.mount(self._address, adapter)
         if token is not None:
             self._session.headers["Authorization"] = f"Bearer {token}"
-        self._own = {
+        self._special_calls = {
             "get": self._get,
             "get_fresh": self._get_fresh,
             "get_many": self._get_many,
@@ -94,18 +94,18 @@ class HttpBackend:
         """Operations with a special HTTP form, not just their options as JSON."""
 
     def call(self, operation: Operation[Any, R], request: Any, *, limit_s: float) -> R:
-        own = self._own.get(operation.name)
+        special_call = self._special_calls.get(operation.name)
         answer: R
-        if own is not None:
-            answer = own(request, limit_s)  # type: ignore[operator]
+        if special_call is not None:
+            answer = special_call(request, limit_s)  # type: ignore[operator]
             return answer
-        answer = self._plain(operation, request, limit_s)
+        answer = self._call_generic(operation, request, limit_s)
         return answer
 
     def close(self) -> None:
         self._session.close()
 
-    def _plain(self, operation: Operation[Any, Any], request: Any, limit_s: float) -> Any:
+    def _call_generic(self, operation: Operation[Any, Any], request: Any, limit_s: float) -> Any:
         response, route = self._send(operation, request, limit_s)
         if response.status == 404 or not response.body:
             return None
@@ -121,7 +121,7 @@ class HttpBackend:
             raise BadInput(f"{operation.name}: cannot be called over HTTP; use Thrift")
         route = next(r for r in reversed(operation.routes) if _matches_fixed_options(r, request))
         members = members_of(request) if route.has_body else to_query(request, route.given)
-        path, headers, body = _filled(route, members), _condition(request), None
+        path, headers, body = _fill_path(route, members), _condition(request), None
         params: dict[str, Any] = {**members, **route.selects}
         if route.has_body:
             params = {name: members.pop(name) for name in route.in_query}
@@ -139,17 +139,17 @@ class HttpBackend:
         response, _ = self._send(crawling.get_fresh, request, limit_s)
         raw = parse(response.body)
         if response.status == 404 and "state" not in raw:
-            raise _problem(404, raw, self._shown)
+            raise _problem(404, raw, self._display_address)
         return fresh_of(raw, request.url, self._formats)
 
     def _get(self, request: GetRequest, limit_s: float) -> PageRecord | None:
         if request.include:
-            found: PageRecord | None = self._plain(reading.get, request, limit_s)
+            found: PageRecord | None = self._call_generic(reading.get, request, limit_s)
             return found if found is None or request.facts else replace(found, **_WITHOUT_FACTS)
-        many = GetManyRequest(
+        batch_request = GetManyRequest(
             [request.url], request.fields, facts=request.facts, purpose=request.purpose
         )
-        record = self._get_many(many, limit_s)[0]
+        record = self._get_many(batch_request, limit_s)[0]
         if isinstance(record, TakenDown):
             raise record
         return record
@@ -158,16 +158,16 @@ class HttpBackend:
         self, request: GetManyRequest, limit_s: float
     ) -> list[PageRecord | TakenDown | None]:
         records: dict[str, PageRecord | TakenDown | None] = {}
-        left, fields = list(dict.fromkeys(request.urls)), request.fields
-        while left:
+        remaining, fields = list(dict.fromkeys(request.urls)), request.fields
+        while remaining:
             body = {
-                "urls": left,
+                "urls": remaining,
                 "fields": None if fields is None else list(fields),
                 "for": request.purpose,
             }
             results = self._json("POST", "/v1/urls:batchGet", limit_s, body)["results"]
-            later = []
-            for url, result in zip(left, results, strict=True):
+            postponed = []
+            for url, result in zip(remaining, results, strict=True):
                 if result["status"] in (200, 404):
                     raw = result.get("record")
                     record = record_of(raw, self._formats, facts=request.facts) if raw else None
@@ -175,10 +175,10 @@ class HttpBackend:
                 elif result["status"] == 403:
                     records[url] = TakenDown(url)
                 elif result["status"] == 413:
-                    later.append(url)
+                    postponed.append(url)
                 else:
                     raise _problem(result["status"], result)
-            left = later
+            remaining = postponed
         return [records[url] for url in request.urls]
 
     def _content(self, request: ContentRequest, limit_s: float) -> ContentPart | None:
@@ -211,7 +211,7 @@ class HttpBackend:
         names.
         """
         write = PutRequest(request.url, {}, if_version=request.if_version, deleted=request.names)
-        version: str = self._plain(writing.put, write, limit_s)
+        version: str = self._call_generic(writing.put, write, limit_s)
         return version
 
     def _json(
@@ -241,7 +241,7 @@ class HttpBackend:
     ) -> _Response:
         """Send a request; returns a successful response, or 404 or 416 if `missing` allows that."""
         if limit_s <= 0:
-            raise ServiceUnavailable(self._shown, _LATE)
+            raise ServiceUnavailable(self._display_address, _NO_RESPONSE)
         try:
             response = self._session.request(
                 method, self._address + path, params=params, data=data, headers=headers,
@@ -251,23 +251,23 @@ class HttpBackend:
             body = _body(response)
         except (requests.RequestException, HTTPError, OSError) as error:
             raise ServiceUnavailable(
-                self._shown, without_login(str(error), self._address)
+                self._display_address, without_login(str(error), self._address)
             ) from error
         if response.ok or (missing and response.status_code in (404, 416)):
             return _Response(response.status_code, body, response.headers)
         retry_after = response.headers.get("Retry-After")
-        raise _problem(response.status_code, _members(body), self._shown, retry_after)
+        raise _problem(response.status_code, _members(body), self._display_address, retry_after)
 
 
-def _filled(route: HttpRoute, members: dict[str, Any]) -> str:
+def _fill_path(route: HttpRoute, members: dict[str, Any]) -> str:
     """
     Return the path with its placeholders filled in; the options used are removed
     from `members`.
     """
     parts = route.path.split("/")
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         if part.startswith("{"):
-            parts[place] = quote(str(members.pop(part[1:-1])), safe="")
+            parts[index] = quote(str(members.pop(part[1:-1])), safe="")
     return "/".join(parts)
 
 
@@ -318,7 +318,7 @@ def _problem(
     detail = str(members.get("detail", f"status {status}"))
     if status == 412:
         return VersionConflict("", "", str(members.get("found_version", "an unknown version")))
-    if status in _PASSING:
+    if status in _TRANSIENT_STATUSES:
         wait_s = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
         if members.get("code") == OVER_QUOTA.code:
             limit, most, used = (members.get(name, 0) for name in ("limit", "most", "used"))

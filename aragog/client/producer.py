@@ -59,7 +59,7 @@ class Backlog:
     """
 
 
-HOLDS_A_MESSAGE = 500
+MAX_URLS_PER_MESSAGE = 500
 
 SHARD_TIMEOUT_S = 1.0
 """Time limit for reading a shard's memory usage; a shard that takes longer is skipped."""
@@ -109,7 +109,7 @@ class Aragog:
         self._shards = _shards(broker)
         self._admission = Admission(shared.servers(), self._shards)
         self._sender = CelerySender(self._app)
-        self._enqueuer = Enqueuer.of(
+        self._enqueuer = Enqueuer.from_settings(
             self._settings,
             shared,
             self._sender,
@@ -163,17 +163,17 @@ class Aragog:
         """Stop watching. A URL without watches is no longer refreshed; its stored data is kept."""
         self._send_watches(urls, owner, watch=False)
 
-    def send(self, what: OutgoingMessage) -> None:
+    def send(self, message: OutgoingMessage) -> None:
         """Send one pipeline message. Raises `BrokerUnavailable` if it was not sent."""
-        self._sender.send(what)
+        self._sender.send(message)
 
     def _send_watches(self, urls: str | Iterable[str], owner: str, *, watch: bool) -> None:
         normalized = [normalize(url) for url in ([urls] if isinstance(urls, str) else urls)]
         at_ms = SystemClock().now_ms()
-        for at in range(0, len(normalized), HOLDS_A_MESSAGE):
-            some = tuple(normalized[at : at + HOLDS_A_MESSAGE])
+        for start in range(0, len(normalized), MAX_URLS_PER_MESSAGE):
+            part = tuple(normalized[start : start + MAX_URLS_PER_MESSAGE])
             self._sender.send(
-                OutgoingMessage(Destination.WATCHES, WatchBatch(some, owner, watch, at_ms))
+                OutgoingMessage(Destination.WATCHES, WatchBatch(part, owner, watch, at_ms))
             )
 
     def in_flight(self) -> int:

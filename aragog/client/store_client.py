@@ -77,12 +77,12 @@ def _calls(operation: Operation[P, R]) -> Callable[Concatenate[Client, P], R]:
 
 def documented(method: T, operation: Operation[Any, Any]) -> T:
     """Give a method the name, options and docstring of an operation."""
-    shown: Any = method
-    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    named: Any = method
+    self_parameter = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     options = inspect.signature(operation.request).parameters.values()
-    shown.__name__ = operation.name
-    shown.__signature__ = inspect.Signature([own, *options])
-    shown.__doc__ = f"{operation.text}\n\n{arguments_text(operation.request)}"
+    named.__name__ = operation.name
+    named.__signature__ = inspect.Signature([self_parameter, *options])
+    named.__doc__ = f"{operation.text}\n\n{arguments_text(operation.request)}"
     return method
 
 
@@ -233,8 +233,8 @@ class Client(AbstractContextManager["Client"]):
         if name is None:
             return self._answer(operation, request)
         items, answers = getattr(request, name), []
-        for at in range(0, len(items), MAX_ITEMS):
-            part = replace(request, **{name: items[at : at + MAX_ITEMS]})
+        for start in range(0, len(items), MAX_ITEMS):
+            part = replace(request, **{name: items[start : start + MAX_ITEMS]})
             answers.append(answer := self._answer(operation, part))
             if isinstance(answer, EnqueuedUrls) and answer.batch is not None:
                 request = replace(request, batch=answer.batch)
@@ -268,15 +268,16 @@ def _prepare(operation: Operation[Any, Any], request: Any) -> Any:
     changed = {
         field.name: value
         for field in operation.fields
-        if (value := _plain(field, own := getattr(request, field.name))) is not own
+        if (value := _prepare_value(field, original := getattr(request, field.name)))
+        is not original
     }
     return replace(request, **changed) if changed else request
 
 
-def _plain(field: OptionField, value: Any) -> Any:
+def _prepare_value(field: OptionField, value: Any) -> Any:
     if field.origin is Sequence and value is not None and not isinstance(value, list | tuple | str):
         value = list(value)
     if value is None or not field.option.is_url:
         return value
-    plain = normalize(value) if isinstance(value, str) else [normalize(url) for url in value]
-    return value if field.option.as_given else plain
+    normalized = normalize(value) if isinstance(value, str) else [normalize(url) for url in value]
+    return value if field.option.as_given else normalized

@@ -70,11 +70,11 @@ def value_of(result: Any, reply: TCyMemoryBuffer, arguments: Mapping[str, Any], 
         if name != "success" and value is not None:
             if isinstance(value, idl.NotFound):
                 return None
-            raise _converted_error(value, arguments, where)
+            raise _convert_error(value, arguments, where)
     return getattr(result, "success", None)
 
 
-def _converted_error(raised: Any, arguments: Mapping[str, Any], where: str) -> AragogError:
+def _convert_error(raised: Any, arguments: Mapping[str, Any], where: str) -> AragogError:
     """Return the AragogError for an exception of the contract."""
     match type(raised).__name__:
         case "BadInput":
@@ -89,9 +89,9 @@ def _converted_error(raised: Any, arguments: Mapping[str, Any], where: str) -> A
         case "Unauthorized":
             return AccessDenied(raised.message)
         case "Unavailable" if raised.code == OVER_QUOTA.code:
-            figures = {"limit": raised.limit, "most": raised.most, "used": raised.used}
+            quota = {"limit": raised.limit, "most": raised.most, "used": raised.used}
             wait_s = raised.retry_after_ms / 1000
-            return QuotaExceeded(where, raised.message, **figures, retry_after_s=wait_s)
+            return QuotaExceeded(where, raised.message, **quota, retry_after_s=wait_s)
         case "Unavailable":
             return ServiceUnavailable(where, raised.message, raised.retry_after_ms / 1000)
         case "DeadlineExceeded":
@@ -144,16 +144,16 @@ class ThriftBackend:
     def call(self, operation: Operation[Any, R], request: Any, *, limit_s: float) -> R:
         answer: Any
         if isinstance(request, GetRequest) and not request.include:
-            many = GetManyRequest(
+            batch_request = GetManyRequest(
                 [request.url], request.fields, facts=request.facts, purpose=request.purpose
             )
-            answer = self._get_many(many, limit_s)[0]
+            answer = self._get_many(batch_request, limit_s)[0]
             if isinstance(answer, TakenDown):
                 raise answer
         elif isinstance(request, GetManyRequest):
             answer = self._get_many(request, limit_s)
         else:
-            answer = self._plain(operation, request, limit_s)
+            answer = self._call_generic(operation, request, limit_s)
             if (
                 isinstance(request, GetRequest)
                 and request.fields is not None
@@ -166,7 +166,7 @@ class ThriftBackend:
     def close(self) -> None:
         self._pool.close()
 
-    def _plain(self, operation: Operation[Any, Any], request: Any, limit_s: float) -> Any:
+    def _call_generic(self, operation: Operation[Any, Any], request: Any, limit_s: float) -> Any:
         if operation.thrift is None:
             raise BadInput(f"{operation.name}: cannot be called over Thrift; use HTTP")
         service, method = operation.thrift
@@ -185,19 +185,19 @@ class ThriftBackend:
     ) -> list[PageRecord | TakenDown | None]:
         until_s = time.monotonic() + limit_s
         records: dict[str, PageRecord | TakenDown | None] = {}
-        left, fields = list(dict.fromkeys(request.urls)), request.fields
-        while left:
+        remaining, fields = list(dict.fromkeys(request.urls)), request.fields
+        while remaining:
             options = idl.BatchReadOptions(
                 facts=request.facts,
                 deadline_ms=_ms(until_s - time.monotonic()),
                 purpose=request.purpose,
             )
-            arguments = idl.UrlStore.getMany_args(left, list(fields or ()), options)
+            arguments = idl.UrlStore.getMany_args(remaining, list(fields or ()), options)
             results = self._call("UrlStore", "getMany", until_s, arguments)
-            later = []
-            for url, result in zip(left, results, strict=True):
+            postponed = []
+            for url, result in zip(remaining, results, strict=True):
                 if result.status == idl.ItemStatus.LEFT_OUT:
-                    later.append(url)
+                    postponed.append(url)
                 elif result.status in (idl.ItemStatus.OK, idl.ItemStatus.NOT_FOUND):
                     record = record_of(result.record, self._formats) if result.record else None
                     records[url] = record
@@ -205,9 +205,9 @@ class ThriftBackend:
                     records[url] = TakenDown(url)
                 else:
                     refuse(result)
-            if len(later) == len(left):
-                raise BadInput(f"{left[0]}: {results[0].message}")
-            left = later
+            if len(postponed) == len(remaining):
+                raise BadInput(f"{remaining[0]}: {results[0].message}")
+            remaining = postponed
         none_read = fields is not None and not fields
         urls = request.urls
         return [without_fields(records[url]) if none_read else records[url] for url in urls]

@@ -27,18 +27,18 @@ class ThriftConnectionPool:
         address: host and port.
         tls: the TLS context, or None for plain TCP.
         size: number of idle connections to keep.
-        opened: called with each new connection before its first use; if it raises, the connection
+        on_open: called with each new connection before its first use; if it raises, the connection
             is closed.
     """
 
     def __init__(
         self, address: tuple[str, int], tls: ssl.SSLContext | None, size: int,
-        opened: Callable[[ThriftConnection, float], None],
+        on_open: Callable[[ThriftConnection, float], None],
     ) -> None:  # fmt: skip
         self._address = address
         self._tls = tls
         self._size = size
-        self._opened = opened
+        self._on_open = on_open
         self._idle: list[ThriftConnection] = []
         self._lock = threading.Lock()
 
@@ -55,7 +55,7 @@ class ThriftConnectionPool:
                 connection.close()
         connection = ThriftConnection(self._address, self._tls, until_s)
         try:
-            self._opened(connection, until_s)
+            self._on_open(connection, until_s)
         except BaseException:
             connection.close()
             raise
@@ -107,8 +107,8 @@ class ThriftConnection:
         if not 12 <= size <= MAX_BYTES:
             raise EOFError("the response is not Thrift")
         reply = self._read(size, until_s)
-        at = 8 + int.from_bytes(reply[4:8])
-        if reply[at : at + 4] != number:
+        number_offset = 8 + int.from_bytes(reply[4:8])
+        if reply[number_offset : number_offset + 4] != number:
             raise EOFError("the response belongs to another call")
         self.used_s = time.monotonic()
         return TCyMemoryBuffer(reply)

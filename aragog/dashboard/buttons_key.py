@@ -20,14 +20,14 @@ from urllib.parse import urlencode, urlsplit
 FILE = "flower.key"
 COOKIE = "aragog_key"
 PATH = "/aragog/open"
-KEPT_DAYS = 30
+COOKIE_DAYS = 30
 KEY_NEEDED = "Actions are off in this browser: open the link `buttons` that `aragog up` prints."
-_OTHER_WAYS = ("FLOWER_BASIC_AUTH", "FLOWER_AUTH", "FLOWER_UNAUTHENTICATED_API")
+_LOGIN_VARIABLES = ("FLOWER_BASIC_AUTH", "FLOWER_AUTH", "FLOWER_UNAUTHENTICATED_API")
 
 
 def create_key(run_dir: Path, environ: Mapping[str, str]) -> str:
     """Create a system's key once, readable by its owner only. Returns "" if a login is set."""
-    if any(environ.get(name) for name in _OTHER_WAYS):
+    if any(environ.get(name) for name in _LOGIN_VARIABLES):
         return ""
     path = run_dir / FILE
     if key := read_key(run_dir):
@@ -51,8 +51,8 @@ def read_key(run_dir: Path) -> str:
 def link(flower_url: str, key: str, environ: Mapping[str, str]) -> str:
     """Return the link that enables the buttons in a browser."""
     prefix = environ.get("FLOWER_URL_PREFIX", "").strip("/")
-    place = f"/{prefix}{PATH}" if prefix else PATH
-    return f"{flower_url}{place}?{urlencode({'key': key})}"
+    path = f"/{prefix}{PATH}" if prefix else PATH
+    return f"{flower_url}{path}?{urlencode({'key': key})}"
 
 
 def is_own_request(request: Any) -> bool:
@@ -67,14 +67,14 @@ def accept_key(key: str) -> None:
     """Enable Flower's buttons for requests with the cookie. A second call changes nothing."""
     from flower.views import BaseHandler  # noqa: PLC0415 - only in Flower's process
 
-    stock = BaseHandler.unauthenticated_api
-    if getattr(stock.fget, "accepts_key", False):
+    original = BaseHandler.unauthenticated_api
+    if getattr(original.fget, "accepts_key", False):
         return
 
     def unauthenticated_api(self: Any) -> bool:
-        given = self.get_cookie(COOKIE) or ""
-        has_key = bool(key) and hmac.compare_digest(given.encode(), key.encode())
-        return bool(stock.fget(self)) or (has_key and is_own_request(self.request))
+        cookie = self.get_cookie(COOKIE) or ""
+        has_key = bool(key) and hmac.compare_digest(cookie.encode(), key.encode())
+        return bool(original.fget(self)) or (has_key and is_own_request(self.request))
 
     unauthenticated_api.accepts_key = True  # type: ignore[attr-defined] # marks it as installed
     BaseHandler.unauthenticated_api = property(unauthenticated_api)

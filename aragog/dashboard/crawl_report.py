@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from aragog.crawl.stages.crawl_reports import CrawlReport
 from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.dashboard.hours_plot import HOUR_MS, OTHER_COLOR, STORED_COLOR, WIDTH, bar, hours_plot
-from aragog.observability.formatting import at, span
+from aragog.observability.formatting import format_duration, format_time
 
 MAX_ROWS = 100
-_HIDDEN = (
+_HIDDEN_FIELDS = (
     "past", "v", "number", "is_seeding", "round_urls", "round_bytes", "notify_secret", "notified",
     "told_ms",
 )  # fmt: skip
@@ -31,7 +31,7 @@ svg { width: 100%; height: auto; }
 def plain_status(status: CrawlStatus) -> dict[str, Any]:
     """Return a crawl's status as JSON values."""
     record, counts = status.record.plain(), status.counts
-    options = {name: value for name, value in record.items() if name not in _HIDDEN}
+    options = {name: value for name, value in record.items() if name not in _HIDDEN_FIELDS}
     return {
         **options,
         "state": status.shown_state,
@@ -56,7 +56,7 @@ def plain_report(report: CrawlReport) -> dict[str, Any]:
         "failures": [asdict(failure) for failure in report.failures],
         "refused": dict(report.refused),
         "traps": report.traps,
-        "closed_templates": [asdict(one) for one in report.closed[:MAX_ROWS]],
+        "closed_templates": [asdict(template) for template in report.closed[:MAX_ROWS]],
         "open": [asdict(domain) for domain in report.open],
         "open_domains": report.open_domains,
         "seconds_left": report.seconds_left,
@@ -74,7 +74,7 @@ class ReportSection(NamedTuple):
 
 def sections(report: CrawlReport) -> Iterator[ReportSection]:
     """Yield the report as tables. Empty tables are left out."""
-    found = (
+    candidates = (
         ReportSection("Outcomes", ("outcome", "URLs"), _numbers(report.status.counts.outcomes)),
         ReportSection("Time left", ("", ""), _time_left(report)),
         ReportSection("Failures", ("outcome", "domain", "URLs", "today", "yesterday"), [
@@ -84,22 +84,22 @@ def sections(report: CrawlReport) -> Iterator[ReportSection]:
         ReportSection("Refused by robots.txt, a purpose or an operator", ("outcome", "URLs"),
                 _numbers(report.refused)),
         ReportSection("Hosts whose robots.txt is unreachable", ("domain", "waiting"), [
-            (one.domain, f"{one.waiting:,}") for one in report.open if one.robots_unreachable
+            (d.domain, f"{d.waiting:,}") for d in report.open if d.robots_unreachable
         ][:MAX_ROWS]),
         ReportSection("Open domains", ("domain", "waiting", "rate", "time left", "held back by"), [
-            (one.domain, f"{one.waiting:,}", f"{one.rate:.3g}/s", _left(one.seconds_left),
-             one.held_by)
-            for one in report.open[:MAX_ROWS]
+            (d.domain, f"{d.waiting:,}", f"{d.rate:.3g}/s", _time_text(d.seconds_left),
+             d.held_by)
+            for d in report.open[:MAX_ROWS]
         ]),
         ReportSection("Traps", ("host", "links of", "why its links are not followed"), [
-            (one.host, one.template, one.reason) for one in report.closed[:MAX_ROWS]
+            (t.host, t.template, t.reason) for t in report.closed[:MAX_ROWS]
         ]),
         ReportSection("Domains", ("domain", "URLs", "stored"), [
             (domain, f"{counts.total():,}", f"{counts['stored']:,}")
             for domain, counts in _largest(report.domains)
         ]),
     )  # fmt: skip
-    return (section for section in found if section.rows)
+    return (section for section in candidates if section.rows)
 
 
 def _numbers(counts: Mapping[str, int]) -> list[tuple[str, str]]:
@@ -109,18 +109,18 @@ def _numbers(counts: Mapping[str, int]) -> list[tuple[str, str]]:
 def _time_left(report: CrawlReport) -> list[tuple[str, str]]:
     if not report.open_domains:
         return []
-    slowest = next((one for one in report.open if one.seconds_left is not None), None)
+    slowest = next((domain for domain in report.open if domain.seconds_left is not None), None)
     rows = [("open domains", f"{report.open_domains:,}")]
     if slowest is not None:
-        text = f"{_left(slowest.seconds_left)}, until {slowest.domain} is done"
+        text = f"{_time_text(slowest.seconds_left)}, until {slowest.domain} is done"
         rows.append(("by their rates", text))
     if report.stuck:
         rows.append(("on paused domains", f"{report.stuck:,} URLs"))
     return rows
 
 
-def _left(seconds: float | None) -> str:
-    return "paused" if seconds is None else span(round(seconds * 1000))
+def _time_text(seconds: float | None) -> str:
+    return "paused" if seconds is None else format_duration(round(seconds * 1000))
 
 
 def _largest(domains: Mapping[str, Counter[str]]) -> list[tuple[str, Counter[str]]]:
@@ -132,9 +132,11 @@ def _facts(report: CrawlReport) -> list[tuple[str, str]]:
     counts, record = status.counts, status.record
     facts = [("state", f"{status.shown_state} {record.reason}".strip())]
     if record.created_at_ms:
-        facts.append(("started", at(record.created_at_ms)))
+        facts.append(("started", format_time(record.created_at_ms)))
     if record.next_round_ms and not record.has_ended:
-        facts.append(("next round", f"{at(record.next_round_ms)}, round {record.round + 1}"))
+        facts.append(
+            ("next round", f"{format_time(record.next_round_ms)}, round {record.round + 1}")
+        )
     facts += [("scope", rule) for rule in record.scope.rules]
     numbers = {
         "enqueued": counts.enqueued, "waiting": counts.waiting, "repeated": counts.repeated,
@@ -194,10 +196,15 @@ def _cell(value: str) -> str:
 
 def _shares(outcomes: Mapping[str, int]) -> str:
     """Return a bar chart of the outcomes as SVG."""
-    most, step = max(outcomes.values(), default=1), 18
+    max_count, step = max(outcomes.values(), default=1), 18
     lines = [
         bar(
-            0, n * step, WIDTH * count / most, step - 2, _color(outcome), f"{outcome}: {count:,}"
+            0,
+            n * step,
+            WIDTH * count / max_count,
+            step - 2,
+            _color(outcome),
+            f"{outcome}: {count:,}",
         ).svg()
         for n, (outcome, count) in enumerate(outcomes.items())
     ]

@@ -15,7 +15,7 @@ from aragog.crawl.stages.crawl_reports import Pace
 from aragog.dashboard.components import Components
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.errors import BrokerUnavailable
-from aragog.observability.formatting import at, moment, span
+from aragog.observability.formatting import format_duration, format_time, format_time_and_distance
 from urlspelling.domain import registered_domain
 
 # A shorter pause is not shown. It comes from a permit granted slightly ahead of time.
@@ -60,7 +60,7 @@ class DomainRow:
 
     @property
     def backlog(self) -> str:
-        return span(self.backlog_ms) if self.backlog_ms else "—"
+        return format_duration(self.backlog_ms) if self.backlog_ms else "—"
 
     @property
     def rate(self) -> str:
@@ -68,11 +68,13 @@ class DomainRow:
 
     @property
     def robots_age(self) -> str:
-        return "" if self.robots_age_ms is None else f"{span(self.robots_age_ms)} old"
+        return "" if self.robots_age_ms is None else f"{format_duration(self.robots_age_ms)} old"
 
     @property
     def outcomes_age(self) -> str:
-        return "" if self.outcomes_age_ms is None else f"{span(self.outcomes_age_ms)} ago"
+        return (
+            "" if self.outcomes_age_ms is None else f"{format_duration(self.outcomes_age_ms)} ago"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +155,8 @@ def _robots(keys: Sequence[str], components: Components) -> dict[str, CachedRule
     cached = components.robots.peek(list(all_origins))
     rules: dict[str, CachedRules] = {}
     for key, candidates in origins.items():
-        known = (cached[origin] for origin in candidates if cached[origin].rules is not None)
-        rules[key] = next(known, cached[candidates[0]])
+        with_rules = (cached[origin] for origin in candidates if cached[origin].rules is not None)
+        rules[key] = next(with_rules, cached[candidates[0]])
     return rules
 
 
@@ -198,14 +200,19 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
         return "stopped by an operator"
     if report.quiet_ms:
         hours = facts.override.quiet_hours if facts.override else None
-        return f"its quiet hours, {hours or 'set by an operator'}, for {span(report.quiet_ms)} more"
+        remaining = format_duration(report.quiet_ms)
+        return f"its quiet hours, {hours or 'set by an operator'}, for {remaining} more"
     if robots.unreachable:
-        again = f", again {moment(robots.retry_at_ms, now_ms)}" if robots.retry_at_ms else ""
-        return f"robots.txt is unreachable{again}"
+        retry_text = (
+            f", again {format_time_and_distance(robots.retry_at_ms, now_ms)}"
+            if robots.retry_at_ms
+            else ""
+        )
+        return f"robots.txt is unreachable{retry_text}"
     if facts.outcomes and facts.outcomes.refuses_us:
         return _refusal_text(facts.outcomes)
     if report.paused_ms > MIN_PAUSE_MS:
-        return f"its server asked us to wait {span(report.paused_ms)} more (429 or 503)"
+        return f"its server asked us to wait {format_duration(report.paused_ms)} more (429 or 503)"
     if report.backoff_factor > 1:
         errors = f"{report.errors_in_a_row} errors in a row" if report.errors_in_a_row else "errors"
         return f"slowed down {report.backoff_factor:g} times after {errors}"
@@ -221,16 +228,16 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
 
 def latency_text(report: DomainReport) -> str:
     """Return by how much latency slows the domain down, and why, as text. Pure."""
-    return (
-        f"{report.latency_factor:.3g} times: its responses take {span(report.latency_ms or 0)}, "
-        f"usually {span(report.usual_latency_ms or 0)}"
-    )
+    latency = format_duration(report.latency_ms or 0)
+    usual = format_duration(report.usual_latency_ms or 0)
+    return f"{report.latency_factor:.3g} times: its responses take {latency}, usually {usual}"
 
 
 def _refusal_text(outcomes: LastOutcomes) -> str:
     return (
-        f"refuses us: {outcomes.refusals:,} responses since {at(outcomes.refused_since_ms)} were "
-        f"all 401, 402, 403, 429 or 451, the last at {at(outcomes.refused_at_ms)}"
+        f"refuses us: {outcomes.refusals:,} responses since "
+        f"{format_time(outcomes.refused_since_ms)} were all 401, 402, 403, 429 or 451, the last "
+        f"at {format_time(outcomes.refused_at_ms)}"
     )
 
 

@@ -21,13 +21,13 @@ from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.errors import BAD_INPUT, BadInput, BrokerUnavailable, InvalidUrl
-from aragog.observability.formatting import plain
+from aragog.observability.formatting import to_one_line
 from urlspelling import normalize
 from urlspelling.domain import registered_domain, reversed_host
 from urlspelling.hosts import and_parents
 
 PAGE = 50
-MAX_RANKED = 1000
+MAX_RANKED_DOMAINS = 1000
 # A search offers to continue after it has read this many domains, or for this long.
 MAX_READ = 20_000
 MAX_READ_S = 1.0
@@ -39,15 +39,17 @@ _PAST_HOST, _PAST_DOMAIN = "!", "/"
 
 def _by_backlog(components: Components) -> list[str]:
     """Return the domains with queued URLs, either in their lines or in the queues."""
-    in_line = {report.key: report.waiting for report in components.limiter().busiest(MAX_RANKED)}
+    in_line = {
+        report.key: report.waiting for report in components.limiter().busiest(MAX_RANKED_DOMAINS)
+    }
     with contextlib.suppress(BrokerUnavailable):
         for key, count in queued_by_domain(components).items():
             in_line[key] = in_line.get(key, 0) + count
-    return sorted(in_line, key=lambda key: (-in_line[key], key))[:MAX_RANKED]
+    return sorted(in_line, key=lambda key: (-in_line[key], key))[:MAX_RANKED_DOMAINS]
 
 
 def _by_errors(components: Components) -> list[str]:
-    return [report.key for report in components.limiter().failing(MAX_RANKED)]
+    return [report.key for report in components.limiter().failing(MAX_RANKED_DOMAINS)]
 
 
 def _by_rate(components: Components) -> list[str]:
@@ -56,11 +58,11 @@ def _by_rate(components: Components) -> list[str]:
     keys = {*_overridden(components), *_by_errors(components)}
     reports = limiter.describe(sorted(keys))
     ranked = sorted(reports, key=lambda key: (not reports[key].stopped, reports[key].qps, key))
-    return ranked[:MAX_RANKED]
+    return ranked[:MAX_RANKED_DOMAINS]
 
 
 def _by_refusal(components: Components) -> list[str]:
-    return components.outcomes.refusing(MAX_RANKED)
+    return components.outcomes.refusing(MAX_RANKED_DOMAINS)
 
 
 SORTS: dict[str, Callable[[Components], Sequence[str]]] = {
@@ -99,7 +101,7 @@ def find_domains(
 def _list(components: Components) -> DomainList:
     limiter, table = components.limiter(), components.overrides().table()
     domains = {*_overridden(components), *_by_backlog(components), *_by_errors(components)}
-    above = {
+    parents_of_overrides = {
         domain
         for name in table
         for domain in (registered_domain(name), *islice(and_parents(name), 1, None))
@@ -108,7 +110,7 @@ def _list(components: Components) -> DomainList:
         components.store().pages.hosts,
         lambda name: limiter.key_for(f"http://{name}/"),
         domains,
-        above.__contains__,
+        parents_of_overrides.__contains__,
     )
 
 
@@ -166,7 +168,7 @@ def change_domain(
         BrokerUnavailable: Redis does not respond.
     """
     key, live = limiter_key(domain, components), live_overrides(components)
-    who, reason = plain(who), plain(reason)
+    who, reason = to_one_line(who), to_one_line(reason)
     match action:
         case "stop" | "resume":
             live.set_stopped(key, action == "stop", who=who, reason=reason)
@@ -227,7 +229,7 @@ class DomainList:
         self._walk = walk
         self._key_of = key_of
         self._known = sorted(set(known), key=reversed_host)
-        self._divided = divided
+        self._may_be_divided = divided
         self._stopwatch_s = stopwatch_s
         self._size, self._max_read = page_size, max_read
 
@@ -242,10 +244,10 @@ class DomainList:
         result: list[str] = []
         if cursor.startswith(_RANKED):
             matching = [key for key in ranked if search in key]
-            at = _offset(cursor)
-            result = matching[at : at + self._size]
-            if at + self._size < len(matching):
-                return DomainPage(result, f"{_RANKED}{at + self._size}")
+            offset = _offset(cursor)
+            result = matching[offset : offset + self._size]
+            if offset + self._size < len(matching):
+                return DomainPage(result, f"{_RANKED}{offset + self._size}")
             cursor = _NAME
         if not cursor.startswith(_NAME):
             raise BadInput(f"cursor: {cursor!r} does not continue this list")
@@ -258,38 +260,38 @@ class DomainList:
                 return DomainPage(result, cursor)
         return DomainPage(result, None)
 
-    def _by_name(self, beyond: str) -> Iterator[tuple[str, str]]:
+    def _by_name(self, after: str) -> Iterator[tuple[str, str]]:
         """Yield (key, position after it) for all domains after a position, without duplicates."""
-        keys = [key for key in self._known if reversed_host(key) + _PAST_HOST > beyond]
-        among = set(self._known)
-        for key, position in self._stored(beyond):
+        keys = [key for key in self._known if reversed_host(key) + _PAST_HOST > after]
+        known = set(self._known)
+        for key, position in self._stored(after):
             while keys and reversed_host(keys[0]) < position:
                 yield keys[0], reversed_host(keys.pop(0)) + _PAST_HOST
-            if key not in among:
+            if key not in known:
                 yield key, position
         for key in keys:
             yield key, reversed_host(key) + _PAST_HOST
 
-    def _stored(self, beyond: str) -> Iterator[tuple[str, str]]:
+    def _stored(self, after: str) -> Iterator[tuple[str, str]]:
         """Yield (key, position after it) for the domains in the store."""
-        walk, listed = self._walk(beyond), set[str]()
+        walk, listed = self._walk(after), set[str]()
         while (label := walk.first()) is not None:
             key = self._key_of(reversed_host(label))
-            below = label != reversed_host(key)
-            whole = below and not self._divided(key)
-            position = reversed_host(key) + _PAST_DOMAIN if whole else label + _PAST_HOST
-            if key not in listed and not (below and self._before(key, beyond)):
+            is_subdomain = label != reversed_host(key)
+            covers_domain = is_subdomain and not self._may_be_divided(key)
+            position = reversed_host(key) + _PAST_DOMAIN if covers_domain else label + _PAST_HOST
+            if key not in listed and not (is_subdomain and self._before(key, after)):
                 yield key, position
             listed.add(key)
             walk.skip_to(position)
 
-    def _before(self, key: str, beyond: str) -> bool:
+    def _before(self, key: str, after: str) -> bool:
         """Return True if a host of the key was already listed before this position."""
         start = reversed_host(key)
-        if not start < beyond:
+        if not start < after:
             return False
         walk = self._walk(start)
-        while (label := walk.first()) is not None and label < beyond:
+        while (label := walk.first()) is not None and label < after:
             if self._key_of(reversed_host(label)) == key:
                 return True
             walk.skip_to(label + _PAST_HOST)

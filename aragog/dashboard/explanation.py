@@ -17,7 +17,7 @@ from aragog.dashboard.components import Components
 from aragog.dashboard.domain_rows import MIN_PAUSE_MS, domain_rows, latency_text
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.errors import ALL
-from aragog.observability.formatting import moment, plain, span
+from aragog.observability.formatting import format_duration, format_time_and_distance, to_one_line
 from aragog.pages.preferences import PURPOSES, packed, refusal, verdict
 from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import Record
@@ -29,9 +29,9 @@ from urlspelling.domain import host, origin
 MAX_ALIASES = 20
 MAX_OUTLINKS = 6000
 # Facts shown first; the others follow by name.
-FIRST = ("outcome", "status", "reason", "fetched_at_ms", "redirects", "final_url", "attempts")
+FIRST_FACTS = ("outcome", "status", "reason", "fetched_at_ms", "redirects", "final_url", "attempts")
 # Facts that are times, shown relative to now.
-_INSTANTS = "_at_ms"
+_TIME_SUFFIX = "_at_ms"
 
 
 def explain_url(url: str, components: Components) -> Explanation:
@@ -43,30 +43,38 @@ def explain_url(url: str, components: Components) -> Explanation:
     """
     normalized = normalize(url)
     sections = [ExplanationSection("spelling", tuple(_spelling(url, normalized)))]
-    sections += [_section(title, how, normalized, components) for title, how in _SECTIONS]
+    sections += [
+        _section(title, explain_section, normalized, components)
+        for title, explain_section in _SECTIONS
+    ]
     return Explanation(url, normalized, tuple(sections))
 
 
 def _section(
-    title: str, how: Callable[[str, Components], Iterator[Line]], url: str, components: Components
+    title: str,
+    explain_section: Callable[[str, Components], Iterator[Line]],
+    url: str,
+    components: Components,
 ) -> ExplanationSection:
     lines: list[Line] = []
     problem = None
     try:
         # Keep the lines that were produced before the error.
         lines.extend(
-            Line(plain(line.name), plain(line.text, 2000), plain(line.note))
-            for line in how(url, components)
+            Line(to_one_line(line.name), to_one_line(line.text, 2000), to_one_line(line.note))
+            for line in explain_section(url, components)
         )
     except ALL as error:
-        problem = plain(str(error), 2000)
+        problem = to_one_line(str(error), 2000)
     return ExplanationSection(title, tuple(lines), problem)
 
 
 def _spelling(url: str, normalized: str) -> Iterator[Line]:
     yield Line("normalized", normalized)
     for step in explain(url):
-        yield Line(step.name, plain(step.after, 2000), plain(f"was {step.before}", 2000))
+        yield Line(
+            step.name, to_one_line(step.after, 2000), to_one_line(f"was {step.before}", 2000)
+        )
 
 
 def _ssrf_filter(url: str, components: Components) -> Iterator[Line]:
@@ -79,13 +87,13 @@ def _egress(url: str, components: Components) -> Iterator[Line]:
     route = rules.route(url)
     yield Line("egress route", ", else ".join(route.names), route.reason)
     names = set(route.names)
-    for condition, other in rules.conditional_routes(url):
-        yield Line(condition, ", else ".join(other.names), other.reason)
-        names |= {*other.names}
+    for condition, conditional in rules.conditional_routes(url):
+        yield Line(condition, ", else ".join(conditional.names), conditional.reason)
+        names |= {*conditional.names}
     for row in components.failing_ways.read():
         if row.way in names:
-            again = f"tried again {moment(row.retry_at_ms, now_ms)}"
-            yield Line(f"{row.way} fails", f"on {row.machine}: {row.reason}", again)
+            retry_text = f"tried again {format_time_and_distance(row.retry_at_ms, now_ms)}"
+            yield Line(f"{row.way} fails", f"on {row.machine}: {row.reason}", retry_text)
 
 
 def _operator(url: str, components: Components) -> Iterator[Line]:
@@ -106,9 +114,9 @@ def _robots(url: str, components: Components) -> Iterator[Line]:
     status = "no answer" if cached.status is None else f"status {cached.status}"
     yield Line("rules", f"{cached.state.value}, from {status}")
     if cached.fetched_at_ms is not None:
-        yield Line("fetched", moment(cached.fetched_at_ms, now_ms))
+        yield Line("fetched", format_time_and_distance(cached.fetched_at_ms, now_ms))
     if cached.retry_at_ms is not None:
-        yield Line("asked for again", moment(cached.retry_at_ms, now_ms))
+        yield Line("asked for again", format_time_and_distance(cached.retry_at_ms, now_ms))
     delay_s = cached.rules.crawl_delay_s(components.user_agent)
     if delay_s is not None:
         yield Line("Crawl-delay", f"{delay_s:g} s")
@@ -116,23 +124,28 @@ def _robots(url: str, components: Components) -> Iterator[Line]:
         yield Line("at times", line)
     opens_in_s = cached.rules.opens_in_s(components.user_agent, now_ms / 1000)
     if opens_in_s:
-        yield Line("Visit-time", f"begins in {span(opens_in_s * 1000)}: its pages wait until then")
+        yield Line(
+            "Visit-time",
+            f"begins in {format_duration(opens_in_s * 1000)}: its pages wait until then",
+        )
 
 
 def _preferences(url: str, components: Components) -> Iterator[Line]:
     """Yield what the site states about uses of the page, and the effect on each purpose."""
     drafts, rules = components.preferences.drafts, components.robots.get(origin(url)).rules
-    said = rules.statements(components.user_agent, url, drafts) if rules else []
+    statements = rules.statements(components.user_agent, url, drafts) if rules else []
     record = components.store().get(url, ())
     stored = record.facts.get("page_preferences") if record else None
-    texts = (packed(said), stored)
+    texts = (packed(statements), stored)
     for purpose in PURPOSES:
         allowed, line = verdict(texts, purpose)
         text = {True: "allowed", False: "not allowed", None: "nothing is said"}[allowed]
         if allowed is not False and (unknown := refusal(texts, purpose)):
             text = f"not given out, because {unknown}"
-        own = " (this crawl is for it)" if purpose in components.preferences.purposes else ""
-        yield Line(f"for {purpose}", text + own, line)
+        own_purpose = (
+            " (this crawl is for it)" if purpose in components.preferences.purposes else ""
+        )
+        yield Line(f"for {purpose}", text + own_purpose, line)
     for line in "\n".join(text for text in texts if isinstance(text, str) and text).splitlines():
         yield Line("statement", line)
 
@@ -147,22 +160,27 @@ def _slot(url: str, components: Components) -> Iterator[Line]:
     if report.stopped:
         yield Line("stopped", "by an operator: its URLs wait until it is resumed")
     if report.quiet_ms:
-        yield Line("quiet hours", f"for {span(report.quiet_ms)} more: its URLs wait until then")
+        yield Line(
+            "quiet hours", f"for {format_duration(report.quiet_ms)} more: its URLs wait until then"
+        )
     if report.paused_ms > MIN_PAUSE_MS:
-        yield Line("paused", f"for {span(report.paused_ms)} more: its server answered 429 or 503")
+        yield Line(
+            "paused",
+            f"for {format_duration(report.paused_ms)} more: its server answered 429 or 503",
+        )
     if report.backoff_factor > 1:
         errors = f"{report.errors_in_a_row} errors in a row"
         yield Line("slowed down", f"{report.backoff_factor:g} times, after {errors}")
     if report.latency_factor > 1:
         yield Line("slowed down", latency_text(report))
     elif report.usual_latency_ms is not None:
-        yield Line("usual latency", span(report.usual_latency_ms))
+        yield Line("usual latency", format_duration(report.usual_latency_ms))
     if report.max_concurrent:
         yield Line("at a time", f"{report.max_concurrent} requests at most")
     if report.next_slot_at_ms is None:
         yield Line("next slot", "at once")
     else:
-        yield Line("next slot", moment(report.next_slot_at_ms, now_ms))
+        yield Line("next slot", format_time_and_distance(report.next_slot_at_ms, now_ms))
     yield from _backlog(report, queued_by_domain(components).get(key, 0), rate)
 
 
@@ -173,10 +191,10 @@ def _backlog(report: DomainReport, queued: int, qps: float) -> Iterator[Line]:
     if queued:
         yield Line("in the queues", f"about {queued:,} URLs", "estimated from a sample")
     if report.waiting or queued:
-        in_all = report.waiting + queued
+        total = report.waiting + queued
         # The limiter's own number covers only the line.
         ms = report.backlog_ms + (queued * 1000 / qps if qps else 0)
-        yield Line("in all", f"{in_all:,} URLs, {span(ms)} at this rate")
+        yield Line("in all", f"{total:,} URLs, {format_duration(ms)} at this rate")
 
 
 def _crawl_delay_s(url: str, components: Components) -> float | None:
@@ -196,7 +214,7 @@ def _rate(url: str, components: Components, report: DomainReport, qps: float) ->
     return Line("rate now", f"{qps:g} requests/s", note)
 
 
-def _way(url: str, components: Components) -> Iterator[Line]:
+def _queue(url: str, components: Components) -> Iterator[Line]:
     contains = components.in_flight.contains(url)
     yield Line("in flight", "yes: enqueued, but not stored or given up yet" if contains else "no")
     if contains:
@@ -245,12 +263,14 @@ def _stored(url: str, components: Components) -> Iterator[Line]:
         if record.provisional or not reason.startswith(PROVISIONAL):
             yield Line("because", reason)
     yield from _redirect(url, components)
-    first = [name for name in FIRST if name in record.facts]
-    for name in first + sorted(record.facts.keys() - set(first)):
+    leading = [name for name in FIRST_FACTS if name in record.facts]
+    for name in leading + sorted(record.facts.keys() - set(leading)):
         yield _fact(name, record.facts[name], now_ms)
     yield from _content(record)
     due = record.due_at_ms
-    yield Line("next refresh", "none is planned" if due is None else moment(due, now_ms))
+    yield Line(
+        "next refresh", "none is planned" if due is None else format_time_and_distance(due, now_ms)
+    )
     mark, trust = store.signals.of_page(url)
     state, refresh = store.schedule.refresh_state(url), store.signals.settings
     for name, text in signal_lines(state, mark, trust, refresh, now_ms):
@@ -266,10 +286,13 @@ def _redirect(url: str, components: Components) -> Iterator[Line]:
 
 
 def _fact(name: str, value: object, now_ms: int) -> Line:
-    if name.endswith(_INSTANTS) and isinstance(value, int):
-        return Line(name.removesuffix(_INSTANTS).replace("_", " "), moment(value, now_ms))
+    if name.endswith(_TIME_SUFFIX) and isinstance(value, int):
+        return Line(
+            name.removesuffix(_TIME_SUFFIX).replace("_", " "),
+            format_time_and_distance(value, now_ms),
+        )
     if name.endswith("_ms") and isinstance(value, int | float):
-        return Line(name.removesuffix("_ms").replace("_", " "), span(value))
+        return Line(name.removesuffix("_ms").replace("_", " "), format_duration(value))
     return Line(name.replace("_", " "), str(value))
 
 
@@ -288,7 +311,7 @@ def _fields(url: str, components: Components) -> Iterator[Line]:
     [confirmed_at_ms] = store.pages.seen_at_ms([url])
     for name, value in sorted(record.fields.items()):
         note = age_text(name, record.info.get(name), confirmed_at_ms, now_ms, components.extractors)
-        yield Line(name, plain(value.decode("utf-8", "replace")), note)
+        yield Line(name, to_one_line(value.decode("utf-8", "replace")), note)
 
 
 def _links(url: str, components: Components) -> Iterator[Line]:
@@ -310,7 +333,7 @@ _SECTIONS: tuple[tuple[str, Callable[[str, Components], Iterator[Line]]], ...] =
     ("robots.txt", _robots),
     ("preferences", _preferences),
     ("slot", _slot),
-    ("queue", _way),
+    ("queue", _queue),
     ("store", _stored),
     ("fields", _fields),
     ("links", _links),

@@ -38,8 +38,8 @@ def guard_address(default_host: str) -> None:
     """
     from flower.app import Flower  # noqa: PLC0415 - only in Flower's process
 
-    stock = Flower.start_http_server
-    if getattr(stock, "guards_address", False):
+    original = Flower.start_http_server
+    if getattr(original, "guards_address", False):
         return
 
     def start_http_server(self: Any) -> Any:
@@ -52,7 +52,7 @@ def guard_address(default_host: str) -> None:
                 _check(options.address, login=login, open_api=open_api)
             except CONFIG as error:
                 sys.exit(f"aragog: {error}")
-        return stock(self)
+        return original(self)
 
     start_http_server.guards_address = True  # type: ignore[attr-defined] # marks it as installed
     Flower.start_http_server = start_http_server
@@ -78,14 +78,14 @@ def guard_hosts(allowed: Sequence[str]) -> None:
     from flower.app import Flower  # noqa: PLC0415 - only in Flower's process
     from tornado.web import ErrorHandler  # noqa: PLC0415
 
-    stock, names = Flower.find_handler, tuple(allowed)
-    if getattr(stock, "guards_hosts", False):
+    original, names = Flower.find_handler, tuple(allowed)
+    if getattr(original, "guards_hosts", False):
         return
 
     def find_handler(self: Any, request: Any, **kwargs: Any) -> Any:
         headers = request.headers.get_list("Host")
         if len(headers) == 1 and is_allowed_host(headers[0], names):
-            return stock(self, request, **kwargs)
+            return original(self, request, **kwargs)
         return self.get_handler_delegate(request, ErrorHandler, {"status_code": 421})
 
     find_handler.guards_hosts = True  # type: ignore[attr-defined] # marks it as installed

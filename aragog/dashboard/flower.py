@@ -51,7 +51,7 @@ def install(
             raise InvalidArgument("this broker does not report its queues; use pinlater://")
         return components.admin
 
-    def more() -> tuple[list[Any], Traversable]:
+    def install_pages() -> tuple[list[Any], Traversable]:
         guard_hosts(allowed_hosts)
         guard_address(host)
         accept_key(key)
@@ -60,8 +60,10 @@ def install(
             "aragog.dashboard"
         ) / "templates"
 
-    locked = KEY_NEEDED if key else ACTIONS_OFF
-    return install_pinlater(admin_of, more, lambda: queue_notes(components), locked=locked)
+    locked_message = KEY_NEEDED if key else ACTIONS_OFF
+    return install_pinlater(
+        admin_of, install_pages, lambda: queue_notes(components), locked=locked_message
+    )
 
 
 def no_crawls() -> CrawlControl:

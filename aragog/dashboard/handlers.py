@@ -22,7 +22,7 @@ from aragog.api.operations.values import BUILT_IN
 from aragog.crawl.politeness.live_overrides import OverrideChange
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.traps.host_templates import decide
-from aragog.dashboard.buttons_key import COOKIE, KEPT_DAYS
+from aragog.dashboard.buttons_key import COOKIE, COOKIE_DAYS
 from aragog.dashboard.components import Components
 from aragog.dashboard.crawl_report import as_html, plain_report, plain_status, sections
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
@@ -31,7 +31,7 @@ from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.flower import no_crawls
 from aragog.dashboard.hours_plot import hours_plot
 from aragog.errors import ALL, BAD_INPUT, BadInput
-from aragog.observability.formatting import at, moment, plain
+from aragog.observability.formatting import format_time, format_time_and_distance, to_one_line
 from pinlater.flower_pages import FlowerPage
 
 MAX_LINKS = 50
@@ -75,11 +75,13 @@ class UrlPage(DashboardPage):
         if self.as_json:
             self.show("", explanation and to_json(explanation, BUILT_IN), problem)
             return
-        page, unread = (None, "")
+        page, page_problem = (None, "")
         if explanation:
-            page, unread = await self.read(lambda: stored_page(explanation.url, self.components))
+            page, page_problem = await self.read(
+                lambda: stored_page(explanation.url, self.components)
+            )
         self.show(
-            "aragog_url.html", explanation, problem or unread,
+            "aragog_url.html", explanation, problem or page_problem,
             url=url, page=page, asked=self.query("asked") == "1",
         )  # fmt: skip
 
@@ -87,11 +89,11 @@ class UrlPage(DashboardPage):
     async def post(self) -> None:
         self.check_may_change()
         url = str(self.get_body_argument("url"))
-        refused, problem = await self.read(lambda: self._refresh(url))
-        if refused:
+        refusal, problem = await self.read(lambda: self._refresh(url))
+        if refusal:
             self.set_status(409)
-        if problem or refused:
-            self.refuse(problem or refused or "")
+        if problem or refusal:
+            self.refuse(problem or refusal or "")
         self.redirect(f"{self.reverse_url(self.tab)}?{urlencode({'url': url, 'asked': 1})}")
 
 
@@ -131,19 +133,19 @@ class DomainsPage(DashboardPage):
         domain, search = self.query("domain").strip(), self.query("q").strip()
         sort, cursor = self.query("sort", "backlog"), self.query("cursor") or None
         contents, problem = await self.read(lambda: self._read(domain, search, sort, cursor))
-        rows, following, changes = contents or ([], None, [])
+        rows, next_cursor, changes = contents or ([], None, [])
         if self.as_json:
-            data = {"domains": [asdict(row) for row in rows], "cursor": following}
+            data = {"domains": [asdict(row) for row in rows], "cursor": next_cursor}
             self.show("", data, problem)
             return
         if not (domain or search or cursor):
-            self.keep_fresh()
+            self.set_auto_refresh()
         now_ms = self.components.clock.now_ms()
         self.show(
             "aragog_domains.html", rows, problem,
-            domain=domain, search=search, sort=sort, cursor=cursor, following=following,
-            changes=changes, at=at,
-            moment=lambda ms: moment(ms, now_ms),
+            domain=domain, search=search, sort=sort, cursor=cursor, following=next_cursor,
+            changes=changes, at=format_time,
+            moment=lambda ms: format_time_and_distance(ms, now_ms),
         )  # fmt: skip
 
     def _read(
@@ -154,8 +156,8 @@ class DomainsPage(DashboardPage):
         if domain:
             key = limiter_key(domain, components)
             return domain_rows([key], components), None, live.history(MAX_CHANGES, key)
-        rows, following = find_domains(components, sort, search, cursor)
-        return rows, following, live.history(MAX_CHANGES)
+        rows, next_cursor = find_domains(components, sort, search, cursor)
+        return rows, next_cursor, live.history(MAX_CHANGES)
 
     @web.authenticated
     async def post(self) -> None:
@@ -199,13 +201,19 @@ class CrawlsPage(DashboardPage):
         if name:
             await self._show_one(name)
             return
-        found, problem = await self.read(lambda: self._control().all())
+        statuses, problem = await self.read(lambda: self._control().all())
         if self.as_json:
-            self.show("", [plain_status(status) for status in found or ()], problem)
+            self.show("", [plain_status(status) for status in statuses or ()], problem)
             return
-        self.keep_fresh()
+        self.set_auto_refresh()
         self.show(
-            "aragog_crawls.html", found or [], problem, crawl=None, sections=(), at=at, plot=None
+            "aragog_crawls.html",
+            statuses or [],
+            problem,
+            crawl=None,
+            sections=(),
+            at=format_time,
+            plot=None,
         )
 
     async def _show_one(self, name: str) -> None:
@@ -217,7 +225,7 @@ class CrawlsPage(DashboardPage):
             self.show("", report and plain_report(report), problem)
         else:
             self.show(
-                "aragog_crawls.html", [report.status] if report else [], problem, at=at,
+                "aragog_crawls.html", [report.status] if report else [], problem, at=format_time,
                 crawl=report, sections=list(sections(report)) if report else (),
                 plot=hours_plot(report.hours) if report and report.hours else None,
             )  # fmt: skip
@@ -228,8 +236,8 @@ class CrawlsPage(DashboardPage):
         name, action, reason = (
             str(self.get_body_argument(part, "")) for part in ("crawl", "action", "reason")
         )
-        of, template = (str(self.get_body_argument(part, "")) for part in ("host", "template"))
-        act = partial(self._decide, of, template, action) if of or template else None
+        host, template = (str(self.get_body_argument(part, "")) for part in ("host", "template"))
+        act = partial(self._decide, host, template, action) if host or template else None
         _, problem = await self.read(act or (lambda: self._act(name, action, reason)))
         if problem:
             self.refuse(problem)
@@ -251,8 +259,8 @@ class CrawlsPage(DashboardPage):
             case "resume":
                 control.resume(name)
             case "cancel":
-                who = plain(self.who())
-                control.cancel(name, f"{plain(reason)} ({who})" if reason else f"by {who}")
+                who = to_one_line(self.who())
+                control.cancel(name, f"{to_one_line(reason)} ({who})" if reason else f"by {who}")
             case _:
                 raise BadInput(f"{action!r}: must be pause, resume or cancel")
 
@@ -271,11 +279,11 @@ class OpenButtonsPage(FlowerPage):
 
     def get(self) -> None:
         """Redirect to the crawls, with the buttons enabled. Returns 403 for a wrong key."""
-        given = str(self.get_query_argument("key", ""))
-        if not self._key or not hmac.compare_digest(given.encode(), self._key.encode()):
+        key = str(self.get_query_argument("key", ""))
+        if not self._key or not hmac.compare_digest(key.encode(), self._key.encode()):
             raise web.HTTPError(403, "This link belongs to another system, or to an earlier run.")
         self.set_cookie(
-            COOKIE, self._key, expires_days=KEPT_DAYS, httponly=True, samesite="Strict", path="/"
+            COOKIE, self._key, expires_days=COOKIE_DAYS, httponly=True, samesite="Strict", path="/"
         )
         self.redirect(self.reverse_url(CrawlsPage.tab))
 

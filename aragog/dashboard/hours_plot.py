@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import NamedTuple
 
-from aragog.observability.formatting import at
+from aragog.observability.formatting import format_time
 
 HOUR_MS = 3_600_000
 WIDTH, HEIGHT = 720, 160
@@ -26,8 +26,8 @@ class PlotBar(NamedTuple):
 
     def svg(self) -> str:
         """Return the SVG element."""
-        place = f'x="{self.x}" y="{self.y}" width="{self.width}" height="{self.height}"'
-        return f'<rect fill="{self.color}" {place}><title>{escape(self.title)}</title></rect>'
+        attributes = f'x="{self.x}" y="{self.y}" width="{self.width}" height="{self.height}"'
+        return f'<rect fill="{self.color}" {attributes}><title>{escape(self.title)}</title></rect>'
 
 
 class PlotLabel(NamedTuple):
@@ -40,8 +40,8 @@ class PlotLabel(NamedTuple):
 
     def svg(self) -> str:
         """Return the SVG element."""
-        place = f'x="{self.x}" y="{self.y}" text-anchor="{self.anchor}"'
-        return f'<text {place} fill="currentColor" font-size="11">{escape(self.text)}</text>'
+        attributes = f'x="{self.x}" y="{self.y}" text-anchor="{self.anchor}"'
+        return f'<text {attributes} fill="currentColor" font-size="11">{escape(self.text)}</text>'
 
 
 class HoursPlot(NamedTuple):
@@ -71,23 +71,23 @@ def bar(x: float, y: float, width: float, height: float, color: str, title: str)
 def hours_plot(hours: Mapping[int, Counter[str]]) -> HoursPlot:
     """Return the plot of outcomes by hour since 1970. It shows at least one hour."""
     first, last = min(hours), max(hours)
-    most = max(counts.total() for counts in hours.values())
-    bars = (*_bars(hours, first, WIDTH / (last - first + 1), most), *_legend_bars())
+    max_count = max(counts.total() for counts in hours.values())
+    bars = (*_bars(hours, first, WIDTH / (last - first + 1), max_count), *_legend_bars())
     labels = (
-        PlotLabel("0", at(first * HOUR_MS), "start"),
-        PlotLabel(str(WIDTH), at((last + 1) * HOUR_MS), "end"),
+        PlotLabel("0", format_time(first * HOUR_MS), "start"),
+        PlotLabel(str(WIDTH), format_time((last + 1) * HOUR_MS), "end"),
         *(PlotLabel(f"{left + 12:.0f}", name, "start") for left, _, name in _LEGEND),
     )
-    return HoursPlot(bars, labels, f"URLs an hour, at most {most}")
+    return HoursPlot(bars, labels, f"URLs an hour, at most {max_count}")
 
 
 def _bars(
-    hours: Mapping[int, Counter[str]], first: int, width: float, most: int
+    hours: Mapping[int, Counter[str]], first: int, width: float, max_count: int
 ) -> Iterator[PlotBar]:
     for hour, counts in hours.items():
         left, stored = (hour - first) * width, counts["stored"]
-        low, high = HEIGHT * stored / most, HEIGHT * counts.total() / most
-        title = f"{at(hour * HOUR_MS)}: {stored} stored, {counts.total() - stored} other"
+        low, high = HEIGHT * stored / max_count, HEIGHT * counts.total() / max_count
+        title = f"{format_time(hour * HOUR_MS)}: {stored} stored, {counts.total() - stored} other"
         yield bar(left, HEIGHT - low, width, low, STORED_COLOR, title)
         yield bar(left, HEIGHT - high, width, high - low, OTHER_COLOR, title)
 

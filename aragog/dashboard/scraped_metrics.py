@@ -2,8 +2,9 @@
 Prometheus metrics that are collected at scrape time: counts, queues, domains, lag, memory.
 
 All parts are read in parallel, each by at most one read at a time, and a scrape waits at most
-`WAIT_S` for them. A slower read continues in the background. The scrape then shows the part's
-previous values if they are at most `WINDOW_S` old, because a busy machine is slow, not down.
+`SCRAPE_TIMEOUT_S` for them. A slower read continues in the background. The scrape then shows the
+part's previous values if they are at most `MAX_AGE_S` old, because a busy machine is slow, not
+down.
 `aragog_part_up` is 0 for a part that failed or has not responded for that long, and absent until
 the first response.
 """
@@ -27,7 +28,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.crawl_log import at_ms
+from aragog.crawl.pipeline.crawl_log import row_time_ms
 from aragog.dashboard.components import Components
 from aragog.errors import ALL
 from aragog.observability.instruments import INSTRUMENTS
@@ -36,8 +37,8 @@ from aragog.runtime.clock import Clock
 from pinlater.admin import count_of
 from pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
 
-WAIT_S = 1.0
-WINDOW_S = 60.0
+SCRAPE_TIMEOUT_S = 1.0
+MAX_AGE_S = 60.0
 """How long a part's last values are shown if it responds late."""
 
 
@@ -61,16 +62,16 @@ class MetricsPart:
         self._unanswered_since_s: float | None = None
         self._failed = False
 
-    def ask(self, threads: ThreadPoolExecutor) -> Future[None]:
+    def start_read(self, threads: ThreadPoolExecutor) -> Future[None]:
         """Return the read in progress. Starts one if there is none."""
         with self._lock:
             if self._running is None or self._running.done():
                 if self._unanswered_since_s is None:
                     self._unanswered_since_s = self._clock.monotonic_s()
-                self._running = threads.submit(self._take)
+                self._running = threads.submit(self._read_and_keep)
             return self._running
 
-    def _take(self) -> None:
+    def _read_and_keep(self) -> None:
         """Read, and keep the result or the error. The next scrape uses a late result."""
         try:
             metrics = self._read()
@@ -82,7 +83,7 @@ class MetricsPart:
         with self._lock:
             self._good, self._failed, self._unanswered_since_s = metrics, False, None
 
-    def figures(self) -> tuple[bool | None, list[Metric]]:
+    def state_and_metrics(self) -> tuple[bool | None, list[Metric]]:
         """Return the state of the part (up, down, or None if unknown), and the metrics to show."""
         with self._lock:
             since_s = self._unanswered_since_s
@@ -112,12 +113,16 @@ class MetricsCollector(Collector):
     """
 
     def __init__(
-        self, components: Components, *, wait_s: float = WAIT_S, window_s: float = WINDOW_S
+        self,
+        components: Components,
+        *,
+        wait_s: float = SCRAPE_TIMEOUT_S,
+        window_s: float = MAX_AGE_S,
     ) -> None:
         self._wait_s = wait_s
         self._threads = ThreadPoolExecutor(len(READERS), thread_name_prefix="metrics")
         self._parts = {
-            name: MetricsPart(partial(_figures_of, read, components), components.clock, window_s)
+            name: MetricsPart(partial(_metrics_of, read, components), components.clock, window_s)
             for name, read in READERS
         }
 
@@ -129,10 +134,10 @@ class MetricsCollector(Collector):
         up = GaugeMetricFamily(
             "aragog_part_up", "1: this part responded within the last minute.", labels=["part"]
         )
-        futures = [part.ask(self._threads) for part in self._parts.values()]
+        futures = [part.start_read(self._threads) for part in self._parts.values()]
         wait(futures, self._wait_s)
         for name, part in self._parts.items():
-            is_up, metrics = part.figures()
+            is_up, metrics = part.state_and_metrics()
             if is_up is not None:
                 up.add_metric([name], is_up)
             yield from metrics
@@ -143,7 +148,7 @@ class MetricsCollector(Collector):
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _figures_of(
+def _metrics_of(
     read: Callable[[Components], Iterator[Metric]], components: Components
 ) -> list[Metric]:
     return list(read(components))
@@ -151,14 +156,14 @@ def _figures_of(
 
 MAX_DOMAINS = 20
 # A sample is read again at most this often. A sample that is too slow is in the next scrape.
-FRESHNESS_S = 30.0
+FRESHNESS_CACHE_S = 30.0
 # A broker shared by many applications may have any number of queues. This limits a scrape.
 MAX_QUEUES = 100
 
 
-def _from_zero(names: Iterable[str], counted: Mapping[str, int]) -> dict[str, int]:
+def _from_zero(names: Iterable[str], counts: Mapping[str, int]) -> dict[str, int]:
     """Return the counts, with 0 for missing ones, because rates need a series that starts at 0."""
-    return {**dict.fromkeys(names, 0), **counted}
+    return {**dict.fromkeys(names, 0), **counts}
 
 
 def _urls(components: Components) -> Iterator[Metric]:
@@ -170,11 +175,11 @@ def _urls(components: Components) -> Iterator[Metric]:
     events = CounterMetricFamily(
         "aragog_urls", "Outcomes of URLs, and the bytes of their bodies.", labels=["event"]
     )
-    counted = components.counters.read()
-    if counted:  # otherwise Redis may not have responded, and 0 would look like a restart
-        known = {name: counted[name] for name in counters.EVENTS if name in counted}
+    counts = components.counters.read()
+    if counts:  # otherwise Redis may not have responded, and 0 would look like a restart
+        known_counts = {name: counts[name] for name in counters.EVENTS if name in counts}
         # The counts by outcome are included in `failed` and must not be added to it.
-        for name, count in sorted(_from_zero(counters.EVENTS, known).items()):
+        for name, count in sorted(_from_zero(counters.EVENTS, known_counts).items()):
             events.add_metric([name], count)
     yield events
 
@@ -243,7 +248,7 @@ def crawl_log_metrics(components: Components) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "aragog_crawl_log_lag_seconds",
         "Age of the oldest of these rows; normally up to twice crawl_log.span_s.",
-        value=(log.now_ms() - at_ms(first)) / 1000 if first else 0,
+        value=(log.now_ms() - row_time_ms(first)) / 1000 if first else 0,
     )
 
 
@@ -354,7 +359,7 @@ def _freshness(components: Components) -> Iterator[Metric]:
         labels=["type"],
     )
     for page_type, freshness in (
-        components.store().maintenance.freshness(cached_s=FRESHNESS_S).items()
+        components.store().maintenance.freshness(cached_s=FRESHNESS_CACHE_S).items()
     ):
         age.add_metric([page_type, "0.5"], freshness.age_p50_s)
         age.add_metric([page_type, "0.95"], freshness.age_p95_s)
@@ -381,7 +386,7 @@ def _disk(components: Components) -> Iterator[Metric]:
 
 def _memory(components: Components) -> Iterator[Metric]:
     used = GaugeMetricFamily("aragog_redis_used_bytes", "Memory in use.", labels=["server"])
-    most = GaugeMetricFamily(
+    max_bytes = GaugeMetricFamily(
         "aragog_redis_max_bytes", "maxmemory; missing where there is none.", labels=["server"]
     )
     up = GaugeMetricFamily("aragog_redis_up", "1: it answers.", labels=["server"])
@@ -394,8 +399,8 @@ def _memory(components: Components) -> Iterator[Metric]:
         up.add_metric([name], 1)
         used.add_metric([name], info["used_memory"])
         if info.get("maxmemory"):
-            most.add_metric([name], info["maxmemory"])
-    yield from (up, used, most)
+            max_bytes.add_metric([name], info["maxmemory"])
+    yield from (up, used, max_bytes)
 
 
 READERS: tuple[tuple[str, Callable[[Components], Iterator[Metric]]], ...] = (

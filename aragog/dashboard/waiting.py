@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from aragog.crawl.pipeline.waiting_urls import RETRY, ROBOTS, SLOT, TURN, WaitingUrl, sample
-from aragog.crawl.politeness.lines import is_of_rules
+from aragog.crawl.politeness.lines import is_rules_line
 from aragog.dashboard.components import Components
 from urlspelling.domain import origin
 
-MAX_NAMED = 5
+MAX_SITES = 5
 """Maximum number of sites listed in a note."""
 MAX_LINES = 1000
 """How many of the longest lines are checked for origins whose robots.txt is unreachable."""
@@ -56,10 +56,10 @@ def queued_by_domain(components: Components) -> dict[str, int]:
         if waiting.url:
             counts[limiter.key_for(waiting.url)] += waiting.weight
     for key, count in (limiter.lines.longest(MAX_LINES) if limiter.lines else {}).items():
-        if is_of_rules(key):
+        if is_rules_line(key):
             counts[limiter.key_for(f"{key}/")] += count
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return {key: round(count) for key, count in ordered}
+    by_count = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return {key: round(count) for key, count in by_count}
 
 
 def queue_notes(components: Components) -> list[str]:
@@ -75,15 +75,15 @@ def queue_notes(components: Components) -> list[str]:
     waiting = {cause: count for cause, count in waits(components).items() if count}
     if not waiting:
         return []
-    counted = ", ".join(f"{count:,} for {cause}" for cause, count in waiting.items())
-    notes = [f"About {sum(waiting.values()):,} URLs wait: {counted}."]
+    counts_text = ", ".join(f"{count:,} for {cause}" for cause, count in waiting.items())
+    notes = [f"About {sum(waiting.values()):,} URLs wait: {counts_text}."]
     if hosts := _waiting_for_rules(components):
-        named = ", ".join(f"{name} ({count:,})" for name, count in hosts[:MAX_NAMED])
-        more = f" and {len(hosts) - MAX_NAMED:,} more" if len(hosts) > MAX_NAMED else ""
+        sites = ", ".join(f"{name} ({count:,})" for name, count in hosts[:MAX_SITES])
+        more_text = f" and {len(hosts) - MAX_SITES:,} more" if len(hosts) > MAX_SITES else ""
         notes.append(
-            f"URLs of these sites wait for robots.txt: {named}{more}. It is not known yet or not "
-            "reachable, and is requested again later; `aragog explain URL` shows when. The workers "
-            "are not the problem."
+            f"URLs of these sites wait for robots.txt: {sites}{more_text}. It is not known yet "
+            "or not reachable, and is requested again later; `aragog explain URL` shows when. "
+            "The workers are not the problem."
         )
     return notes
 
@@ -98,10 +98,10 @@ def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
             counts[origin(waiting.url)] += waiting.weight
     lines = components.limiter().lines
     for key, count in (lines.longest(MAX_LINES) if lines else {}).items():
-        if is_of_rules(key):
+        if is_rules_line(key):
             counts[key] += count
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [(key.partition("://")[2], round(count)) for key, count in ordered]
+    by_count = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [(key.partition("://")[2], round(count)) for key, count in by_count]
 
 
 def _explained(sampled: Iterable[WaitingUrl], components: Components) -> list[WaitingUrl]:
@@ -109,12 +109,12 @@ def _explained(sampled: Iterable[WaitingUrl], components: Components) -> list[Wa
     Return the sample.
     Retries of sites whose robots.txt is unreachable count as waiting for it.
     """
-    found = list(sampled)
-    origins = {origin(waiting.url) for waiting in found if waiting.url}
+    waiting_urls = list(sampled)
+    origins = {origin(waiting.url) for waiting in waiting_urls if waiting.url}
     rules = components.robots.peek(list(origins))
     return [
         waiting._replace(cause=ROBOTS)
         if waiting.url and waiting.cause != SLOT and rules[origin(waiting.url)].unreachable
         else waiting
-        for waiting in found
+        for waiting in waiting_urls
     ]

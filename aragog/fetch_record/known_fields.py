@@ -12,13 +12,13 @@ from functools import cache
 from typing import Any
 
 
-def known(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+def known_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of the dataclass's own fields, to pass to its constructor."""
     names = _names(kind)
     return {name: value for name, value in values.items() if name in names}
 
 
-def unknown(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+def unknown_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return all other values, to write them back with the record."""
     names = _names(kind)
     return {name: value for name, value in values.items() if name not in names}
@@ -26,4 +26,4 @@ def unknown(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def _names(kind: type) -> frozenset[str]:
-    return frozenset(each.name for each in fields(kind))
+    return frozenset(f.name for f in fields(kind))

@@ -30,7 +30,7 @@ from types import NoneType
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 from aragog.fetch_record.causes import DeferralCause, RefusalCause
-from aragog.fetch_record.known_fields import known, unknown
+from aragog.fetch_record.known_fields import known_fields, unknown_fields
 
 Headers = tuple[tuple[str, str], ...]
 MAX_NAME_CHARS = 40
@@ -189,8 +189,8 @@ class FetchRecord:
 
     def header(self, name: str) -> str | None:
         """Return the value of the first header with this name, ignoring case, or None."""
-        low = name.lower()
-        return next((v for k, v in self.headers if k.lower() == low), None)
+        lower_name = name.lower()
+        return next((v for k, v in self.headers if k.lower() == lower_name), None)
 
     @classmethod
     def of(cls, outcome: FetchRecord, **changes: Any) -> FetchRecord:
@@ -222,14 +222,14 @@ class FetchRecord:
         Fields and outcomes from a newer version are kept.
         """
         values = {
-            **known(FetchRecord, raw),
+            **known_fields(FetchRecord, raw),
             "outcome": OutcomeKind.read(raw["outcome"]),
             "headers": _pairs(raw.get("headers")),
             "hops": tuple(
-                Hop(**{**known(Hop, hop), "headers": _pairs(hop.get("headers"))})
+                Hop(**{**known_fields(Hop, hop), "headers": _pairs(hop.get("headers"))})
                 for hop in raw.get("hops") or ()
             ),
-            "_unknown": unknown(FetchRecord, raw),
+            "_unknown": unknown_fields(FetchRecord, raw),
         }
         return FetchRecord(**values)
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 _LAST_MS = 253_402_300_799_999
 
 
-def at(ms: int) -> str:
+def format_time(ms: int) -> str:
     """
     Return a time as `2026-01-31 08:05:00 UTC`, or the number itself if datetime cannot represent
     it.
@@ -18,18 +18,18 @@ def at(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def moment(ms: int, now_ms: int) -> str:
+def format_time_and_distance(ms: int, now_ms: int) -> str:
     """Return a time and its distance from now."""
-    return f"{at(ms)} ({distance(ms, now_ms)})"
+    return f"{format_time(ms)} ({format_distance(ms, now_ms)})"
 
 
-def distance(ms: int, now_ms: int) -> str:
+def format_distance(ms: int, now_ms: int) -> str:
     """Return the distance of a time from now: `in 3 min` or `5 s ago`."""
     away_ms = ms - now_ms
-    return f"in {span(away_ms)}" if away_ms > 0 else f"{span(-away_ms)} ago"
+    return f"in {format_duration(away_ms)}" if away_ms > 0 else f"{format_duration(-away_ms)} ago"
 
 
-def plain(text: str, limit: int = 300) -> str:
+def to_one_line(text: str, limit: int = 300) -> str:
     """
     Put `text` on one line of at most `limit` characters, without terminal control characters.
 
@@ -43,24 +43,24 @@ def plain(text: str, limit: int = 300) -> str:
 _STEPS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
 
 
-def span(ms: float) -> str:
+def format_duration(ms: float) -> str:
     """Return a duration in its two largest units: `850 ms`, `12.5 s`, `3 min 20 s`, `2 d 4 h`."""
-    whole = round(ms)
-    if abs(whole) < 1000:
-        return f"{whole} ms"
-    if abs(whole) < 60_000:
-        return f"{whole / 1000:.1f}".removesuffix(".0") + " s"
-    sign = "-" if whole < 0 else ""
-    left, parts = abs(whole), list[str]()
+    rounded_ms = round(ms)
+    if abs(rounded_ms) < 1000:
+        return f"{rounded_ms} ms"
+    if abs(rounded_ms) < 60_000:
+        return f"{rounded_ms / 1000:.1f}".removesuffix(".0") + " s"
+    sign = "-" if rounded_ms < 0 else ""
+    remaining_ms, parts = abs(rounded_ms), list[str]()
     for unit, size_ms in _STEPS:
-        if left >= size_ms or parts:
-            parts.append(f"{left // size_ms} {unit}")
-            left %= size_ms
+        if remaining_ms >= size_ms or parts:
+            parts.append(f"{remaining_ms // size_ms} {unit}")
+            remaining_ms %= size_ms
         if len(parts) == 2:
             break
     return sign + " ".join(part for part in parts if not part.startswith("0 "))
 
 
-def counted(count: int, thing: str) -> str:
+def pluralize(count: int, thing: str) -> str:
     """Return a number of things: `1 item`, `2,000 items`."""
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

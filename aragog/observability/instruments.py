@@ -51,9 +51,9 @@ class Observations:
 
     def observe(self, value: float) -> None:
         """Add a value, such as a duration in seconds."""
-        at = bisect_left(self._bounds, value)
+        bucket = bisect_left(self._bounds, value)
         with self._lock:
-            self._counts[at] += 1
+            self._counts[bucket] += 1
             self._sum += value
 
     def read(self) -> dict[str, float]:
@@ -99,10 +99,10 @@ class Histogram:
         self.name, self.description, self.bounds, self.label = name, description, bounds, label
         self.children: dict[str, Observations] = {}
 
-    def of(self, label: str = "") -> Observations:
+    def labels(self, label: str = "") -> Observations:
         """Return the observations for a value of the label; always the same object."""
-        found = self.children.get(label)
-        return found or self.children.setdefault(label, Observations(self.bounds))
+        child = self.children.get(label)
+        return child or self.children.setdefault(label, Observations(self.bounds))
 
 
 class Counter:
@@ -121,10 +121,10 @@ class Counter:
         self.values = values
         self.children: dict[str, Count] = {}
 
-    def of(self, label: str = "") -> Count:
+    def labels(self, label: str = "") -> Count:
         """Return the count for a value of the label; always the same object."""
-        found = self.children.get(label)
-        return found or self.children.setdefault(label, Count())
+        child = self.children.get(label)
+        return child or self.children.setdefault(label, Count())
 
 
 REQUEST_BOUNDS_S = (
@@ -236,7 +236,7 @@ INSTRUMENTS: tuple[Histogram | Counter, ...] = (
 )
 
 
-def measured(
+def read_measurements(
     instruments: Iterable[Histogram | Counter] = INSTRUMENTS,
 ) -> dict[Measurement, float]:
     """Return all non-zero numbers of these instruments since this process started."""

@@ -67,10 +67,10 @@ def log_url(log: logging.Logger, event: str, url: str, request_id: str, **facts:
     if not log.isEnabledFor(logging.INFO):
         return
     values = {name: value for name, value in facts.items() if value is not None}
-    shown = "".join(f" {name}={_plain(value)}" for name, value in values.items())
+    facts_text = "".join(f" {name}={_plain(value)}" for name, value in values.items())
     fields = {"event": event, "url": url, "request_id": request_id, **values}
-    named = _plain(request_id or "-")
-    log.info("%s %s%s request=%s", event, _plain(url), shown, named, extra=fields)
+    request = _plain(request_id or "-")
+    log.info("%s %s%s request=%s", event, _plain(url), facts_text, request, extra=fields)
 
 
 def _plain(value: object) -> str:

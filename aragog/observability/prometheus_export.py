@@ -8,7 +8,7 @@ from itertools import accumulate
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.utils import floatToGoString
 
-from aragog.observability.instruments import SUM, Counter, Histogram, Measurement, measured
+from aragog.observability.instruments import SUM, Counter, Histogram, Measurement, read_measurements
 
 
 def family(
@@ -21,7 +21,7 @@ def family(
         instrument: defines the family's name, label and buckets.
         numbers: the numbers of all processes; None for those of this process.
     """
-    cells = measured([instrument]) if numbers is None else numbers
+    cells = read_measurements([instrument]) if numbers is None else numbers
     labels = [instrument.label] if instrument.label else []
     text, name = instrument.description, instrument.name
     values = sorted({cell.label for cell in cells if cell.instrument == name})

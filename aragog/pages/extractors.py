@@ -32,10 +32,10 @@ from aragog.errors import ConfigError, InvalidField
 from aragog.pages.items import SiteKinds, load_kinds
 from aragog.pages.rules_version import RulesVersions, rules_versions
 from aragog.pages.selectors import Rules, SiteRules
-from aragog.settings.extractor_names import ITEMS, SITE, is_of_file, prefix_of
+from aragog.settings.extractor_names import ITEMS, SITE, is_file_name, prefix_of
 from richpins.document import Document
 from richpins.rich_pins import RichPin
-from richpins.selectors import SelectedPage, parsed
+from richpins.selectors import SelectedPage, parse
 
 GROUP = "aragog.extractors"
 MAX_FIELDS = 100
@@ -64,16 +64,16 @@ class ExtractorPage:
 
         See `selectors` for the syntax.
         """
-        return parsed(f"css:{rule}").value(SelectedPage(self.document))
+        return parse(f"css:{rule}").value(SelectedPage(self.document))
 
     def css_all(self, rule: str) -> list[Any]:
         """Return all values that a CSS rule finds."""
         page = SelectedPage(self.document)
-        return parsed(f"css-all:{rule}").value(page) or []
+        return parse(f"css-all:{rule}").value(page) or []
 
     def xpath(self, expression: str) -> Any:
         """Return the first value that an XPath expression finds."""
-        return parsed(f"xpath:{expression}").value(SelectedPage(self.document))
+        return parse(f"xpath:{expression}").value(SelectedPage(self.document))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +154,8 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
                 f"pipeline.extractors: {name!r}: {prefix_of(name)} is the prefix of what `extract` "
                 "has; give the function another name"
             )
-        if is_of_file(name):
-            result[prefix_of(name)] = _function_of_file(name)
+        if is_file_name(name):
+            result[prefix_of(name)] = _load_function(name)
             continue
         if not _NAME.fullmatch(name):
             raise ConfigError(f"pipeline.extractors: {name!r} is not a name of small letters")
@@ -172,19 +172,19 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
     return result
 
 
-def _function_of_file(name: str) -> Extractor:
+def _load_function(name: str) -> Extractor:
     """Load a function from a file. Its name must be a valid prefix."""
     function = name.rpartition(":")[2]
     if not _NAME.fullmatch(function):
         raise ConfigError(f"pipeline.extractors: {name!r}: {function!r} has not only small letters")
     try:
-        found: Extractor = of_file(name)
+        function_object: Extractor = load_from_file(name)
     except ConfigError as error:
         raise ConfigError(f"pipeline.extractors: {error}") from error
-    return found
+    return function_object
 
 
-def of_file(name: str) -> Any:
+def load_from_file(name: str) -> Any:
     """
     Load a named object from a Python file, as `folder/file.py:name`.
 
@@ -238,6 +238,6 @@ def _fields(name: str, values: Mapping[str, Any]) -> Iterable[tuple[str, bytes]]
             stored = orjson.dumps(value)
         except TypeError as error:
             raise InvalidField(f"{name}.{key}", str(error)) from error
-        if len(stored) > (most := MAX_ITEMS_BYTES if name == ITEMS else MAX_VALUE_BYTES):
-            raise InvalidField(f"{name}.{key}", f"larger than {most} bytes")
+        if len(stored) > (max_bytes := MAX_ITEMS_BYTES if name == ITEMS else MAX_VALUE_BYTES):
+            raise InvalidField(f"{name}.{key}", f"larger than {max_bytes} bytes")
         yield f"{name}.{key}", stored

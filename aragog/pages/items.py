@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from aragog.errors import ConfigError, InvalidUrl
-from aragog.settings.extractor_names import ITEMS, is_of_file
+from aragog.settings.extractor_names import ITEMS, is_file_name
 from urlspelling.domain import host
 from urlspelling.hosts import and_parents
 
@@ -347,10 +347,10 @@ def _loaded(tables: bytes) -> SiteKinds:
 
 def _named(name: str) -> Any:
     """Load a class or function from a file or module: `shop.py:Lamp` or `shop.items:Lamp`."""
-    from aragog.pages.extractors import of_file  # noqa: PLC0415 - it imports this module
+    from aragog.pages.extractors import load_from_file  # noqa: PLC0415 - it imports this module
 
-    if is_of_file(name):
-        return of_file(name)
+    if is_file_name(name):
+        return load_from_file(name)
     module, _, attribute = name.rpartition(":")
     try:
         return getattr(importlib.import_module(module), attribute)

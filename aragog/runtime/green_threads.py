@@ -32,24 +32,24 @@ T = TypeVar("T")
 _clock = SystemClock()
 _numbers = count()
 _this_thread = threading.local()
-MAX_PASSED = 1_000
+MAX_EXPIRED_TIMERS = 1_000
 """How many timers of finished waits may accumulate before they are removed."""
 
 
 class _GreenWait:
     """One wait of one green thread. An event or its timer ends it, once."""
 
-    __slots__ = ("green", "hub", "over")
+    __slots__ = ("green", "hub", "is_over")
 
     def __init__(self, hub: _Hub) -> None:
         self.hub = hub
         self.green = getcurrent()
-        self.over = False
+        self.is_over = False
 
     def end(self, *, happened: bool) -> None:
         """Let the green thread continue. Must be called in the thread that it runs in."""
-        if not self.over:
-            self.over = True
+        if not self.is_over:
+            self.is_over = True
             self.hub.ready.append((self.green, happened))
 
     def wait_at_most(self, seconds: float | None) -> bool:
@@ -64,7 +64,7 @@ class _Hub:
     """
 
     def __init__(self) -> None:
-        self.greens = 0
+        self.running_calls = 0
         """How many calls are still running."""
         self.ready: deque[tuple[greenlet, object]] = deque()
         self._green = greenlet(self._run)
@@ -92,9 +92,9 @@ class _Hub:
             try:
                 function()
             finally:
-                self.greens -= 1
+                self.running_calls -= 1
 
-        self.greens += 1
+        self.running_calls += 1
         self.ready.append((greenlet(run, self._green), None))
 
     def yield_until(self, wait: _GreenWait, seconds: float | None) -> bool:
@@ -107,7 +107,7 @@ class _Hub:
             return cast(bool, self._green.switch())
         finally:
             self._waiting -= 1
-            wait.over = True
+            wait.is_over = True
 
     def wait_for_socket(self, fd: int, events: int, seconds: float) -> bool:
         """Yield until the socket is ready. Returns False after `seconds`."""
@@ -135,7 +135,7 @@ class _Hub:
                     self._process_ended()
                 elif fd in self._sockets:
                     self._sockets[fd].end(happened=True)
-            self._end_passed()
+            self._end_expired()
 
     def _process_ended(self) -> None:
         os.eventfd_read(self._wake_fd)
@@ -144,14 +144,14 @@ class _Hub:
 
     def _seconds_left(self) -> float | None:
         """Return the time until the next timer fires, or None if there is no timer."""
-        if len(self._timers) > MAX_PASSED + 2 * self._waiting:
-            self._timers = [timer for timer in self._timers if not timer[2].over]
+        if len(self._timers) > MAX_EXPIRED_TIMERS + 2 * self._waiting:
+            self._timers = [timer for timer in self._timers if not timer[2].is_over]
             heapq.heapify(self._timers)
-        while self._timers and self._timers[0][2].over:
+        while self._timers and self._timers[0][2].is_over:
             heapq.heappop(self._timers)
         return max(0.0, self._timers[0][0] - _clock.monotonic_s()) if self._timers else None
 
-    def _end_passed(self) -> None:
+    def _end_expired(self) -> None:
         now_s = _clock.monotonic_s()
         while self._timers and self._timers[0][0] <= now_s:
             heapq.heappop(self._timers)[2].end(happened=False)
@@ -160,7 +160,7 @@ class _Hub:
 def _busy_hub() -> _Hub | None:
     """Return this thread's hub if other green threads can run while this one waits."""
     hub: _Hub | None = getattr(_this_thread, "hub", None)
-    return hub if hub is not None and hub.greens else None
+    return hub if hub is not None and hub.running_calls else None
 
 
 def wait_readable(sock: socket.socket, seconds: float) -> None:
@@ -237,7 +237,7 @@ class GreenCall(Generic[T]):
         self._value: T | None = None
         self._error: BaseException | None = None
         self._waiter: _GreenWait | None = None
-        self.over = False
+        self.is_over = False
 
     def run(self) -> None:
         """Run the call in its green thread."""
@@ -245,13 +245,13 @@ class GreenCall(Generic[T]):
             self._value = self._function()
         except BaseException as error:  # noqa: BLE001 - raised by `result`
             self._error = error
-        self.over = True
+        self.is_over = True
         if self._waiter is not None:
             self._waiter.end(happened=True)
 
     def finish(self) -> None:
         """Wait for the call to end. Must be called in the thread of its batch."""
-        if not self.over:
+        if not self.is_over:
             self._waiter = _GreenWait(_this_thread.hub)
             self._waiter.wait_at_most(None)
 

@@ -12,7 +12,7 @@ import re
 import resource
 from pathlib import Path
 
-WANTED = 16_384
+REQUESTED_LIMIT = 16_384
 """The limit to request. A higher one is not needed, and some libraries scan all descriptors."""
 UNLIMITED = 1 << 20
 MIN_THREADS = 2
@@ -20,7 +20,7 @@ MIN_SOCKETS = 8
 # The divisors of the limit: threads and clients may each use half of it, a pool of sockets a tenth.
 THREADS_SHARE = CLIENTS_SHARE = 2
 SOCKETS_SHARE = 10
-ENOUGH = 4096
+SUFFICIENT_LIMIT = 4096
 """From this limit on, the default settings are not reduced."""
 
 
@@ -42,16 +42,16 @@ def limit_of(pid: int) -> int | None:
     return UNLIMITED if line[1] == "unlimited" else int(line[1])
 
 
-def raise_limit(wanted: int = WANTED) -> int:
+def raise_limit(wanted: int = REQUESTED_LIMIT) -> int:
     """
     Raise the soft limit to `wanted`, or to the hard limit if that is lower. Never lowers it.
 
     Child processes inherit the limit. Returns the new limit.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    target = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < target:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
     return limit()
 
 

@@ -25,18 +25,18 @@ class Secret(str):
         return super().__new__(cls, reveal(text))
 
     @property
-    def shown(self) -> str:
+    def masked(self) -> str:
         """The masked text."""
         return MASK if len(self) else ""
 
     def __str__(self) -> str:
-        return self.shown
+        return self.masked
 
     def __repr__(self) -> str:
-        return repr(self.shown)
+        return repr(self.masked)
 
     def __format__(self, spec: str) -> str:
-        return format(self.shown, spec)
+        return format(self.masked, spec)
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return (reveal(self),)
@@ -48,7 +48,7 @@ class SecretUrl(Secret):
     __slots__ = ()
 
     @property
-    def shown(self) -> str:
+    def masked(self) -> str:
         return without_password(self)
 
 
@@ -67,19 +67,19 @@ def without_password(url: str) -> str:
     because a password may contain unescaped `/`, `#` and `@`.
     """
     text = reveal(url)
-    if (found := _URL.fullmatch(text)) is not None:
-        login = "" if found["login"] is None else f"{MASK}@" if found["login"] else "@"
-        query = "" if found["query"] is None else "?" + _options(found["query"])
-        return f"{found['scheme']}://{login}{found['place']}{query}"
-    if (begin := _SCHEME.match(text)) is not None:
-        return begin[0] + MASK
+    if (match := _URL.fullmatch(text)) is not None:
+        login = "" if match["login"] is None else f"{MASK}@" if match["login"] else "@"
+        query = "" if match["query"] is None else "?" + _options(match["query"])
+        return f"{match['scheme']}://{login}{match['place']}{query}"
+    if (scheme := _SCHEME.match(text)) is not None:
+        return scheme[0] + MASK
     if _PAIRS.fullmatch(text):
         return " ".join(_option(name, value) for name, value in _PAIR.findall(text))
     if "=" in text:
         return MASK
     before, at, place = text.rpartition("@")
-    shown = place if _PLACE.fullmatch(place) else MASK
-    return (MASK if before else "") + at + shown
+    masked_place = place if _PLACE.fullmatch(place) else MASK
+    return (MASK if before else "") + at + masked_place
 
 
 def without_login(text: str, url: str) -> str:
@@ -90,13 +90,13 @@ def without_login(text: str, url: str) -> str:
     located.
     """
     plain = reveal(url)
-    found = _URL.fullmatch(plain)
-    if found is None and not _PAIRS.fullmatch(plain):
+    match = _URL.fullmatch(plain)
+    if match is None and not _PAIRS.fullmatch(plain):
         return "the URL is malformed: write / # ? @ : in a password as %2F %23 %3F %40 %3A"
-    login = (found["login"] or "") if found else ""
+    login = (match["login"] or "") if match else ""
     values = [value for name, value in _PAIR.findall(plain) if name.lower() not in _HARMLESS]
-    if found and found["query"]:
-        parts = (part.partition("=") for part in found["query"].split("&"))
+    if match and match["query"]:
+        parts = (part.partition("=") for part in match["query"].split("&"))
         values += [value for name, _, value in parts if name.lower() not in _HARMLESS]
     for secret in sorted({login, *login.split(":", 1)[1:], *values}, key=len, reverse=True):
         for spelling in (secret, unquote(secret), secret.strip("'")):

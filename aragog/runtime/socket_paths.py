@@ -34,11 +34,11 @@ def short_folder(below_bytes: int, shared: Sequence[str] = SHARED_FOLDERS) -> Pa
     Raises:
         ConfigError: no folder is both short enough and writable.
     """
-    longest = MAX_BYTES - below_bytes - 1
+    max_bytes = MAX_BYTES - below_bytes - 1
     for folder in (tempfile.gettempdir(), *shared):
-        if len(os.fsencode(folder)) <= longest and os.access(folder, os.W_OK | os.X_OK):
+        if len(os.fsencode(folder)) <= max_bytes and os.access(folder, os.W_OK | os.X_OK):
             return Path(folder)
     raise ConfigError(
-        f"TMPDIR: {tempfile.gettempdir()} is too long for a Unix socket (at most {longest} bytes), "
-        f"and none of {', '.join(shared)} is writable; set TMPDIR to a shorter path"
+        f"TMPDIR: {tempfile.gettempdir()} is too long for a Unix socket (at most {max_bytes} "
+        f"bytes), and none of {', '.join(shared)} is writable; set TMPDIR to a shorter path"
     )

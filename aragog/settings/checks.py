@@ -154,13 +154,13 @@ def _identity_problems(identity: IdentitySettings, fetch: FetchSettings) -> Iter
         return
     if not identity.agent:
         yield "identity.agent: is required when identity.key is set"
-    named = [("headers", name) for name in fetch.headers]
-    named += [
+    pairs = [("headers", name) for name in fetch.headers]
+    pairs += [
         ("origin_headers", name)
         for lines in fetch.origin_headers.values()
         for name, _ in header_lines(lines)
     ]
-    for setting, name in named:
+    for setting, name in pairs:
         if name.lower() in SIGNATURE_HEADERS:
             yield f"fetch.{setting}: {name} is set for each request by identity.key; remove it"
 
@@ -168,10 +168,11 @@ def _identity_problems(identity: IdentitySettings, fetch: FetchSettings) -> Iter
 def _politeness_problems(politeness: PolitenessSettings) -> Iterator[str]:
     if politeness.compare_with_reppy > 1:
         yield "politeness.compare_with_reppy: must be at most 1"
-    most = politeness.max_latency_slowdown
-    if not 1 <= most <= MAX_LATENCY_SLOWDOWN:
+    slowdown = politeness.max_latency_slowdown
+    if not 1 <= slowdown <= MAX_LATENCY_SLOWDOWN:
         yield (
-            f"politeness.max_latency_slowdown: must be from 1 to {MAX_LATENCY_SLOWDOWN}, got {most}"
+            f"politeness.max_latency_slowdown: must be from 1 to {MAX_LATENCY_SLOWDOWN}, "
+            f"got {slowdown}"
         )
 
 
@@ -205,9 +206,9 @@ def _store_problems(settings: Settings) -> Iterator[str]:
 
 
 def _gateway_problems(settings: Settings) -> Iterator[str]:
-    named = [("store.hbase_gateways", one) for one in settings.store.hbase_gateways]
-    named += [("serving.standby_gateways", one) for one in settings.serving.standby_gateways]
-    for setting, gateway in named:
+    gateways = [("store.hbase_gateways", g) for g in settings.store.hbase_gateways]
+    gateways += [("serving.standby_gateways", g) for g in settings.serving.standby_gateways]
+    for setting, gateway in gateways:
         host, port = split_port(gateway)
         if not (host and port):
             yield f"{setting}: must be host:port, such as 127.0.0.1:9090, got {gateway!r}"
@@ -223,28 +224,28 @@ def _graph_problems(settings: Settings) -> Iterator[str]:
                 "store.graphs: must be up to 20 lower-case letters, digits and underscores that "
                 f"begin with a letter, got {name!r}"
             )
-    typed = "graph_counted", "graph_ordered", "graph_packed"
+    typed_settings = "graph_counted", "graph_ordered", "graph_packed"
     for entry in sorted({*store.graph_counted}.intersection(store.graph_packed)):
         yield (
             f"store.graph_packed: {entry!r} is in store.graph_counted as well; "
             "packed edges need no separate count"
         )
-    for setting in ("graph_indexed", "graph_unique", "graph_sorted", *typed):
+    for setting in ("graph_indexed", "graph_unique", "graph_sorted", *typed_settings):
         for entry in getattr(store, setting):
-            graph, colon, rest = entry.partition(":")
-            if not (colon and rest and graph in store.graphs):
+            graph, colon, name_or_type = entry.partition(":")
+            if not (colon and name_or_type and graph in store.graphs):
                 yield (
                     f"store.{setting}: must be graph:name with a graph of store.graphs, "
                     f"got {entry!r}"
                 )
-            elif setting in typed and not _is_edge_type(rest):
+            elif setting in typed_settings and not _is_edge_type(name_or_type):
                 yield f"store.{setting}: must end with a type from 16 to 65535, got {entry!r}"
     for entry in settings.serving.tokens:
         for scope in entry.split(":")[1:2]:
-            for each in scope.split("+"):
-                _, at, graph = each.partition("@")
-                if at and graph not in store.graphs:
-                    yield f"serving.tokens: {each!r} names a graph that is not in store.graphs"
+            for part in scope.split("+"):
+                _, separator, graph = part.partition("@")
+                if separator and graph not in store.graphs:
+                    yield f"serving.tokens: {part!r} names a graph that is not in store.graphs"
 
 
 def _is_edge_type(text: str) -> bool:
@@ -282,9 +283,12 @@ def _serving_problems(serving: ServingSettings) -> Iterator[str]:
 
 
 def _standalone_problems(standalone: StandaloneSettings) -> Iterator[str]:
-    most = standalone.redis_max_memory_bytes
-    if most is not None and most < MIN_REDIS_BYTES:
-        yield (f"standalone.redis_max_memory_bytes: must be at least {MIN_REDIS_BYTES}, got {most}")
+    max_bytes = standalone.redis_max_memory_bytes
+    if max_bytes is not None and max_bytes < MIN_REDIS_BYTES:
+        yield (
+            f"standalone.redis_max_memory_bytes: must be at least {MIN_REDIS_BYTES}, "
+            f"got {max_bytes}"
+        )
 
 
 def _user_agent_problems(user_agent: str) -> Iterator[str]:
@@ -312,12 +316,12 @@ def _broker_problems(url: SecretUrl) -> Iterator[str]:
 
 def _redis_problems(settings: Settings) -> Iterator[str]:
     """Yield invalid Redis URLs. The library's own messages could contain passwords."""
-    named = [("redis.url", settings.redis.url)] if settings.redis.url else []
-    named += [("redis.nodes", url) for url in settings.redis.nodes]
-    named += [("politeness.limiter_urls", url) for url in settings.politeness.limiter_urls]
-    named += [("broker.control", settings.broker.control)] if settings.broker.control else []
-    named += [("broker.shards", url) for url in settings.broker.shards if not _is_postgres(url)]
-    for setting, url in named:
+    urls = [("redis.url", settings.redis.url)] if settings.redis.url else []
+    urls += [("redis.nodes", url) for url in settings.redis.nodes]
+    urls += [("politeness.limiter_urls", url) for url in settings.politeness.limiter_urls]
+    urls += [("broker.control", settings.broker.control)] if settings.broker.control else []
+    urls += [("broker.shards", url) for url in settings.broker.shards if not _is_postgres(url)]
+    for setting, url in urls:
         if not is_usable(url):
             yield (
                 f"{setting}: {without_password(url)!r} is not a Redis URL; write "
@@ -329,8 +333,8 @@ def _redis_problems(settings: Settings) -> Iterator[str]:
 def _has_port(url: str) -> bool:
     """Return True if all ports in a broker's URL are valid. Libraries would print invalid ones."""
     try:
-        for each in reveal(url).split(";"):
-            _ = urlsplit(each).port
+        for part in reveal(url).split(";"):
+            _ = urlsplit(part).port
     except ValueError:
         return False
     return True

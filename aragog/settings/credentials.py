@@ -67,22 +67,22 @@ def credential_problems(
                 )
     for key, login in basic_auth.items():
         if ":" not in login or not reveal(login).isprintable():
-            yield f"fetch.basic_auth: {_named(key)}: must be user:password (its value is not shown)"
+            yield f"fetch.basic_auth: {_shown(key)}: must be user:password (its value is not shown)"
     for key, lines in origin_headers.items():
         pairs = list(header_lines(lines))
         for name, _ in pairs:
             if name.lower() in PAYING_HEADERS:
                 yield (
-                    f"fetch.origin_headers: {_named(key)}: {name} would agree to a price; aragog "
+                    f"fetch.origin_headers: {_shown(key)}: {name} would agree to a price; aragog "
                     "never pays, remove it"
                 )
         if not pairs or not all(_HEADER_NAME.fullmatch(n) and v.isprintable() for n, v in pairs):
             yield (
-                f'fetch.origin_headers: {_named(key)}: must be "Name: value", one per line '
+                f'fetch.origin_headers: {_shown(key)}: must be "Name: value", one per line '
                 "(its value is not shown)"
             )
 
 
-def _named(key: str) -> str:
+def _shown(key: str) -> str:
     """Return a key for messages. A key that is not an origin is hidden, as it may be a secret."""
     return origin_of(key) or "a key"

@@ -12,7 +12,7 @@ BUILT_IN = ("direct", "proxy")
 """Routes that need no entry: a direct connection, and `fetch.proxy`."""
 PROXY_SCHEMES = ("http", "socks5", "socks5h")
 PLACEHOLDERS = ("session", "host", "domain", "crawl")
-_AFTER = (403, 429)
+_RETRY_STATUSES = (403, 429)
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}", re.ASCII)
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _LOGIN = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:\S.*", re.ASCII)
@@ -79,71 +79,71 @@ class EgressSettings:
 def egress_problems(egress: EgressSettings, fetch_proxy: str) -> Iterator[str]:
     """Yield one line for each invalid value. The lines contain no secrets."""
     for name, way in egress.ways.items():
-        at = f"egress.ways.{name}"
+        prefix = f"egress.ways.{name}"
         if not _NAME.fullmatch(name) or name in BUILT_IN:
             yield (
                 f"egress.ways: a name must be up to 40 lower-case letters, digits, - and _, and "
                 f"not {' or '.join(BUILT_IN)}, got {name[:60]!r}"
             )
         if bool(way.addresses) == bool(way.proxy):
-            yield f"{at}: needs either addresses or proxy"
-        yield from _address_problems(at, way)
+            yield f"{prefix}: needs either addresses or proxy"
+        yield from _address_problems(prefix, way)
         if way.proxy:
-            yield from _proxy_problems(at, way)
+            yield from _proxy_problems(prefix, way)
         elif way.login or way.resolve_at_proxy:
-            yield f"{at}: login and resolve_at_proxy need proxy"
-    known = {*egress.ways, "direct", *(("proxy",) if fetch_proxy else ())}
+            yield f"{prefix}: login and resolve_at_proxy need proxy"
+    known_routes = {*egress.ways, "direct", *(("proxy",) if fetch_proxy else ())}
     for number, rule in enumerate(egress.rules, 1):
-        yield from _rule_problems(f"egress.rules[{number}]", rule, known)
+        yield from _rule_problems(f"egress.rules[{number}]", rule, known_routes)
 
 
-def _address_problems(at: str, way: WaySettings) -> Iterator[str]:
+def _address_problems(prefix: str, way: WaySettings) -> Iterator[str]:
     families = []
     for text in way.addresses:
         try:
             families.append(ipaddress.ip_address(text).version)
         except ValueError:
-            yield f"{at}.addresses: {text!r} is not an IP address"
+            yield f"{prefix}.addresses: {text!r} is not an IP address"
     if len(set(families)) < len(families):
-        yield f"{at}.addresses: at most one of IPv4 and one of IPv6; make a way of each other one"
+        yield f"{prefix}.addresses: at most one IPv4 and one IPv6 address; add another way"
 
 
-def _proxy_problems(at: str, way: WaySettings) -> Iterator[str]:
+def _proxy_problems(prefix: str, way: WaySettings) -> Iterator[str]:
     text = _PLACEHOLDER.sub("x", way.proxy)
     try:
         parts = urlsplit(text)
-        valid = parts.scheme in PROXY_SCHEMES and parts.hostname and parts.port
+        is_valid = parts.scheme in PROXY_SCHEMES and parts.hostname and parts.port
         has_login = "@" in text
-        valid = valid and parts.path in ("", "/") and not parts.query
+        is_valid = is_valid and parts.path in ("", "/") and not parts.query
     except ValueError:
-        valid, has_login = None, "@" in text
+        is_valid, has_login = None, "@" in text
     if has_login:  # the message must not contain the proxy's URL
-        yield f'{at}.proxy: must have no login; set login = "env:NAME" or "file:PATH"'
-    elif not valid:
+        yield f'{prefix}.proxy: must have no login; set login = "env:NAME" or "file:PATH"'
+    elif not is_valid:
         schemes = ", ".join(f"{scheme}://host:port" for scheme in PROXY_SCHEMES)
-        yield f"{at}.proxy: must be {schemes}, got {way.proxy[:100]!r}"
+        yield f"{prefix}.proxy: must be {schemes}, got {way.proxy[:100]!r}"
     for name in _PLACEHOLDER.findall(way.proxy):
         if name not in PLACEHOLDERS:
-            yield f"{at}.proxy: {{{name[:40]}}} is none of {', '.join(PLACEHOLDERS)}"
+            yield f"{prefix}.proxy: {{{name[:40]}}} is none of {', '.join(PLACEHOLDERS)}"
     if way.login and not _LOGIN.fullmatch(way.login):
-        yield f"{at}.login: must be env:NAME or file:PATH (its value is not shown)"
+        yield f"{prefix}.login: must be env:NAME or file:PATH (its value is not shown)"
     if way.session_s < 1:
-        yield f"{at}.session_s: must be at least 1, got {way.session_s:g}"
+        yield f"{prefix}.session_s: must be at least 1, got {way.session_s:g}"
 
 
-def _rule_problems(at: str, rule: EgressRule, known: set[str]) -> Iterator[str]:
+def _rule_problems(prefix: str, rule: EgressRule, known_routes: set[str]) -> Iterator[str]:
     if not rule.ways:
-        yield f"{at}.ways: must name a way"
+        yield f"{prefix}.ways: must name at least one way"
     for name in rule.ways:
-        if name not in known:
-            yield f"{at}.ways: {name!r} is none of {', '.join(sorted(known))}"
+        if name not in known_routes:
+            yield f"{prefix}.ways: {name!r} is none of {', '.join(sorted(known_routes))}"
     for status in rule.after:
-        if status not in _AFTER:
+        if status not in _RETRY_STATUSES:
             yield (
-                f"{at}.after: must be 403 or 429, got {status}; no other way is taken after any "
-                "other answer, and never against robots.txt"
+                f"{prefix}.after: must be 403 or 429, got {status}; no other response changes "
+                "the route, and robots.txt always applies"
             )
     for setting in ("hosts", "domains", "suffixes"):
         for name in getattr(rule, setting):
             if not _SUFFIX.fullmatch(name):
-                yield f"{at}.{setting}: {name!r} must be a name in lower case without * and dot"
+                yield f"{prefix}.{setting}: {name!r} must be a name in lower case without * and dot"

@@ -14,11 +14,11 @@ ITEMS = "items"
 """The prefix of the fields with a page's items, one field for each kind."""
 
 
-def is_of_file(name: str) -> bool:
+def is_file_name(name: str) -> bool:
     """Return True if a name refers to a function in a file, such as `folder/file.py:function`."""
     return name.rpartition(":")[0].endswith(".py")
 
 
 def prefix_of(name: str) -> str:
     """Return the prefix of an extractor's fields: the name of its entry point or function."""
-    return name.rpartition(":")[2] if is_of_file(name) else name
+    return name.rpartition(":")[2] if is_file_name(name) else name

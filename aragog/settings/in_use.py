@@ -26,11 +26,11 @@ from aragog.settings.loading import load_settings, names_set, settings_file, set
 from aragog.settings.settings import Settings
 
 # The only setting that running processes read again when the settings file changes.
-RELOADED = "politeness.blocked_hosts"
-EXTENDED = "fetch.host_map"
+RELOADED_SETTING = "politeness.blocked_hosts"
+EXTENDED_SETTING = "fetch.host_map"
 """In a data folder with pages of the demo web, `aragog up` adds the demo's hosts to this
 setting."""
-OF_A_PROCESS = ("logs.", "serving.", "workers.")
+PROCESS_SECTIONS = ("logs.", "serving.", "workers.")
 """Settings that only concern the process itself."""
 RECORD = "settings.json"
 """A file in `run` that the supervisor writes before it starts the first process."""
@@ -38,11 +38,11 @@ RECORD = "settings.json"
 
 def running_pid(run_dir: Path) -> int | None:
     """Return the process ID of the supervisor that holds the lock of `run_dir`, or None."""
-    pid, _ = held(run_dir)
+    pid, _ = lock_holder(run_dir)
     return pid
 
 
-def held(run_dir: Path) -> tuple[int | None, str]:
+def lock_holder(run_dir: Path) -> tuple[int | None, str]:
     """Return the process ID of the supervisor that holds the lock of `run_dir`, and its state."""
     try:
         with (run_dir / "lock").open("r+") as lock:
@@ -67,15 +67,15 @@ class SettingsInUse:
     differing: tuple[str, ...] = ()
     """Settings that this process's file or environment sets, and that differ from `settings`."""
 
-    def difference(self, of: str) -> str:
+    def difference(self, subject: str) -> str:
         """
-        Return a message about the settings of `of` that have no effect, and how to
+        Return a message about the settings of `subject` that have no effect, and how to
         apply them.
         """
-        where, names = self.settings.data_dir, ", ".join(self.differing)
+        data_dir, names = self.settings.data_dir, ", ".join(self.differing)
         return (
-            f"aragog runs in {where} (process {self.running}) with other values of {names}, which "
-            f"{of} uses as well; restart aragog to apply yours"
+            f"aragog runs in {data_dir} (process {self.running}) with other values of {names}, "
+            f"which {subject} uses as well; restart aragog to apply yours"
         )
 
 
@@ -91,11 +91,11 @@ def process_settings() -> Settings:
         ConfigError: the settings of this process, or of the running system, are invalid.
     """
     in_use = settings_in_use()
-    settings, own = in_use.settings, load_settings() if in_use.differing else None
+    settings, own_settings = in_use.settings, load_settings() if in_use.differing else None
     differing = []
     for name in in_use.differing:
-        if name.startswith(OF_A_PROCESS):
-            settings = _with_value(settings, name, _value(own, name))
+        if name.startswith(PROCESS_SECTIONS):
+            settings = _with_value(settings, name, _value(own_settings, name))
         else:
             differing.append(name)
     if differing:
@@ -118,27 +118,27 @@ def settings_in_use(environ: Mapping[str, str] | None = None) -> SettingsInUse:
     Raises:
         ConfigError: the settings of this process, or of the running system, are invalid.
     """
-    own = load_settings(environ=environ)
-    run_dir = own.data_dir.absolute() / "run"
+    own_settings = load_settings(environ=environ)
+    run_dir = own_settings.data_dir.absolute() / "run"
     pid = running_pid(run_dir)
     record = _read(run_dir / RECORD, pid) if pid else None
     if record is None:
-        return SettingsInUse(own)
-    running, own = settings_of(record["settings"]), with_absolute_paths(own)
-    given = names_set(environ=environ)
+        return SettingsInUse(own_settings)
+    running, own_settings = settings_of(record["settings"]), with_absolute_paths(own_settings)
+    names = names_set(environ=environ)
     file = settings_file(environ)
-    if record["settings_file"] == (str(file) if file else None) and RELOADED in given:
-        running = _with_value(running, RELOADED, _value(own, RELOADED))
-    differing = [name for name in given if not _counts(name, own, running)]
+    if record["settings_file"] == (str(file) if file else None) and RELOADED_SETTING in names:
+        running = _with_value(running, RELOADED_SETTING, _value(own_settings, RELOADED_SETTING))
+    differing = [name for name in names if not _is_in_effect(name, own_settings, running)]
     return SettingsInUse(running, pid, tuple(differing))
 
 
-def _counts(name: str, own: Settings, running: Settings) -> bool:
+def _is_in_effect(name: str, own: Settings, running: Settings) -> bool:
     """Return True if this setting of `own` is in effect in the running system too."""
-    mine, theirs = _value(own, name), _value(running, name)
-    if name == EXTENDED and mine:
-        return bool(mine.items() <= theirs.items())
-    return bool(mine == theirs)
+    own_value, running_value = _value(own, name), _value(running, name)
+    if name == EXTENDED_SETTING and own_value:
+        return bool(own_value.items() <= running_value.items())
+    return bool(own_value == running_value)
 
 
 def _read(path: Path, pid: int) -> dict[str, Any] | None:

@@ -51,12 +51,12 @@ def settings_of(values: Mapping[str, Any], problems: Sequence[str] = ()) -> Sett
     Raises:
         ConfigError: one line for each of `problems`, each unknown key and each invalid value.
     """
-    found = list(problems)
-    settings = build(Settings, values, "", found)
+    all_problems = list(problems)
+    settings = build(Settings, values, "", all_problems)
     if settings is not None:
-        found += problems_of(settings)
-    if found or settings is None:
-        raise ConfigError(*found)
+        all_problems += problems_of(settings)
+    if all_problems or settings is None:
+        raise ConfigError(*all_problems)
     return typing.cast("Settings", settings)
 
 
@@ -78,8 +78,8 @@ def _values(path: Path | None, environ: Mapping[str, str], problems: list[str]) 
 def settings_file(environ: Mapping[str, str] | None = None) -> Path | None:
     """Return the absolute path of the file that `load_settings` reads by default, or None."""
     environ = os.environ if environ is None else environ
-    if named := environ.get("ARAGOG_SETTINGS"):
-        return Path(named).absolute()
+    if path := environ.get("ARAGOG_SETTINGS"):
+        return Path(path).absolute()
     file = Path(SETTINGS_FILE).absolute()
     return file if file.exists() else None
 

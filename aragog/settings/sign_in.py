@@ -28,25 +28,25 @@ class SignInSettings:
     """Minimum time between two attempts to sign in. It doubles after each failure."""
 
     def __post_init__(self) -> None:
-        mask(self, fields={name: Secret(where) for name, where in self.fields.items()})
+        mask(self, fields={name: Secret(reference) for name, reference in self.fields.items()})
 
 
 def sign_in_problems(table: Mapping[str, SignInSettings]) -> Iterator[str]:
     """Yield one line for each invalid value. The lines contain no secrets."""
-    for number, (key, each) in enumerate(table.items(), 1):
+    for number, (key, sign_in) in enumerate(table.items(), 1):
         if origin_of(key) is None:
             yield f"fetch.sign_in: key {number} is not an origin; write https://host"
             continue
-        at = f"fetch.sign_in.{origin_of(key)}"
-        if not each.form.startswith("/") or each.form.startswith("//"):
-            yield f"{at}.form: must be a path such as /login, got {each.form[:100]!r}"
-        if not each.fields:
-            yield f"{at}.fields: must name the fields of the form that are filled in"
-        for name, reference in each.fields.items():
+        prefix = f"fetch.sign_in.{origin_of(key)}"
+        if not sign_in.form.startswith("/") or sign_in.form.startswith("//"):
+            yield f"{prefix}.form: must be a path such as /login, got {sign_in.form[:100]!r}"
+        if not sign_in.fields:
+            yield f"{prefix}.fields: must name the fields of the form that are filled in"
+        for name, reference in sign_in.fields.items():
             if not _REFERENCE.fullmatch(reveal(reference)):
                 yield (
-                    f"{at}.fields: {name[:60]!r} must be env:NAME, file:PATH or text:VALUE (its "
-                    "value is not shown)"
+                    f"{prefix}.fields: {name[:60]!r} must be env:NAME, file:PATH or text:VALUE "
+                    "(its value is not shown)"
                 )
-        if each.least_s <= 0:
-            yield f"{at}.least_s: must be above 0, got {each.least_s:g}"
+        if sign_in.least_s <= 0:
+            yield f"{prefix}.least_s: must be above 0, got {sign_in.least_s:g}"

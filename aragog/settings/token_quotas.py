@@ -35,15 +35,15 @@ class TokenQuota:
         Raises:
             ValueError: not a quota. The message names the problem.
         """
-        given = dict(_pair(part) for part in text.split())
+        values = dict(_pair(part) for part in text.split())
         names = [field.name for field in fields(cls)]
-        if unknown := given.keys() - set(names):
+        if unknown := values.keys() - set(names):
             raise ValueError(f"{min(unknown)!r} is none of {', '.join(names)}")
-        weight = _number(given.pop("weight", "1"), float)
+        weight = _number(values.pop("weight", "1"), float)
         if not MIN_WEIGHT <= weight <= MAX_WEIGHT:
             raise ValueError(f"weight must be from {MIN_WEIGHT} to {MAX_WEIGHT:g}")
         return cls(
-            **{name: int(_number(value, int)) for name, value in given.items()}, weight=weight
+            **{name: int(_number(value, int)) for name, value in values.items()}, weight=weight
         )
 
 
@@ -56,7 +56,7 @@ def _number(text: str, kind: type[int | float]) -> float:
     try:
         value = kind(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no number") from None
+        raise ValueError(f"{text!r} is not a number") from None
     if value < 0:
         raise ValueError(f"{text!r} is negative")
     return value

@@ -31,38 +31,40 @@ class FromEnvironment(str):
         return result
 
 
-def build(cls: type[Any], values: Mapping[str, Any], at: str, problems: list[str]) -> Any:
+def build(cls: type[Any], values: Mapping[str, Any], prefix: str, problems: list[str]) -> Any:
     """Build the section `cls`. Adds errors to `problems` and returns None if a value is invalid."""
     hints = typing.get_type_hints(cls)
     names = {f.name for f in dataclasses.fields(cls)}
     for key in values.keys() - names:
-        name = getattr(values[key], "name", f"{at}{key}")
-        suggestion = _suggestion(key, names, at)
+        name = getattr(values[key], "name", f"{prefix}{key}")
+        suggestion = _suggestion(key, names, prefix)
         problems.append(
             f"{name}: is not a setting{suggestion} (docs/settings.md lists all settings)"
         )
-    before, fields = len(problems), {}
+    problems_before, fields = len(problems), {}
     for key in names & values.keys():
         value, hint = values[key], hints[key]
         if dataclasses.is_dataclass(hint):
             if isinstance(value, Mapping):
-                fields[key] = build(typing.cast("type[Any]", hint), value, f"{at}{key}.", problems)
+                fields[key] = build(
+                    typing.cast("type[Any]", hint), value, f"{prefix}{key}.", problems
+                )
             else:
                 problems.append(
-                    f"{at}{key}: is a section, got one value; set one of its keys, such as "
-                    f"{at}{key}.{dataclasses.fields(hint)[0].name}"
+                    f"{prefix}{key}: is a section, got one value; set one of its keys, such as "
+                    f"{prefix}{key}.{dataclasses.fields(hint)[0].name}"
                 )
             continue
-        name = getattr(value, "name", f"{at}{key}")
+        name = getattr(value, "name", f"{prefix}{key}")
         try:
-            if (inner := _section_in(hint)) is not None:
-                fields[key] = _build_each(inner, value, f"{at}{key}", problems)
+            if (entry_class := _section_in(hint)) is not None:
+                fields[key] = _build_each(entry_class, value, f"{prefix}{key}", problems)
             else:
                 fields[key] = _convert(value, hint)
         except (ValueError, TypeError) as error:
-            shown = "a hidden value" if _is_secret(hint) else repr(str(value))
-            problems.append(f"{name}: must be {error}, got {shown}")
-    return None if len(problems) > before else cls(**fields)
+            shown_value = "a hidden value" if _is_secret(hint) else repr(str(value))
+            problems.append(f"{name}: must be {error}, got {shown_value}")
+    return None if len(problems) > problems_before else cls(**fields)
 
 
 def _section_in(hint: Any) -> type[Any] | None:
@@ -71,13 +73,15 @@ def _section_in(hint: Any) -> type[Any] | None:
     return typing.cast("type[Any]", inner[0]) if inner else None
 
 
-def _build_each(cls: type[Any], value: Any, at: str, problems: list[str]) -> Any:
+def _build_each(cls: type[Any], value: Any, prefix: str, problems: list[str]) -> Any:
     """Build the sections in a table or list of tables. Raises ValueError for other values."""
-    if isinstance(value, Mapping) and all(isinstance(each, Mapping) for each in value.values()):
-        return {key: build(cls, each, f"{at}.{key}.", problems) for key, each in value.items()}
-    if isinstance(value, list) and all(isinstance(each, Mapping) for each in value):
-        numbered = enumerate(value, 1)
-        return tuple(build(cls, each, f"{at}[{n}].", problems) for n, each in numbered)
+    if isinstance(value, Mapping) and all(isinstance(table, Mapping) for table in value.values()):
+        return {
+            key: build(cls, table, f"{prefix}.{key}.", problems) for key, table in value.items()
+        }
+    if isinstance(value, list) and all(isinstance(table, Mapping) for table in value):
+        numbered_tables = enumerate(value, 1)
+        return tuple(build(cls, table, f"{prefix}[{n}].", problems) for n, table in numbered_tables)
     raise ValueError("tables, in the settings file")
 
 
@@ -99,10 +103,10 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _suggestion(key: str, names: set[str], at: str) -> str:
+def _suggestion(key: str, names: set[str], prefix: str) -> str:
     """Return a hint with the most similar setting, or ""."""
-    close = difflib.get_close_matches(key, names, n=1)
-    return f"; did you mean {at}{close[0]}?" if close else ""
+    matches = difflib.get_close_matches(key, names, n=1)
+    return f"; did you mean {prefix}{matches[0]}?" if matches else ""
 
 
 def _is_secret(hint: Any) -> bool:
@@ -149,13 +153,13 @@ def _convert_scalar(value: Any, hint: Any) -> Any:
     if hint is bool:
         if isinstance(value, bool):
             return value
-        truth = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-        if isinstance(value, FromEnvironment) and value.lower() in truth:
-            return truth[value.lower()]
+        booleans = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+        if isinstance(value, FromEnvironment) and value.lower() in booleans:
+            return booleans[value.lower()]
         raise ValueError("true or false")
     if hint in (int, float):
-        number = isinstance(value, int if hint is int else (int, float))
-        if not isinstance(value, bool) and (number or isinstance(value, FromEnvironment)):
+        is_number = isinstance(value, int if hint is int else (int, float))
+        if not isinstance(value, bool) and (is_number or isinstance(value, FromEnvironment)):
             with suppress(ValueError, OverflowError):
                 converted = hint(value)
                 if math.isfinite(converted):

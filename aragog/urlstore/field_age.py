@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from aragog.observability.formatting import span
+from aragog.observability.formatting import format_duration
 from aragog.urlstore.field_formats import is_extracted
 from aragog.urlstore.records import FieldInfo
 
@@ -66,4 +66,4 @@ def age_text(
     confirmed = at_ms == confirmed_at_ms and comes_from_fetches(name, extractors)
     source = f"from {info.provenance}, " if info is not None and info.provenance else ""
     verb = "confirmed" if confirmed else "written"
-    return f"{source}{verb} {span(max(0, now_ms - at_ms))} ago"
+    return f"{source}{verb} {format_duration(max(0, now_ms - at_ms))} ago"

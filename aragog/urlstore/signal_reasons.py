@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from aragog.observability.formatting import moment, span
+from aragog.observability.formatting import format_duration, format_time_and_distance
 from aragog.settings import RefreshSettings
 from aragog.urlstore.refresh_policy import RefreshState
 from aragog.urlstore.signal_marks import PageMark, is_worth_a_fetch
@@ -34,8 +34,10 @@ def signal_lines(
 
 
 def _source(state: RefreshState) -> str:
-    every, readings = span(1000 * state.interval_s), state.checks
-    return f"{state.page_type}, every {every}: {state.changes:.3g} signals in {readings} readings"
+    interval, readings = format_duration(1000 * state.interval_s), state.checks
+    return (
+        f"{state.page_type}, every {interval}: {state.changes:.3g} signals in {readings} readings"
+    )
 
 
 def _signal_text(
@@ -44,8 +46,8 @@ def _signal_text(
     if not mark.has_change_since(state.compared_at_ms):
         return f"none: its {mark.kind} reports no change since the page was compared"
     text = (
-        f"a {mark.kind} that was read {moment(mark.read_at_ms, now_ms)} reports a change "
-        f"{moment(mark.reported_ms, now_ms)}; believed {mark.belief:.0%}"
+        f"a {mark.kind} that was read {format_time_and_distance(mark.read_at_ms, now_ms)} reports "
+        f"a change {format_time_and_distance(mark.reported_ms, now_ms)}; believed {mark.belief:.0%}"
     )
     if is_worth_a_fetch(state.rate_per_s, state.usual_s, mark.belief, settings):
         return f"{text}, so the page is due"
@@ -53,9 +55,9 @@ def _signal_text(
 
 
 def _trust_text(trust: HostTrust) -> str:
-    tested = f"{trust.changed:.3g} of {trust.checked:.3g} reported changes were found"
+    confirmed = f"{trust.changed:.3g} of {trust.checked:.3g} reported changes were found"
     if not trust.is_proven:
-        return f"not proven yet: {tested}"
+        return f"not proven yet: {confirmed}"
     if not trust.belief:
-        return f"not believed: {tested}, {trust.expected:.3g} by chance"
-    return f"believed {trust.belief:.0%}: {tested}; it reports {trust.recall:.0%} of its changes"
+        return f"not believed: {confirmed}, {trust.expected:.3g} by chance"
+    return f"believed {trust.belief:.0%}: {confirmed}; it reports {trust.recall:.0%} of its changes"

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 import orjson
 
 from aragog.errors import CorruptRow
-from aragog.fetch_record.known_fields import known
+from aragog.fetch_record.known_fields import known_fields
 from zengraph import MultiGraph
 from zengraph.records import Row
 
@@ -107,6 +107,6 @@ class WebhookRegistry:
 
 def _webhook(row: Row) -> Webhook:
     try:
-        return Webhook(**known(Webhook, orjson.loads(row[_WEBHOOK].value)))
+        return Webhook(**known_fields(Webhook, orjson.loads(row[_WEBHOOK].value)))
     except (ValueError, TypeError) as error:
         raise CorruptRow("u", "webhook", str(error)) from error

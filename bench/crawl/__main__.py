@@ -45,15 +45,17 @@ def run(
     print(f"{pages.name}: {pages.count} URLs, {len(pages.paths)} pages of {size:.0f} KB")
     with origin.serve(pages.folder, certificates=certificates) as port:
         for number in range(rounds):
-            for side, crawled_by in sides.items():
+            for side, crawl_with in sides.items():
                 stored = Path(tempfile.mkdtemp(dir=folder))
-                crawl = crawled_by(pages, port, stored, COMPARED if number == 0 else 0)
+                crawl = crawl_with(pages, port, stored, COMPARED if number == 0 else 0)
                 if crawl.pages != pages.count:
                     sys.exit(f"{side} stored {crawl.pages} of {pages.count} pages")
                 crawls[side].append(crawl)
                 report.print_crawl(side, crawl)
             if number == 0 and "aragog" in sides:
-                _compare(pages, {side: done[0] for side, done in crawls.items()})
+                _compare(
+                    pages, {side: crawls_of_side[0] for side, crawls_of_side in crawls.items()}
+                )
     return crawls
 
 

@@ -25,7 +25,7 @@ HOSTS = 250
 DOCS_BYTES = (12_000, 200_000)
 NEWS_BYTES = (12_000, 149_999)
 LARGE_BYTES = (150_000, 500_000)
-NO_NEWS = ("scrape",)
+NOT_NEWS = ("scrape",)
 """The archive whose pages are recipes."""
 READ_DIFFERENTLY = {
     "htmldate-36.html",  # begins with `<html />`: Scrapy's parser finds no links
@@ -78,38 +78,38 @@ def docs() -> PageSet:
     apt-get are here.
     """
     folder = next(iter(sorted(Path("/usr/share/doc").glob("python3.*/html"))), None)
-    folder = folder or _cached("docs", _unpack_debian_docs)
+    folder = folder or _make_once("docs", _unpack_debian_docs)
     paths = _of_size(folder, *DOCS_BYTES)
     return PageSet("docs", folder, paths, 4 * len(paths))
 
 
 def news() -> PageSet:
     """Return 145 pages, each on 4 or 5 hosts."""
-    folder = _cached("large", _unpack_test_data)
+    folder = _make_once("large", _unpack_test_data)
     paths = tuple(
         path
         for path in _of_size(folder, *NEWS_BYTES)
-        if not path.startswith(NO_NEWS) and path not in READ_DIFFERENTLY
+        if not path.startswith(NOT_NEWS) and path not in READ_DIFFERENTLY
     )
     return PageSet("news", folder, paths, 600)
 
 
 def large() -> PageSet:
     """Return 42 pages, each on 14 or 15 hosts."""
-    folder = _cached("large", _unpack_test_data)
+    folder = _make_once("large", _unpack_test_data)
     return PageSet("large", folder, _of_size(folder, *LARGE_BYTES), 600)
 
 
-def _of_size(folder: Path, least: int, most: int) -> tuple[str, ...]:
+def _of_size(folder: Path, min_bytes: int, max_bytes: int) -> tuple[str, ...]:
     paths = sorted(folder.rglob("*.html"))
     return tuple(
         path.relative_to(folder).as_posix()
         for path in paths
-        if least <= path.stat().st_size <= most
+        if min_bytes <= path.stat().st_size <= max_bytes
     )
 
 
-def _cached(name: str, make: Callable[[Path], None]) -> Path:
+def _make_once(name: str, make: Callable[[Path], None]) -> Path:
     """Return the folder with that name. On first use `make` fills it, completely or not at all."""
     folder = CACHE / name
     if not folder.exists():
@@ -126,38 +126,40 @@ def _cached(name: str, make: Callable[[Path], None]) -> Path:
     return folder
 
 
-def _unpack_debian_docs(into: Path) -> None:
+def _unpack_debian_docs(folder: Path) -> None:
     if not shutil.which("apt-get"):
         sys.exit("the pages are those of Debian's python3-doc: install it, or run this on Debian")
-    depends = _run("apt-cache", "depends", "python3-doc", cwd=into)
+    depends = _run("apt-cache", "depends", "python3-doc", cwd=folder)
     package = next(line.split()[-1] for line in depends.splitlines() if "Depends:" in line)
-    _run("apt-get", "download", package, cwd=into)
-    archive = next(into.glob("*.deb"))
-    _run("dpkg-deb", "--extract", archive.name, "deb", cwd=into)
-    html = next((into / "deb" / "usr" / "share" / "doc").glob("python3.*/html"))
+    _run("apt-get", "download", package, cwd=folder)
+    archive = next(folder.glob("*.deb"))
+    _run("dpkg-deb", "--extract", archive.name, "deb", cwd=folder)
+    html = next((folder / "deb" / "usr" / "share" / "doc").glob("python3.*/html"))
     for part in html.iterdir():
-        part.rename(into / part.name)
+        part.rename(folder / part.name)
     archive.unlink()
-    shutil.rmtree(into / "deb")
+    shutil.rmtree(folder / "deb")
 
 
-def _unpack_test_data(into: Path) -> None:
+def _unpack_test_data(target: Path) -> None:
     options = ["--no-deps", "--no-binary", ":all:", "--require-hashes", "-r", str(SOURCES)]
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
-        _run(sys.executable, "-m", "pip", "download", "--quiet", *options, "-d", folder, cwd=into)
+        _run(sys.executable, "-m", "pip", "download", "--quiet", *options, "-d", folder, cwd=target)
         for archive in sorted(Path(folder).glob("*.tar.gz")):
             with tarfile.open(archive) as packed:
                 pages = (m for m in packed if m.isfile() and m.name.endswith(".html"))
                 for number, member in enumerate(sorted(pages, key=lambda m: m.name)):
                     body = packed.extractfile(member)
-                    (into / f"{archive.name.split('-')[0]}-{number}.html").write_bytes(body.read())
+                    (target / f"{archive.name.split('-')[0]}-{number}.html").write_bytes(
+                        body.read()
+                    )
 
 
 def _run(*argv: str, cwd: Path) -> str:
-    done = subprocess.run(argv, cwd=cwd, check=False, text=True, capture_output=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(argv)} failed:\n{done.stderr.strip()}")
-    return done.stdout
+    process = subprocess.run(argv, cwd=cwd, check=False, text=True, capture_output=True)
+    if process.returncode:
+        sys.exit(f"{' '.join(argv)} failed:\n{process.stderr.strip()}")
+    return process.stdout
 
 
 ALL = {"docs": docs, "news": news, "large": large}

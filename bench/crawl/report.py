@@ -32,10 +32,10 @@ def print_crawl(side: str, crawl: Crawl) -> None:
         print(f"    {role:25} {1000 * used_s / crawl.pages:6.2f}", flush=True)
     if crawl.connections:
         print(f"    connections                {crawl.connections:5}", flush=True)
-    for when, memory_mb in (("highest", crawl.peak_memory_mb), ("at the end", crawl.memory_mb)):
+    for label, memory_mb in (("highest", crawl.peak_memory_mb), ("at the end", crawl.memory_mb)):
         if memory_mb:
             parts = ", ".join(f"{role} {mb}" for role, mb in memory_mb.most_common())
-            print(f"    memory {when}, PSS: {memory_mb.total()} MB ({parts})", flush=True)
+            print(f"    memory {label}, PSS: {memory_mb.total()} MB ({parts})", flush=True)
 
 
 def _report(crawl: Crawl) -> None:
@@ -56,7 +56,7 @@ def table(results: Results) -> list[str]:
         cpu = [format(_median(crawls[side], cpu_ms), ".1f") for side in sides]
         rows += [
             f"| {name} | CPU per page (ms) | {' | '.join(cpu)} |",
-            f"| {name} | lowest to highest | {' | '.join(_span(crawls[side]) for side in sides)} |",
+            f"| {name} | lowest to highest | {' | '.join(_range(crawls[side]) for side in sides)} |",
         ]
         if "aragog" in crawls:
             ratios = [f"{_ratio(crawls, side):.2f}" for side in sides]
@@ -93,7 +93,9 @@ def _roles(results: Results) -> list[str]:
 def _plot(results: Results) -> list[str]:
     sides = _sides(results)
     labels = [f'"{name}, {side}"' for name in results for side in sides]
-    values = [f"{_median(done[side], cpu_ms):.1f}" for done in results.values() for side in sides]
+    values = [
+        f"{_median(crawls[side], cpu_ms):.1f}" for crawls in results.values() for side in sides
+    ]
     return [
         "```mermaid",
         "xychart-beta",
@@ -113,7 +115,7 @@ def _ratio(crawls: Mapping[str, Sequence[Crawl]], side: str) -> float:
     return _median(crawls["aragog"], cpu_ms) / _median(crawls[side], cpu_ms)
 
 
-def _span(crawls: Sequence[Crawl]) -> str:
+def _range(crawls: Sequence[Crawl]) -> str:
     cpu_ms_of_runs = [cpu_ms(crawl) for crawl in crawls]
     return f"{min(cpu_ms_of_runs):.1f} to {max(cpu_ms_of_runs):.1f}"
 

@@ -27,16 +27,16 @@ def differences(
     """
     reports = [f"{url}: stored by one side only" for url in sorted(aragog.keys() ^ other.keys())]
     for url in sorted(aragog.keys() & other.keys()):
-        ours, theirs = aragog[url], other[url]
-        if ours.body_hash != theirs.body_hash:
+        own, others = aragog[url], other[url]
+        if own.body_hash != others.body_hash:
             reports.append(f"{url}: other bodies")
-        if bool(ours.title) < bool(theirs.title):
-            reports.append(f"{url}: aragog has no title, {side} {theirs.title!r}")
-        mine, missing = _targets(ours.links, url), _targets(theirs.links, url)
-        reports += [f"{url}: only aragog has {link}" for link in sorted(mine - missing)]
-        missing -= mine
-        missing -= _in_noscript(pages.body(url), url) if missing else set()
-        reports += [f"{url}: only {side} has {link}" for link in sorted(missing)]
+        if bool(own.title) < bool(others.title):
+            reports.append(f"{url}: aragog has no title, {side} {others.title!r}")
+        own_links, missing_links = _targets(own.links, url), _targets(others.links, url)
+        reports += [f"{url}: only aragog has {link}" for link in sorted(own_links - missing_links)]
+        missing_links -= own_links
+        missing_links -= _in_noscript(pages.body(url), url) if missing_links else set()
+        reports += [f"{url}: only {side} has {link}" for link in sorted(missing_links)]
     return reports
 
 
@@ -48,10 +48,10 @@ def _targets(links: Iterable[str], url: str) -> set[str]:
     targets: dict[str, None] = {}
     for link in links:
         try:
-            targets[_spelled(link)] = None
+            targets[_common_spelling(link)] = None
         except InvalidUrl:
             continue
-    return set(list(targets)[:MAX_LINKS]) - {_spelled(url)}
+    return set(list(targets)[:MAX_LINKS]) - {_common_spelling(url)}
 
 
 def _in_noscript(body: bytes, url: str) -> set[str]:
@@ -59,7 +59,7 @@ def _in_noscript(body: bytes, url: str) -> set[str]:
     return _targets((urljoin(url, href) for href in hrefs), url)
 
 
-def _spelled(url: str) -> str:
+def _common_spelling(url: str) -> str:
     """Return a common spelling: escapes decoded, `+` as a space, `?a` as `?a=`."""
     parts = urlsplit(normalize(url))
     query = sorted(parse_qsl(parts.query, keep_blank_values=True))

@@ -36,7 +36,7 @@ PROGRAMS = ROOT / "bench" / "crawl" / "programs"
 PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 COLLY = ROOT / ".venv-bench" / "bin" / "colly"
 ROLES = ("fetch", "upkeep", "canonicalize", "store")
-SIGNS = {
+PROCESS_MARKERS = {
     "nginx": "origin",
     "redis-server": "redis",
     "valkey-server": "redis",
@@ -111,18 +111,18 @@ class MemoryPeak:
         The CPU that sampling took in this process, because the kernel adds up each
         process's pages.
         """
-        self._next_look_s = 0.0
+        self._next_sample_s = 0.0
 
-    def look_each_second(self) -> None:
-        if time.monotonic() >= self._next_look_s:
-            self.look()
+    def sample_each_second(self) -> None:
+        if time.monotonic() >= self._next_sample_s:
+            self.sample()
 
-    def look(self) -> Counter[str]:
+    def sample(self) -> Counter[str]:
         started_s = time.thread_time()
         memory_mb = memory_mb_by_role()
         self.mb = max(self.mb, memory_mb, key=Counter.total)
         self.cpu_s += time.thread_time() - started_s
-        self._next_look_s = time.monotonic() + 1
+        self._next_sample_s = time.monotonic() + 1
         return memory_mb
 
 
@@ -130,7 +130,12 @@ def _descendants() -> Iterator[tuple[str, psutil.Process]]:
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             command = " ".join(child.cmdline())
-            yield next((role for sign, role in SIGNS.items() if sign in command), "other"), child
+            yield (
+                next(
+                    (role for marker, role in PROCESS_MARKERS.items() if marker in command), "other"
+                ),
+                child,
+            )
 
 
 @contextmanager
@@ -185,9 +190,9 @@ def run_aragog(
             before, cpu_s = client.counters(), cpu_s_by_role()
             peak = MemoryPeak()
             connections = -origin.accepted(port)
-            seconds = _crawl(client, urls, peak.look_each_second)
+            seconds = _crawl(client, urls, peak.sample_each_second)
             connections += origin.accepted(port) - 1  # minus this one
-            memory_mb = peak.look()
+            memory_mb = peak.sample()
             # Links that no worker has compacted yet count as well.
             while (report := store.maintenance.compact_links()).left:
                 if not report.journal_rows:
@@ -200,12 +205,12 @@ def run_aragog(
     return Crawl(count, seconds, used_s.total(), used_s, *memory, connections, stored)
 
 
-def _crawl(client, addresses: list[str], look: Callable[[], None] = lambda: None) -> float:
+def _crawl(client, addresses: list[str], sample: Callable[[], None] = lambda: None) -> float:
     started = time.monotonic()
     statuses = {str(a.status) for a in client.enqueue(addresses, refresh=True)}
     assert statuses == {"accepted"}, statuses
     while client.in_flight():
-        look()
+        sample()
         time.sleep(0.05)
     return time.monotonic() - started
 
@@ -226,12 +231,12 @@ def run_program(
     (folder / "urls").write_text("\n".join(urls))
     command = [*map(str, argv), str(folder / "urls"), str(port), str(folder)]
     connections = -origin.accepted(port)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
     connections += origin.accepted(port) - 1  # minus this one
-    if done.returncode:
-        sys.exit(f"{command} failed:\n{done.stderr[-2000:]}")
+    if process.returncode:
+        sys.exit(f"{command} failed:\n{process.stderr[-2000:]}")
     stored = dict(_stored_by_program(folder, set(urls[:compared])))
-    figures = json.loads(done.stdout.splitlines()[-1])
+    figures = json.loads(process.stdout.splitlines()[-1])
     return Crawl(**figures, connections=connections, stored=stored)
 
 
@@ -256,5 +261,5 @@ SIDES: dict[str, Side] = {
 def installed() -> list[str]:
     """Return the sides that can run here (without Go, all but colly). Exits if only aragog can."""
     if not PYTHON.exists():
-        sys.exit("Scrapy is missing: run `make bench`, or scripts/setup bench")
+        sys.exit("Scrapy is not installed: run `make bench`, or scripts/setup bench")
     return [side for side in SIDES if side != "colly" or COLLY.exists()]

@@ -61,12 +61,12 @@ class Counts:
     examples: list[str] = field(default_factory=list)
 
 
-def pages_below(folder: Path) -> Iterator[tuple[Path, str]]:
+def pages_in(folder: Path) -> Iterator[tuple[Path, str]]:
     """Yield the pages of a folder with their URLs."""
-    listed = folder / "pages.jsonl"
+    url_list = folder / "pages.jsonl"
     urls: dict[str, str] = {}
-    if listed.exists():
-        for line in listed.read_text(encoding="utf-8").splitlines():
+    if url_list.exists():
+        for line in url_list.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
             urls[row["file"]] = row["url"]
     for path in sorted([*folder.rglob("*.html"), *folder.rglob("*.testhtml")]):
@@ -77,17 +77,21 @@ def pages_below(folder: Path) -> Iterator[tuple[Path, str]]:
             yield path, urls.get(name) or f"https://docs.example/{quote(name)}"
 
 
-def examine(task: tuple[str, str, bool]) -> tuple[str, list[tuple[str, str]], float]:
+def check_page(task: tuple[str, str, bool]) -> tuple[str, list[tuple[str, str]], float]:
     """Return all findings of a page. Each has the name of the invariant and what is wrong."""
-    path, url, transformed = task
+    path, url, has_variants = task
     started = time.process_time()
     body = Path(path).read_bytes()
-    found = [(finding.invariant, finding.detail) for finding in findings_of(body, url, transformed)]
-    return path, found, time.process_time() - started
+    findings = [
+        (finding.invariant, finding.detail) for finding in findings_of(body, url, has_variants)
+    ]
+    return path, findings, time.process_time() - started
 
 
-def findings_of(body: bytes, url: str, transformed: bool, more=MORE_CHECKS) -> list[Finding]:
-    """Check a page, and its variants if `transformed`."""
+def findings_of(
+    body: bytes, url: str, has_variants: bool, more_checks=MORE_CHECKS
+) -> list[Finding]:
+    """Check a page, and its variants if `has_variants`."""
     from bench.invariants import text_checks
     from bench.invariants.page_oracle import PageOracle
     from bench.invariants.reading import read
@@ -96,12 +100,12 @@ def findings_of(body: bytes, url: str, transformed: bool, more=MORE_CHECKS) -> l
     page = document.parse(body, url=url, content_type="text/html")
     reading = read(body, url)
     markup = page.body.decode("utf-8", "replace")
-    found = text_checks.findings(PageOracle(markup, url), reading)
-    for check in more:
-        found += check(body, url)
-    if transformed:
-        found += _transformed(markup, url)
-    return found
+    findings = text_checks.findings(PageOracle(markup, url), reading)
+    for check in more_checks:
+        findings += check(body, url)
+    if has_variants:
+        findings += _transformed(markup, url)
+    return findings
 
 
 def _transformed(markup: str, url: str) -> list[Finding]:
@@ -111,39 +115,45 @@ def _transformed(markup: str, url: str) -> list[Finding]:
     # Variants are compared with the page as UTF-8 with a declared charset.
     plain = Variant(markup.encode("utf-8", "replace"), url)
     before = read(plain.body, plain.url, plain.content_type)
-    found = []
+    findings = []
     for name, transform in TRANSFORMATIONS.items():
         variant = transform(markup, url)
         if variant is not None:
             after = read(variant.body, variant.url, variant.content_type)
             # With a base element, `#part` resolves to the base, which may be another page.
-            own = {url, variant.url}
-            found.append(Finding(name, differences(before, after, own)))
-    return found
+            own_urls = {url, variant.url}
+            findings.append(Finding(name, differences(before, after, own_urls)))
+    return findings
 
 
-def differences(before: Reading, after: Reading, own: set[str]) -> str:
+def differences(before: Reading, after: Reading, own_urls: set[str]) -> str:
     """Return the names of the parts that differ. Links to the page itself do not count."""
     parts = [
         name
         for name in ("title", "text", "markdown")
         if getattr(before, name) != getattr(after, name)
     ]
-    if [u for u in before.links if u not in own] != [u for u in after.links if u not in own]:
+    if [u for u in before.links if u not in own_urls] != [
+        u for u in after.links if u not in own_urls
+    ]:
         parts.append("links")
     names = ({*before.fields} | {*after.fields}) - _IGNORED_FIELDS
     parts += sorted(n for n in names if before.fields.get(n) != after.fields.get(n))
     return ", ".join(parts)
 
 
-def tasks_of(folders: list[Path], every: int, limit: int | None) -> list[tuple[str, str, bool]]:
+def select_tasks(
+    folders: list[Path], transform_every: int, limit: int | None
+) -> list[tuple[str, str, bool]]:
     """Return the pages to examine, and which of them to transform."""
     pages = []
     for folder in folders:
-        of_folder = list(pages_below(folder))
-        pages += of_folder[:: max(1, len(of_folder) // limit)] if limit else of_folder
+        pages_of_folder = list(pages_in(folder))
+        pages += (
+            pages_of_folder[:: max(1, len(pages_of_folder) // limit)] if limit else pages_of_folder
+        )
     return [
-        (str(path), url, bool(every) and number % every == 0)
+        (str(path), url, bool(transform_every) and number % transform_every == 0)
         for number, (path, url) in enumerate(pages)
     ]
 
@@ -153,13 +163,13 @@ def run(tasks: list[tuple[str, str, bool]], workers: int) -> dict[str, Counts]:
     counts: dict[str, Counts] = defaultdict(Counts)
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        for path, found, _ in pool.map(examine, tasks, chunksize=8):
-            for invariant, detail in found:
-                each = counts[invariant]
-                each.pages += 1
+        for path, findings, _ in pool.map(check_page, tasks, chunksize=8):
+            for invariant, detail in findings:
+                count = counts[invariant]
+                count.pages += 1
                 if detail:
-                    each.violated += 1
-                    each.examples.append(f"{path}: {detail}")
+                    count.violated += 1
+                    count.examples.append(f"{path}: {detail}")
     return counts
 
 
@@ -173,13 +183,13 @@ def quick_pages(folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--transform-every", type=int, default=20, help="0: no variants")
     parser.add_argument(
-        "--transform-every", type=int, default=20, help="0: no other ways of writing"
+        "--limit", type=int, help="maximum number of pages per folder, approximately"
     )
-    parser.add_argument("--limit", type=int, help="the most pages of a folder, approximately")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--show", type=int, default=3, help="examples of each violation")
-    parser.add_argument("--checkout", type=Path, help="the code that is examined")
+    parser.add_argument("--checkout", type=Path, help="the checkout whose code is checked")
     add_quick(parser, limit=4, transform_every=2)
     options = parser.parse_args()
     if options.checkout:
@@ -187,25 +197,27 @@ def main() -> None:
     if not options.folders:
         import tempfile
 
-        made = tempfile.TemporaryDirectory()
-        quick_pages(Path(made.name))
-        options.folders = [Path(made.name)]
-    tasks = tasks_of(options.folders, options.transform_every, options.limit)
+        own_pages = tempfile.TemporaryDirectory()
+        quick_pages(Path(own_pages.name))
+        options.folders = [Path(own_pages.name)]
+    tasks = select_tasks(options.folders, options.transform_every, options.limit)
     counts = run(tasks, options.workers)
-    print_counts(len(tasks), counts, options.show)
-    sys.exit(1 if any(each.violated for each in counts.values()) else 0)
+    print_table(len(tasks), counts, options.show)
+    sys.exit(1 if any(count.violated for count in counts.values()) else 0)
 
 
-def print_counts(pages: int, counts: dict[str, Counts], show: int) -> None:
-    table = Table(f"of {pages} pages", "pages that have it", "violated")
-    for invariant, each in counts.items():
-        table.add_row(invariant, str(each.pages), str(each.violated))
+def print_table(pages: int, counts: dict[str, Counts], max_examples: int) -> None:
+    table = Table(f"of {pages} pages", "pages with it", "violated")
+    for invariant, count in counts.items():
+        table.add_row(invariant, str(count.pages), str(count.violated))
     Console(width=110).print(table)
-    for invariant, each in counts.items():
-        if each.violated and show:
-            parts = Counter(e.split(": ", 1)[1] for e in each.examples)
+    for invariant, count in counts.items():
+        if count.violated and max_examples:
+            parts = Counter(e.split(": ", 1)[1] for e in count.examples)
             print(f"{invariant}: {len(parts)} kinds")
-            for example in each.examples[:: max(1, len(each.examples) // show)][:show]:
+            for example in count.examples[:: max(1, len(count.examples) // max_examples)][
+                :max_examples
+            ]:
                 print(f"    {example[:230]}")
 
 

@@ -16,11 +16,11 @@ def write(folder: Path, limit: int | None = None) -> list[Path]:
     """Write `docs/*.md` as HTML pages with permalinks, menu and footer. Returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     sources = sorted((ROOT / "docs").glob("*.md"))
-    chosen = sources[:: max(1, len(sources) // limit)] if limit else sources
-    return [_written(source, folder / f"{source.stem}.html") for source in chosen]
+    selected = sources[:: max(1, len(sources) // limit)] if limit else sources
+    return [_write_page(source, folder / f"{source.stem}.html") for source in selected]
 
 
-def _written(source: Path, path: Path) -> Path:
+def _write_page(source: Path, path: Path) -> Path:
     text = source.read_text(encoding="utf-8")
     content = MarkdownIt("commonmark").enable("table").render(text)
     content = _HEADING.sub(_with_permalink, content)

@@ -57,7 +57,7 @@ INLINE = frozenset(
 )
 HIDDEN = frozenset({"script", "style", "template"})
 INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
-SIGNS = "¶§🔗⚓"
+PERMALINK_SIGNS = "¶§🔗⚓"
 _WORD = re.compile(r"\w+")
 
 
@@ -73,17 +73,17 @@ def words(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFC", INVISIBLE.sub("", text)).replace("_", " "))
 
 
-def out_of_order(found: list[str], *sources: str) -> str:
+def out_of_order(expected_words: list[str], *sources: str) -> str:
     """Return the first word that is out of order in every source, or an empty string."""
     first = ""
-    for everything in sources:
-        at, missing = 0, ""
-        for number, word in enumerate(found):
-            start = everything.find(word, at)
+    for text in sources:
+        offset, missing = 0, ""
+        for index, word in enumerate(expected_words):
+            start = text.find(word, offset)
             if start < 0:
-                missing = f"{word!r} after {' '.join(found[max(0, number - 6) : number])!r}"
+                missing = f"{word!r} after {' '.join(expected_words[max(0, index - 6) : index])!r}"
                 break
-            at = start + len(word)
+            offset = start + len(word)
         if not missing:
             return ""
         first = first or missing
@@ -111,17 +111,17 @@ class PageOracle:
     @cached_property
     def text(self) -> str:
         """All text, with a space at each block boundary."""
-        return self._text_with_gaps(at_all=False)
+        return self._text_with_spaces(everywhere=False)
 
     @cached_property
-    def parted_text(self) -> str:
+    def separated_text(self) -> str:
         """
         All text, with a space at each element boundary, because style sheets also
         create gaps.
         """
-        return self._text_with_gaps(at_all=True)
+        return self._text_with_spaces(everywhere=True)
 
-    def _text_with_gaps(self, *, at_all: bool) -> str:
+    def _text_with_spaces(self, *, everywhere: bool) -> str:
         parts: list[str] = []
         stack: list[LexborNode | str | None] = [self.tree.root]
         while stack:
@@ -137,7 +137,7 @@ class PageOracle:
                 continue
             if tag.startswith("-") or tag in HIDDEN:
                 continue
-            gap = "" if tag in INLINE and not at_all else " "
+            gap = "" if tag in INLINE and not everywhere else " "
             parts.append(gap)
             children = []
             child = node.first_child
@@ -180,13 +180,13 @@ class PageOracle:
 
     @cached_property
     def word_set(self) -> frozenset[str]:
-        return frozenset(words(self.text)) | frozenset(words(self.parted_text))
+        return frozenset(words(self.text)) | frozenset(words(self.separated_text))
 
     @cached_property
     def link_targets(self) -> frozenset[str]:
         found = set()
         for node in self.tree.css("a[href]"):
-            target = self._joined(node.attributes.get("href") or "")
+            target = self._resolve(node.attributes.get("href") or "")
             if target:
                 found.add(target)
         return frozenset(found)
@@ -200,14 +200,14 @@ class PageOracle:
                     candidates = [value]
                     if "srcset" in name:
                         candidates += re.findall(r"[^\s,]\S*[^\s,]", value)
-                    found |= {self._joined(each) for each in candidates}
+                    found |= {self._resolve(candidate) for candidate in candidates}
         return frozenset(filter(None, found))
 
-    def _joined(self, href: str) -> str | None:
-        from urlspelling import resolve as parse  # Python's urljoin loses empty segments
+    def _resolve(self, href: str) -> str | None:
+        from urlspelling import resolve as resolve_url  # Python's urljoin loses empty segments
 
         try:
-            return same_url(parse(href.strip(), self.base))
+            return same_url(resolve_url(href.strip(), self.base))
         except ValueError:
             return None
 
@@ -217,9 +217,9 @@ def same_url(url: str) -> str:
     from aragog.errors import InvalidUrl
     from urlspelling import normalize
 
-    front, _, fragment = url.partition("#")
+    base, _, fragment = url.partition("#")
     try:
-        front = normalize(front)
+        base = normalize(base)
     except InvalidUrl:
-        front = unquote(front)
-    return unquote(f"{front}#{fragment}" if fragment else front)
+        base = unquote(base)
+    return unquote(f"{base}#{fragment}" if fragment else base)

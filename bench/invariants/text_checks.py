@@ -9,7 +9,14 @@ from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
 
 from bench.invariants import Finding, recipe_checks
-from bench.invariants.page_oracle import SIGNS, PageOracle, letters, out_of_order, same_url, words
+from bench.invariants.page_oracle import (
+    PERMALINK_SIGNS,
+    PageOracle,
+    letters,
+    out_of_order,
+    same_url,
+    words,
+)
 from bench.invariants.reading import Reading
 
 LINKS = "a link of Markdown is one of the page"
@@ -21,7 +28,7 @@ TEXT_WORDS = "each word of the text is a word of the page"
 MARKDOWN_ORDER = "the words of Markdown are in the page, in that order"
 JOINERS = "joiners in the words of the text are those of the page"
 TITLE = "the words of the title are in the page"
-SIGN = "no title, heading or line has a permalink's sign"
+PERMALINK_SIGN = "no title, heading or line has a permalink's sign"
 HEADINGS = "a heading of the page is a heading of Markdown"
 LISTS = "an entry of a list is one in Markdown"
 TABLES = "a row of a table is one in Markdown"
@@ -96,8 +103,8 @@ def findings(page: PageOracle, reading: Reading) -> list[Finding]:
 def _links(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Finding]:
     hrefs = [node.attributes.get("href") or "" for node in rendered.tree.css("a[href]")]
     if hrefs:
-        wrong = [href for href in hrefs if same_url(href) not in page.link_targets]
-        yield Finding(LINKS, f"{len(wrong)} of {len(hrefs)}: {wrong[0]}" if wrong else "")
+        foreign = [href for href in hrefs if same_url(href) not in page.link_targets]
+        yield Finding(LINKS, f"{len(foreign)} of {len(hrefs)}: {foreign[0]}" if foreign else "")
         unsafe = [href for href in hrefs if not re.match(r"https?://", href)]
         yield Finding(SCHEMES, unsafe[0] if unsafe else "")
 
@@ -105,14 +112,14 @@ def _links(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Findin
 def _images(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Finding]:
     sources = [node.attributes.get("src") or "" for node in rendered.tree.css("img")]
     if sources:
-        wrong = [source for source in sources if same_url(source) not in page.image_sources]
-        yield Finding(IMAGES, f"{len(wrong)} of {len(sources)}: {wrong[0]}" if wrong else "")
+        foreign = [source for source in sources if same_url(source) not in page.image_sources]
+        yield Finding(IMAGES, f"{len(foreign)} of {len(sources)}: {foreign[0]}" if foreign else "")
 
 
 def _safe(_: PageOracle, reading: Reading, rendered: _Rendered) -> Iterator[Finding]:
     if reading.markdown:
-        strange = [node.tag for node in rendered.tree.css("*") if node.tag not in _RENDERED_TAGS]
-        yield Finding(SAFE, f"<{strange[0]}>" if strange else "")
+        unexpected = [node.tag for node in rendered.tree.css("*") if node.tag not in _RENDERED_TAGS]
+        yield Finding(SAFE, f"<{unexpected[0]}>" if unexpected else "")
 
 
 def _text_order(page: PageOracle, reading: Reading, _: _Rendered) -> Iterator[Finding]:
@@ -133,14 +140,14 @@ def _markdown_order(page: PageOracle, reading: Reading, rendered: _Rendered) -> 
 
 def _joiners(page: PageOracle, reading: Reading, rendered: _Rendered) -> Iterator[Finding]:
     joined = {*_JOINERS.findall(page.text)}
-    without = {re.sub("[\u200c\u200d]", "", word): word for word in joined}
+    by_word_without = {re.sub("[\u200c\u200d]", "", word): word for word in joined}
     plain = {*words(page.text)}
     for name, text in (("text", reading.text), ("Markdown", rendered.text)):
-        there = {*re.findall(r"[\w\u200c\u200d]+", text)}
-        spelled = (joined & there) | {*without} & there - plain
-        if spelled:
-            wrong = sorted({*without} & there - plain)
-            yield Finding(JOINERS, f"{name}: {wrong[0]}" if wrong else "")
+        output_words = {*re.findall(r"[\w\u200c\u200d]+", text)}
+        relevant = (joined & output_words) | {*by_word_without} & output_words - plain
+        if relevant:
+            foreign = sorted({*by_word_without} & output_words - plain)
+            yield Finding(JOINERS, f"{name}: {foreign[0]}" if foreign else "")
 
 
 def _title(page: PageOracle, reading: Reading, _: _Rendered) -> Iterator[Finding]:
@@ -152,11 +159,17 @@ def _title(page: PageOracle, reading: Reading, _: _Rendered) -> Iterator[Finding
 
 def _signs(page: PageOracle, reading: Reading, _: _Rendered) -> Iterator[Finding]:
     links = [node.text() for node in page.tree.css('a[href*="#"]')]
-    if any(text.strip() in SIGNS for text in links if text.strip()):
+    if any(text.strip() in PERMALINK_SIGNS for text in links if text.strip()):
         lines = [reading.title, *reading.text.splitlines(), *reading.markdown.splitlines()]
-        shown = [line for line in lines if line.strip("* ")[-1:] in {*SIGNS} or "[¶](" in line]
-        own = sum(page.text.count(sign) for sign in SIGNS) - sum(t.strip() in SIGNS for t in links)
-        yield Finding(SIGN, shown[0] if len(shown) > max(0, own) else "")
+        lines_with_sign = [
+            line for line in lines if line.strip("* ")[-1:] in {*PERMALINK_SIGNS} or "[¶](" in line
+        ]
+        other_signs = sum(page.text.count(sign) for sign in PERMALINK_SIGNS) - sum(
+            t.strip() in PERMALINK_SIGNS for t in links
+        )
+        yield Finding(
+            PERMALINK_SIGN, lines_with_sign[0] if len(lines_with_sign) > max(0, other_signs) else ""
+        )
 
 
 def _headings(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Finding]:
@@ -166,11 +179,13 @@ def _headings(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Fin
         letters(node.text()) for node in page.tree.css("p,li,td,dt,dd,div:not(:has(h1,h2,h3))")
     }
     paragraphs |= {letters(n.text()) for n in page.tree.css("a,span,b") if not _in_heading(n)}
-    of_page = {letters(n.text()) for n in page.tree.css("h1,h2,h3,h4,h5,h6")} - paragraphs - {""}
-    there = of_page & (found | lines)
-    if there:
-        lost = sorted(there - found)
-        yield Finding(HEADINGS, lost[0] if lost else "")
+    page_headings = (
+        {letters(n.text()) for n in page.tree.css("h1,h2,h3,h4,h5,h6")} - paragraphs - {""}
+    )
+    expected = page_headings & (found | lines)
+    if expected:
+        missing = sorted(expected - found)
+        yield Finding(HEADINGS, missing[0] if missing else "")
 
 
 def _in_heading(node) -> bool:
@@ -186,11 +201,11 @@ def _lists(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Findin
     }
     entries = {entry for entry in entries - others if len(entry) >= _MIN_LETTERS}
     found = {letters(node.text()) for node in rendered.tree.css("li")}
-    alone = {letters(node.text()) for node in rendered.tree.css("p") if not _in_list(node)}
-    there = entries & (found | alone)
-    if there:
-        lost = sorted(there - found)
-        yield Finding(LISTS, lost[0][:60] if lost else "")
+    paragraphs = {letters(node.text()) for node in rendered.tree.css("p") if not _in_list(node)}
+    expected = entries & (found | paragraphs)
+    if expected:
+        missing = sorted(expected - found)
+        yield Finding(LISTS, missing[0][:60] if missing else "")
 
 
 def _in_list(node) -> bool:
@@ -209,25 +224,27 @@ def _tables(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Findi
         for row in page.tree.css("table:not(:has(table)) tr:not(:has(li,p + p,pre))")
     }
     rows = {row for row in rows if len(row) > 1 and len("".join(row)) >= _MIN_LETTERS and all(row)}
-    there = {row for row in rows if "".join(row) in rendered.letters}
-    if there:
+    expected = {row for row in rows if "".join(row) in rendered.letters}
+    if expected:
         found = {
             tuple(letters(cell.text()) for cell in row.css("td,th"))
             for row in rendered.tree.css("tr")
         }
-        lost = sorted(there - {tuple(filter(None, row)) for row in found})
-        yield Finding(TABLES, " | ".join(lost[0])[:80] if lost else "")
+        missing = sorted(expected - {tuple(filter(None, row)) for row in found})
+        yield Finding(TABLES, " | ".join(missing[0])[:80] if missing else "")
 
 
 def _code(page: PageOracle, _: Reading, rendered: _Rendered) -> Iterator[Finding]:
     blocks = {_code_lines(node) for node in page.tree.css("pre") if "\n" in node.text().strip("\n")}
-    there = {
+    expected = {
         b for b in blocks if len(letters(b)) >= _MIN_LETTERS and letters(b) in rendered.letters
     }
-    if there:
+    if expected:
         found = {_code_lines(node) for node in rendered.tree.css("pre")}
-        lost = sorted(block for block in there if not any(block in each for each in found))
-        yield Finding(CODE, lost[0][:60] if lost else "")
+        missing = sorted(
+            block for block in expected if not any(block in output_block for output_block in found)
+        )
+        yield Finding(CODE, missing[0][:60] if missing else "")
 
 
 def _code_lines(node) -> str:

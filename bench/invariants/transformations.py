@@ -66,11 +66,11 @@ class Variant:
 
 def _outside_raw(markup: str, change: Callable[[str], str]) -> str:
     """Change markup, except scripts, comments and the like."""
-    parts, at = [], 0
+    parts, offset = [], 0
     for match in _PARTS.finditer(markup):
-        parts += [change(markup[at : match.start()]), match[0]]
-        at = match.end()
-    return "".join([*parts, change(markup[at:])])
+        parts += [change(markup[offset : match.start()]), match[0]]
+        offset = match.end()
+    return "".join([*parts, change(markup[offset:])])
 
 
 _QUERY = re.compile(r"""=\s*(?:"[^"<>?]*\?[^"<>]*"|'[^'<>?]*\?[^'<>]*')""")
@@ -78,12 +78,12 @@ _REFERENCE = re.compile(r"&#?\w+;")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
-def _with_escaped_queries(markup: str) -> str:
+def _escape_queries(markup: str) -> str:
     """Escape non-ASCII letters in queries, which browsers write in the page's encoding."""
-    return _QUERY.sub(lambda match: _escaped_query(match[0]), markup)
+    return _QUERY.sub(lambda match: _escape_query(match[0]), markup)
 
 
-def _escaped_query(value: str) -> str:
+def _escape_query(value: str) -> str:
     path, question, query = value.partition("?")
     if not (path + query).isascii() and " " in query:
         return value  # text with a question mark
@@ -95,7 +95,7 @@ def _escaped_query(value: str) -> str:
 
 def _charset(name: str) -> Callable[[str, str], Variant]:
     def transform(markup: str, url: str) -> Variant:
-        markup = _with_escaped_queries(markup)
+        markup = _escape_queries(markup)
         markup = re.sub(r"(?i)(<meta[^>]*charset\s*=\s*[\"']?)[\w-]+", rf"\1{name}", markup)
         encoded = markup.encode(name, "surrogatepass" if "16" in name else "xmlcharrefreplace")
         return Variant(encoded, url, f"text/html; charset={name}")
@@ -116,17 +116,17 @@ def _upper_case(markup: str, url: str) -> Variant:
 def _attributes(markup: str, url: str) -> Variant:
     """Reverse the order of attributes, and swap their quotes."""
 
-    def reordered(match: re.Match[str]) -> str:
-        found = [(a[1], a[2]) for a in _ATTRIBUTE.finditer(match[3])]
-        if len({name.lower() for name, _ in found}) != len(found):
+    def reorder(match: re.Match[str]) -> str:
+        attributes = [(a[1], a[2]) for a in _ATTRIBUTE.finditer(match[3])]
+        if len({name.lower() for name, _ in attributes}) != len(attributes):
             return match[0]
-        written = "".join(f" {name}{_requoted(value)}" for name, value in reversed(found))
-        return f"<{match[1]}{match[2]}{written}{match[4]}>"
+        reordered = "".join(f" {name}{_swap_quotes(value)}" for name, value in reversed(attributes))
+        return f"<{match[1]}{match[2]}{reordered}{match[4]}>"
 
-    return _utf8(_outside_raw(markup, lambda part: _TAG.sub(reordered, part)), url)
+    return _utf8(_outside_raw(markup, lambda part: _TAG.sub(reorder, part)), url)
 
 
-def _requoted(value: str | None) -> str:
+def _swap_quotes(value: str | None) -> str:
     if value is None:
         return ""
     bare = value[1:-1] if value[:1] in {'"', "'"} else value
@@ -155,12 +155,12 @@ def _comments(markup: str, url: str) -> Variant:
             part,
         )
 
-    at = re.search(r"(?i)<body\b", markup)
-    if at is None or re.search(r"(?i)<(pre|textarea)\b", markup):
-        pieces = re.split(r"(?is)(<pre\b.*?</pre>)", markup[at.start() if at else 0 :])
+    offset = re.search(r"(?i)<body\b", markup)
+    if offset is None or re.search(r"(?i)<(pre|textarea)\b", markup):
+        pieces = re.split(r"(?is)(<pre\b.*?</pre>)", markup[offset.start() if offset else 0 :])
         pieces[::2] = [_outside_raw(piece, change) for piece in pieces[::2]]
-        return _utf8(markup[: at.start() if at else 0] + "".join(pieces), url)
-    return _utf8(markup[: at.start()] + _outside_raw(markup[at.start() :], change), url)
+        return _utf8(markup[: offset.start() if offset else 0] + "".join(pieces), url)
+    return _utf8(markup[: offset.start()] + _outside_raw(markup[offset.start() :], change), url)
 
 
 def _base(markup: str, url: str) -> Variant | None:
@@ -168,7 +168,7 @@ def _base(markup: str, url: str) -> Variant | None:
     return _with_base(markup, url, url)
 
 
-def _moved(markup: str, url: str) -> Variant | None:
+def _move(markup: str, url: str) -> Variant | None:
     """Move the page to another path, with a base element for its links."""
     return _with_base(markup, url, urljoin(url, "/another/path/to/a/page.html"))
 
@@ -193,5 +193,5 @@ TRANSFORMATIONS: dict[str, Callable[[str, str], Variant | None]] = {
     "characters as references": _references,
     "comments and white space between elements": _comments,
     "a base element": _base,
-    "the page at another path with its links": _moved,
+    "the page at another path with its links": _move,
 }

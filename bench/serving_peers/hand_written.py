@@ -120,9 +120,9 @@ class HttpProtocol(asyncio.Protocol):
             if response.stream is not None:
                 await self._send(response, response.stream, head=request.method == "HEAD")
                 break
-            keep = request.keep_alive and not self.draining
-            self._write(response, keep_alive=keep, head=request.method == "HEAD")
-            if not keep:
+            keep_alive = request.keep_alive and not self.draining
+            self._write(response, keep_alive=keep_alive, head=request.method == "HEAD")
+            if not keep_alive:
                 break
             if self._transport is not None and self._queue.qsize() < MAX_PIPELINED:
                 self._transport.resume_reading()
@@ -134,13 +134,13 @@ class HttpProtocol(asyncio.Protocol):
             return
         extra = "".join(f"{name}: {value}\r\n" for name, value in response.headers)
         closing = "" if keep_alive else "Connection: close\r\n"
-        top = (
+        header = (
             f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}\r\n"
             f"Content-Type: {response.content_type}\r\n"
             f"Content-Length: {len(response.body)}\r\n"
             f"{extra}{closing}\r\n"
         )
-        self._transport.write(top.encode("latin-1") + (b"" if head else response.body))
+        self._transport.write(header.encode("latin-1") + (b"" if head else response.body))
         if not keep_alive:
             self._transport.close()
 
@@ -148,7 +148,7 @@ class HttpProtocol(asyncio.Protocol):
         self, response: Response, stream: AsyncGenerator[bytes, None], *, head: bool
     ) -> None:
         """Send a body of unknown length, which ends with the connection (RFC 9112, 6.3)."""
-        top = (
+        header = (
             f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}\r\n"
             f"Content-Type: {response.content_type}\r\n"
             "Cache-Control: no-store\r\nConnection: close\r\n\r\n"
@@ -156,7 +156,7 @@ class HttpProtocol(asyncio.Protocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        transport.write(top.encode("latin-1"))
+        transport.write(header.encode("latin-1"))
         async with aclosing(stream):
             async for piece in stream:
                 if head or transport.is_closing() or self.draining:

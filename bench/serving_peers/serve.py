@@ -3,7 +3,7 @@ Serve a store in a folder with one of the servers: `python -m bench.serving_peer
 FD`.
 
 Each answers `GET /v1/urls?url=…&fields=…` with the same four fields, read in a thread because store
-calls block, except `hand-written-loop`, which reads on the event loop as this project once did.
+calls block, except `hand-written-loop`, which reads on the event loop as aragog once did.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from zengraph.tables.sqlite import SqliteTables
 THREADS = 16
 
 
-def opened(folder: str) -> UrlStore:
+def open_store(folder: str) -> UrlStore:
     """Open the store that bench.serving filled."""
     return UrlStore(SqliteTables(Path(folder), shards=16), MemoryContent(), StoreSettings())
 
@@ -69,7 +69,7 @@ def hand_written(store: UrlStore, sock: socket.socket, *, threads: bool) -> None
 
 
 def bare_asgi(store: UrlStore, sock: socket.socket, http: str) -> None:
-    """uvicorn with an application of ten lines, to show the cost of Starlette and our checks."""
+    """uvicorn with an application of ten lines, to show the cost of Starlette and of aragog's checks."""
     pool = ThreadPoolExecutor(THREADS)
 
     async def app(scope, receive, send) -> None:
@@ -132,7 +132,7 @@ def thriftpy2_threaded(store: UrlStore, sock: socket.socket) -> None:
 
 def main() -> None:
     name, folder, number = sys.argv[1:]
-    store, sock = opened(folder), socket.socket(fileno=int(number))
+    store, sock = open_store(folder), socket.socket(fileno=int(number))
     gc.collect()
     gc.freeze()  # as `aragog serve` does: a full collection would stop all requests for 25 ms
     match name:

@@ -24,7 +24,7 @@ from functools import lru_cache
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore.usual_intervals import DAY_S
-from bench.refresh import Domain, optimum, replay
+from bench.refresh import Domain, best_freshness, replay
 from bench.simulate.web import Web
 
 MAX_HOSTS = 40
@@ -77,8 +77,8 @@ def random_optimum(rates: Sequence[float], fetches_s: float) -> float:
         price = math.sqrt(low * high)
         spent = sum(max(0.0, math.sqrt(rate / price) - rate) for rate in rates)
         low, high = (price, high) if spent > fetches_s else (low, price)
-    fetched = [(rate, max(0.0, math.sqrt(rate / price) - rate)) for rate in rates]
-    return sum(often / (often + rate) for rate, often in fetched) / len(rates)
+    fetch_rates = [(rate, max(0.0, math.sqrt(rate / price) - rate)) for rate in rates]
+    return sum(fetch_rate / (fetch_rate + rate) for rate, fetch_rate in fetch_rates) / len(rates)
 
 
 def simulate(
@@ -86,16 +86,16 @@ def simulate(
 ) -> FreshnessResult:
     """Keep all pages of the web fresh, each domain within its share of its rate."""
     sample = sample or Sample()
-    plenty = _plenty(sample, _key(refresh))
+    unlimited = _unlimited_part(sample, _key(refresh))
     rate_s = qps * refresh.domain_share
     parts = []
     sizes = web.sizes()
     for _, urls in sizes[:MAX_HOSTS]:
-        if plenty.each_s * urls <= rate_s:
+        if unlimited.fetches_per_page_s * urls <= rate_s:
             break
-        parts.append((urls, _scarce(sample, _key(refresh), urls / rate_s / DAY_S)))
+        parts.append((urls, _scarce_part(sample, _key(refresh), urls / rate_s / DAY_S)))
     scarce_urls = sum(urls for urls, _ in parts)
-    parts.append((web.urls - scarce_urls, plenty))
+    parts.append((web.urls - scarce_urls, unlimited))
     total = sum(urls for urls, _ in parts)
 
     def mean(name: str) -> float:
@@ -105,7 +105,7 @@ def simulate(
         mean("fresh"),
         mean("best"),
         mean("random_best"),
-        total * mean("each_s"),
+        total * mean("fetches_per_page_s"),
         scarce_urls / total,
     )
 
@@ -115,7 +115,7 @@ class _Part:
     fresh: float
     best: float
     random_best: float
-    each_s: float
+    fetches_per_page_s: float
     """Fetches per second of a page."""
 
 
@@ -131,14 +131,16 @@ def _settings(key: Key) -> RefreshSettings:
 
 
 @lru_cache(maxsize=64)
-def _plenty(sample: Sample, key: Key) -> _Part:
-    done = replay(sample.world, sample.pages, sample.days, _settings(key), sample.seed)
+def _unlimited_part(sample: Sample, key: Key) -> _Part:
+    result = replay(sample.world, sample.pages, sample.days, _settings(key), sample.seed)
     window_s = sample.days * DAY_S / 2
-    return _part(done.rates, done.fresh_s / window_s / len(done.rates), done.fetches / window_s)
+    return _part(
+        result.rates, result.fresh_s / window_s / len(result.rates), result.fetches / window_s
+    )
 
 
 @lru_cache(maxsize=256)
-def _scarce(sample: Sample, key: Key, every_days: float) -> _Part:
+def _scarce_part(sample: Sample, key: Key, every_days: float) -> _Part:
     domain = Domain(sample.world, sample.scarce_pages, every_days, _settings(key), sample.seed)
     domain.run(sample.cycles)
     window_s = every_days * DAY_S * sample.cycles / 2
@@ -148,5 +150,5 @@ def _scarce(sample: Sample, key: Key, every_days: float) -> _Part:
 
 
 def _part(rates: Sequence[float], fresh: float, fetches_s: float) -> _Part:
-    best = optimum(rates, fetches_s)
+    best = best_freshness(rates, fetches_s)
     return _Part(fresh, best, random_optimum(rates, fetches_s), fetches_s / len(rates))

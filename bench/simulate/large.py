@@ -51,24 +51,24 @@ class LargeResult:
 
     def share_done_s(self, share: float) -> float:
         """Return when a share of the requests was done."""
-        before = (0.0, 0.0)
+        previous = (0.0, 0.0)
         for at_s, done in self.curve:
             if done >= share:
-                gained = done - before[1]
-                part = (share - before[1]) / gained if gained else 1.0
-                return before[0] + (at_s - before[0]) * part
-            before = (at_s, done)
+                progress = done - previous[1]
+                fraction = (share - previous[1]) / progress if progress else 1.0
+                return previous[0] + (at_s - previous[0]) * fraction
+            previous = (at_s, done)
         return self.curve[-1][0]
 
 
 def flows(classes: Sequence[DomainClass], politeness: PolitenessSettings) -> list[Flow]:
     """Return the classes with their rates."""
-    found = []
-    for each in classes:
-        delay_s = min(each.kind.crawl_delay_s, politeness.crawl_delay_cap_s)
+    class_flows = []
+    for class_ in classes:
+        delay_s = min(class_.kind.crawl_delay_s, politeness.crawl_delay_cap_s)
         rate_s = 1 / max(1 / politeness.qps, delay_s)
-        found.append(Flow(each.count, each.urls / (1 - each.kind.failing), rate_s))
-    return found
+        class_flows.append(Flow(class_.count, class_.urls / (1 - class_.kind.failing), rate_s))
+    return class_flows
 
 
 def crawl(web: Web, politeness: PolitenessSettings, capacity_s: float) -> LargeResult:
@@ -84,26 +84,26 @@ def crawl(web: Web, politeness: PolitenessSettings, capacity_s: float) -> LargeR
     total = sum(part.count * part.urls for part in parts)
     front_urls = AHEAD_S * politeness.qps + 1
     first_s = _first_visits_s(parts, front_urls, capacity_s)
-    curve, rest, done = [(0.0, 0.0)], [], 0.0
+    curve, lines, done = [(0.0, 0.0)], [], 0.0
     for part in parts:
         fetched = min(part.urls, front_urls, part.rate_s * first_s)
         done += part.count * fetched
         left = part.urls - fetched
         if left > 1e-9:
-            rest.append((left / part.rate_s, part))
+            lines.append((left / part.rate_s, part))
     curve.append((first_s, done / total))
-    machines_s, now_s, worked_s = first_s, first_s, 0.0
-    rest.sort(key=lambda pair: pair[0])
-    wanted = sum(part.count * part.rate_s for _, part in rest)
-    for work_s, part in rest:
-        slower = max(1.0, wanted / capacity_s)
-        step_s = (work_s - worked_s) * slower
+    machines_s, now_s, line_work_s = first_s, first_s, 0.0
+    lines.sort(key=lambda pair: pair[0])
+    demand_s = sum(part.count * part.rate_s for _, part in lines)
+    for work_s, part in lines:
+        slowdown = max(1.0, demand_s / capacity_s)
+        step_s = (work_s - line_work_s) * slowdown
         if step_s > 0:
-            done += min(wanted, capacity_s) * step_s
-            now_s, worked_s = now_s + step_s, work_s
-            machines_s = now_s if slower > 1 else machines_s
+            done += min(demand_s, capacity_s) * step_s
+            now_s, line_work_s = now_s + step_s, work_s
+            machines_s = now_s if slowdown > 1 else machines_s
             curve.append((now_s, min(1.0, done / total)))
-        wanted = max(0.0, wanted - part.count * part.rate_s)
+        demand_s = max(0.0, demand_s - part.count * part.rate_s)
     return LargeResult(curve, machines_s, first_s, _mean_waiting(curve, total))
 
 
@@ -121,9 +121,9 @@ def _first_visits_s(parts: Sequence[Flow], front_urls: float, capacity_s: float)
 
 def _mean_waiting(curve: Sequence[tuple[float, float]], total: float) -> float:
     area, last_s = 0.0, 0.0
-    for (from_s, done), (to_s, then) in pairwise(curve):
-        area += (to_s - from_s) * (1 - (done + then) / 2)
+    for (from_s, done), (to_s, next_done) in pairwise(curve):
+        area += (to_s - from_s) * (1 - (done + next_done) / 2)
         last_s = to_s
-        if then >= 0.99:
+        if next_done >= 0.99:
             break
     return total * area / last_s if last_s else 0.0

@@ -32,19 +32,19 @@ class DomainLimit:
 
     def reserve(self, now_us: float, within_us: float) -> float | None:
         """Reserve the next slot, or return None if it is further away than `within_us`."""
-        slot_us = self.free_us(now_us)
+        slot_us = self.next_slot_us(now_us)
         if slot_us - now_us > within_us:
             return None
         self.planned_us = slot_us
         return slot_us
 
-    def free_us(self, now_us: float) -> float:
+    def next_slot_us(self, now_us: float) -> float:
         """Return when the next slot would be."""
         return max(now_us, self.planned_us + self.step_us)
 
-    def report(self, *, well: bool) -> None:
+    def report(self, *, succeeded: bool) -> None:
         """Count a response."""
-        if well:
+        if succeeded:
             self.factor, self.errors_in_a_row = max(100, self.factor * 3 // 4), 0
         else:
             self.errors_in_a_row = min(255, self.errors_in_a_row + 1)

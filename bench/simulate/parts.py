@@ -89,7 +89,7 @@ class SimulatedDomain:
     kind: Kind
     urls: int
     line: SharedLine[Job] = field(default_factory=SharedLine)
-    looked: bool = False
+    is_check_scheduled: bool = False
     """True if a look at its line is scheduled."""
     fetched: int = 0
     first_s: float = 0.0

@@ -21,7 +21,7 @@ class ProcessShape:
 
     threads: int
     """`workers.fetch`"""
-    at_once: int
+    concurrency: int
     """`fetch.concurrency`"""
     batch: int
     """`pipeline.batch_size`"""
@@ -35,7 +35,7 @@ class Throughput(NamedTuple):
     urls_s: float
     batch_s: float
     """Mean time per batch, which is the longest that a fetched page waits for the others."""
-    under_way: float
+    in_flight: float
     """Mean number of requests in progress."""
     cpu: float
     """The share of its core that the process uses."""
@@ -52,35 +52,35 @@ def run(
     rng = random.Random(seed)
     threads = [(0.0, n) for n in range(shape.threads)]
     heapq.heapify(threads)
-    places = [0.0] * shape.at_once  # when each place for a request is free
+    request_slots = [0.0] * shape.concurrency  # when each place for a request is free
     cpu_free_s = 0.0
     done, busy_s, cpu_s, batch_s, batches = 0, 0.0, 0.0, 0.0, 0
-    from_s, counted = 0.0, 0
+    count_from_s, counted_urls = 0.0, 0
     while done < urls:
         now_s, thread = heapq.heappop(threads)
         end_s = now_s
         for _ in range(shape.batch):
-            start_s = max(now_s, heapq.heappop(places))
+            start_s = max(now_s, heapq.heappop(request_slots))
             took_s = response_s(rng)
             # The CPU is needed before and after the wait; each request waits for its turn.
             cpu_free_s = max(cpu_free_s, start_s) + shape.cpu_s
-            ends_s = max(start_s + took_s, cpu_free_s)
-            heapq.heappush(places, ends_s)
-            end_s = max(end_s, ends_s)
-            if counted:
-                busy_s += ends_s - start_s
+            request_end_s = max(start_s + took_s, cpu_free_s)
+            heapq.heappush(request_slots, request_end_s)
+            end_s = max(end_s, request_end_s)
+            if counted_urls:
+                busy_s += request_end_s - start_s
         done += shape.batch
-        if counted:
-            counted += shape.batch
+        if counted_urls:
+            counted_urls += shape.batch
             batch_s, batches, cpu_s = (
                 batch_s + end_s - now_s,
                 batches + 1,
                 cpu_s + shape.batch * shape.cpu_s,
             )
         elif done >= urls / 10:
-            from_s, counted = now_s, shape.batch
+            count_from_s, counted_urls = now_s, shape.batch
         heapq.heappush(threads, (end_s, thread))
-    passed_s = max(threads[0][0] - from_s, 1e-9)
+    elapsed_s = max(threads[0][0] - count_from_s, 1e-9)
     return Throughput(
-        counted / passed_s, batch_s / max(batches, 1), busy_s / passed_s, cpu_s / passed_s
+        counted_urls / elapsed_s, batch_s / max(batches, 1), busy_s / elapsed_s, cpu_s / elapsed_s
     )

@@ -14,13 +14,13 @@ from bench.simulate.parts import Machines, SmallResult
 from bench.simulate.small import SmallCrawl
 from bench.simulate.web import Web
 
-CRAWL = (
+CRAWL_SETTINGS = (
     "politeness.qps", "politeness.wait_inline_ms", "politeness.slot_window_ms",
     "politeness.crawl_delay_cap_s", "fetch.concurrency", "workers.fetch",
     "fetch.concurrency, workers.fetch", "pipeline.batch_size", "pipeline.spool_max_bytes",
     "pipeline.retry_first_s", "pipeline.max_attempts",
 )  # fmt: skip
-REFRESH = (
+REFRESH_SETTINGS = (
     "refresh.effort", "refresh.domain_share", "refresh.min_interval_s", "refresh.max_interval_s",
 )  # fmt: skip
 SPOOL_BYTES = 128 * 2**20
@@ -59,28 +59,28 @@ def limited_by_rates(settings: Settings, *, urls: int = 40_000) -> CrawlFigures:
     Redis servers.
     """
     web = Web(domains=200, urls=urls, exponent=0.3)
-    settings = changed(settings, "pipeline.spool_max_bytes", 8)
+    settings = scale_settings(settings, "pipeline.spool_max_bytes", 8)
     machines = Machines(processes=60, canonicalize_s=1e4)
     return _figures(SmallCrawl(web, settings, machines).run(probes=40, probe_every_s=1.0))
 
 
-def _figures(found: SmallResult) -> CrawlFigures:
-    urgent = sorted(found.urgent_s) or [0.0]
+def _figures(result: SmallResult) -> CrawlFigures:
+    urgent = sorted(result.urgent_s) or [0.0]
     return CrawlFigures(
-        found.share_done_s(0.5), found.share_done_s(0.99), found.rate_used, found.fairness,
-        found.visits / found.urls, urgent[len(urgent) // 2], urgent[int(0.99 * len(urgent))],
-        found.failed / found.urls, found.spool_bytes / 1e6,
+        result.share_done_s(0.5), result.share_done_s(0.99), result.rate_used, result.fairness,
+        result.visits / result.urls, urgent[len(urgent) // 2], urgent[int(0.99 * len(urgent))],
+        result.failed / result.urls, result.spool_bytes / 1e6,
     )  # fmt: skip
 
 
-def changed(settings: Settings, names: str, factor: float) -> Settings:
+def scale_settings(settings: Settings, names: str, factor: float) -> Settings:
     """Return the settings with some fields (`section.field`, separated by commas) multiplied."""
     for name in names.split(", "):
-        section, field = name.split(".")
-        part = getattr(settings, section)
-        value = getattr(part, field) or SPOOL_BYTES
+        section_name, field = name.split(".")
+        section_settings = getattr(settings, section_name)
+        value = getattr(section_settings, field) or SPOOL_BYTES
         new = max(1, round(value * factor)) if isinstance(value, int) else value * factor
-        settings = replace(settings, **{section: replace(part, **{field: new})})
+        settings = replace(settings, **{section_name: replace(section_settings, **{field: new})})
     return settings
 
 
@@ -92,7 +92,7 @@ def table(
 
 
 def _crawls(settings: Settings, console: Console) -> dict[str, Any]:
-    heads = (
+    headings = (
         "machines: half (s)",
         "99% (s)",
         "urgent p99 (s)",
@@ -101,49 +101,52 @@ def _crawls(settings: Settings, console: Console) -> dict[str, Any]:
         "rate used",
         "urgent p99 (s)",
         "visits",
-        "given up",
+        "abandoned",
     )
-    shown = Table("crawl setting", "", *heads, title="sensitivity of a crawl", box=None)
+    table = Table("crawl setting", "", *headings, title="sensitivity of a crawl", box=None)
     results: dict[str, Any] = {}
-    for name, factor in [("defaults", 1.0), *((n, f) for n in CRAWL for f in (0.5, 2.0))]:
-        other = settings if factor == 1 else changed(settings, name, factor)
-        machines, rates = limited_by_machines(other), limited_by_rates(other, urls=20_000)
+    for name, factor in [("defaults", 1.0), *((n, f) for n in CRAWL_SETTINGS for f in (0.5, 2.0))]:
+        scaled = settings if factor == 1 else scale_settings(settings, name, factor)
+        machines, rates = limited_by_machines(scaled), limited_by_rates(scaled, urls=20_000)
         results[f"{name} x {factor:g}"] = {"machines": machines._asdict(), "rates": rates._asdict()}
-        shown.add_row(
+        table.add_row(
             name, f"x {factor:g}", f"{machines.median_s:.0f}", f"{machines.end_s:.0f}",
             f"{machines.urgent_p99_s:.2f}", f"{machines.spool_mb:.1f}", f"{rates.end_s:.0f}",
             f"{rates.rate_used:.1%}", f"{rates.urgent_p99_s:.2f}", f"{rates.visits:.2f}",
             f"{rates.failed:.2%}",
         )  # fmt: skip
-    console.print(shown)
+    console.print(table)
     return results
 
 
 def _refreshes(
     settings: Settings, web: Web, sample: freshness.Sample, console: Console
 ) -> dict[str, Any]:
-    shown = Table(
+    table = Table(
         "refresh setting",
         "",
         "fresh",
         "optimum",
-        "of optimum",
+        "fresh / optimum",
         "fetches/s",
         title="sensitivity of refreshes",
         box=None,
     )
     results: dict[str, Any] = {}
-    for name, factor in [("defaults", 1.0), *((n, f) for n in REFRESH for f in (0.5, 2.0))]:
-        other = settings if factor == 1 else changed(settings, name, factor)
-        found = freshness.simulate(web, other.refresh, qps=other.politeness.qps, sample=sample)
+    for name, factor in [
+        ("defaults", 1.0),
+        *((n, f) for n in REFRESH_SETTINGS for f in (0.5, 2.0)),
+    ]:
+        scaled = settings if factor == 1 else scale_settings(settings, name, factor)
+        result = freshness.simulate(web, scaled.refresh, qps=scaled.politeness.qps, sample=sample)
         results[f"{name} x {factor:g}, refresh"] = {
-            "fresh": found.fresh,
-            "of_best": found.of_best,
-            "fetches_s": found.fetches_s,
+            "fresh": result.fresh,
+            "of_best": result.of_best,
+            "fetches_s": result.fetches_s,
         }
-        shown.add_row(
-            name, f"x {factor:g}", f"{found.fresh:.3f}", f"{found.best:.3f}",
-            f"{found.of_best:.1%}", f"{found.fetches_s:,.0f}",
+        table.add_row(
+            name, f"x {factor:g}", f"{result.fresh:.3f}", f"{result.best:.3f}",
+            f"{result.of_best:.1%}", f"{result.fetches_s:,.0f}",
         )  # fmt: skip
-    console.print(shown)
+    console.print(table)
     return results

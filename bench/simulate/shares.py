@@ -39,16 +39,16 @@ class SharedLine(Generic[T]):
         band = min(priority, LAST_BAND)
         key = band, share
         if key not in self._tags:
-            same = [tag for (other, _), tag in self._tags.items() if other == band]
-            self._tags[key] = min(same, default=0)
+            tags = [tag for (other, _), tag in self._tags.items() if other == band]
+            self._tags[key] = min(tags, default=0)
             self._queues[key] = {}
         self._queues[key].setdefault(priority, deque()).append(request)
 
     def pop(self) -> T:
         """Take the next request to send."""
         band = min(band for band, share in self._queues if self._queues[band, share])
-        open_ = [key for key in self._queues if key[0] == band and self._queues[key]]
-        key = min(open_, key=lambda one: self._tags[one] + self._cost(one))
+        waiting = [key for key in self._queues if key[0] == band and self._queues[key]]
+        key = min(waiting, key=lambda candidate: self._tags[candidate] + self._cost(candidate))
         queues, cost = self._queues[key], self._cost(key)
         priority = min(queues)
         request = queues[priority].popleft()
@@ -59,8 +59,8 @@ class SharedLine(Generic[T]):
         return request
 
     def _cost(self, key: tuple[int, int]) -> int:
-        usual = self._costs.get(key[1], USUAL_COST)
-        return max(1, int(usual * 2.0 ** (min(self._queues[key]) - USUAL_PRIORITY) + 0.5))
+        cost = self._costs.get(key[1], USUAL_COST)
+        return max(1, int(cost * 2.0 ** (min(self._queues[key]) - USUAL_PRIORITY) + 0.5))
 
     def _tidy(self, band: int) -> None:
         """
@@ -68,9 +68,9 @@ class SharedLine(Generic[T]):
         rebase the rest.
         """
         keys = [key for key in self._tags if key[0] == band]
-        least = min((self._tags[key] for key in keys if self._queues[key]), default=None)
+        min_tag = min((self._tags[key] for key in keys if self._queues[key]), default=None)
         for key in keys:
-            if least is None or not (self._queues[key] or self._tags[key] > least):
+            if min_tag is None or not (self._queues[key] or self._tags[key] > min_tag):
                 del self._tags[key], self._queues[key]
             else:
-                self._tags[key] = max(0, self._tags[key] - least)
+                self._tags[key] = max(0, self._tags[key] - min_tag)

@@ -47,8 +47,8 @@ class CrawlsOfADomain(SmallCrawl):
 
     def done_s(self) -> dict[int, float]:
         """Return when each crawl was done."""
-        found: SmallResult = self.run()
-        return {crawl: max(times) for crawl, times in found.crawls_done_s.items()}
+        result: SmallResult = self.run()
+        return {crawl: max(times) for crawl, times in result.crawls_done_s.items()}
 
 
 class _OneShare(SharedLine):  # type: ignore[type-arg]

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-BUCKETS = 400
+SIZE_CLASSES = 400
 """Number of groups of domains of similar size. The 100 largest domains have separate groups."""
-ALONE = 100
+SEPARATE_DOMAINS = 100
 
 
 class Kind(NamedTuple):
@@ -67,39 +67,42 @@ class Web:
 
     def sizes(self) -> list[tuple[float, float]]:
         """Return (number of domains, URLs of each), largest first. The URLs add up to `urls`."""
-        edges = [*range(1, min(ALONE, self.domains) + 1)]
-        if self.domains > ALONE:
-            steps = math.log(self.domains / ALONE)
-            inner = (ALONE * math.exp(steps * n / BUCKETS) for n in range(1, BUCKETS + 1))
-            edges += sorted({round(edge) for edge in inner} - set(edges))
+        edges = [*range(1, min(SEPARATE_DOMAINS, self.domains) + 1)]
+        if self.domains > SEPARATE_DOMAINS:
+            steps = math.log(self.domains / SEPARATE_DOMAINS)
+            class_edges = (
+                SEPARATE_DOMAINS * math.exp(steps * n / SIZE_CLASSES)
+                for n in range(1, SIZE_CLASSES + 1)
+            )
+            edges += sorted({round(edge) for edge in class_edges} - set(edges))
         weights = []
-        before = 0
+        previous = 0
         for edge in edges:
-            weights.append((edge - before, self._weight(before, edge)))
-            before = edge
+            weights.append((edge - previous, self._weight(previous, edge)))
+            previous = edge
         total = sum(weight for _, weight in weights)
         return [(count, self.urls * weight / total / count) for count, weight in weights]
 
-    def _weight(self, after: int, upto: int) -> float:
-        """Return the sum of 1 / n^exponent for the ranks above `after` and up to `upto`."""
-        if upto - after <= 1000:
-            return sum(rank**-self.exponent for rank in range(after + 1, upto + 1))
-        low, high = after + 0.5, upto + 0.5  # midpoint rule
+    def _weight(self, above: int, last: int) -> float:
+        """Return the sum of 1 / n^exponent for the ranks above `above` and up to `last`."""
+        if last - above <= 1000:
+            return sum(rank**-self.exponent for rank in range(above + 1, last + 1))
+        low, high = above + 0.5, last + 0.5  # midpoint rule
         if self.exponent == 1:
             return math.log(high / low)
         return (high ** (1 - self.exponent) - low ** (1 - self.exponent)) / (1 - self.exponent)
 
     def classes(self) -> list[DomainClass]:
         """Return all domains. A group of one domain is of the first kind."""
-        found = []
+        classes = []
         for count, urls in self.sizes():
             if count < len(KINDS):
-                found.append(DomainClass(count, urls, KINDS[0]))
+                classes.append(DomainClass(count, urls, KINDS[0]))
             else:
-                found += [DomainClass(count * kind.share, urls, kind) for kind in KINDS]
-        return found
+                classes += [DomainClass(count * kind.share, urls, kind) for kind in KINDS]
+        return classes
 
-    def drawn(self, rng: random.Random) -> Iterator[tuple[int, Kind]]:
+    def draw(self, rng: random.Random) -> Iterator[tuple[int, Kind]]:
         """Yield every domain: its URLs (at least one) and its kind."""
         shares = [kind.share for kind in KINDS]
         for count, urls in self.sizes():

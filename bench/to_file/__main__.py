@@ -10,7 +10,7 @@ the command.
     python -m bench.to_file [--job JOB ...] [--side SIDE ...] [--pages N] [--rounds 1]
 
 It prints for each: seconds until the file is complete and until the command has ended, CPU seconds
-of all its processes, lines, right rows, and the most requests that one host received in a second.
+of all its processes, lines, correct rows, and the maximum number of requests that one host received in a second.
 """
 
 from __future__ import annotations
@@ -38,14 +38,16 @@ PROGRAMS = Path(__file__).parent / "programs"
 SCRAPY = ROOT / ".venv-bench" / "bin"
 ARAGOG = Path(sys.executable).parent
 ENDINGS = {"aragog": "toml", "scrapy": "py"}
-LIMIT_S = 900
-SEEDS = 2
+MAX_JOB_S = 900
+MAX_EXTRA_ROWS = 2
 """Extra rows: the start page, under its two URLs."""
-SHOWN = "{job:14} {side:7} {file:>7} {end:>7} {cpu:>7} {lines:>5} {rows:>14} {most:>6}"
+ROW_FORMAT = (
+    "{job:14} {side:7} {file:>7} {end:>7} {cpu:>7} {lines:>5} {rows:>14} {max_requests_s:>6}"
+)
 
 
-class Done(NamedTuple):
-    """One job done by one side."""
+class JobResult(NamedTuple):
+    """The result of one job on one side."""
 
     file_s: float
     """Seconds from the command until its file was complete."""
@@ -53,27 +55,27 @@ class Done(NamedTuple):
     """Seconds until the command had ended."""
     cpu_s: float
     lines: int
-    right: int
+    correct: int
     rows: int
-    most: int
-    """The most requests to one host in a second."""
+    max_requests_s: int
+    """The maximum number of requests to one host in a second."""
 
 
 def environment(side: str, folder: Path, port: int) -> dict[str, str]:
     """Return the environment of the measurement: names resolve to this machine, ports are free."""
-    own = {
+    environ = {
         name: text
         for name, text in os.environ.items()
         if not name.startswith("ARAGOG_") and name != "PYTHONDONTWRITEBYTECODE"
     } | {"PYTHONPYCACHEPREFIX": str(ROOT / ".cache" / "pycache")}
     if side == "scrapy":
-        return own | {
-            "PATH": f"{SCRAPY}:{own['PATH']}",
+        return environ | {
+            "PATH": f"{SCRAPY}:{environ['PATH']}",
             "PYTHONPATH": str(PROGRAMS / "scrapy"),
             "SCRAPY_SETTINGS_MODULE": "loopback",
         }
-    return own | {
-        "PATH": f"{ARAGOG}:{own['PATH']}",
+    return environ | {
+        "PATH": f"{ARAGOG}:{environ['PATH']}",
         "ARAGOG_DATA_DIR": str(folder / "var"),
         "ARAGOG_FETCH__HOST_MAP": f"*.test=127.0.0.1:{port}",
         "ARAGOG_FETCH__ALLOWED_PORTS": f"80,443,{port}",
@@ -84,7 +86,7 @@ def environment(side: str, folder: Path, port: int) -> dict[str, str]:
     }
 
 
-def do(job: Job, side: str, folder: Path) -> Done:
+def run_job(job: Job, side: str, folder: Path) -> JobResult:
     """Do a job in an empty folder. Exits if its command fails."""
     program = PROGRAMS / side / f"{job.name}.{ENDINGS[side]}"
     command = (PROGRAMS / side / f"{job.name}.sh").read_text()
@@ -95,17 +97,17 @@ def do(job: Job, side: str, folder: Path) -> Done:
     with origin.serve(job.pages, directives) as port:
         (folder / "urls.txt").write_text(job.urls(port))
         with (folder / "printed").open("wb") as printed:
-            cpu_s, started_s, began_s = _cpu_s(), time.time(), time.monotonic()
-            ran = subprocess.run(
+            cpu_s, started_s, started_monotonic_s = _cpu_s(), time.time(), time.monotonic()
+            process = subprocess.run(
                 ["sh", "-c", command], cwd=folder, env=environment(side, folder, port),
-                stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, timeout=LIMIT_S, check=False,
+                stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, timeout=MAX_JOB_S, check=False,
             )  # fmt: skip
-            end_s, cpu_s = time.monotonic() - began_s, _cpu_s() - cpu_s
+            end_s, cpu_s = time.monotonic() - started_monotonic_s, _cpu_s() - cpu_s
     output = folder / job.output
-    if ran.returncode or not output.exists():
+    if process.returncode or not output.exists():
         sys.exit(f"{command} failed:\n{(folder / 'printed').read_text()[-3000:]}")
     file_s = output.stat().st_mtime - started_s
-    return Done(file_s, end_s, cpu_s, lines, *job.right_rows(folder), _max_in_a_second(log))
+    return JobResult(file_s, end_s, cpu_s, lines, *job.count_correct(folder), _max_in_a_second(log))
 
 
 def _cpu_s() -> float:
@@ -118,19 +120,19 @@ def _max_in_a_second(log: Path) -> int:
     return max(Counter(lines).values(), default=0)
 
 
-def shown(job: Job, side: str, done: Done) -> str:
+def format_row(job: Job, side: str, result: JobResult) -> str:
     """Return a row of the table."""
-    rows = f"{done.right} of {len(job.expected)}"
-    times = {n: f"{s:.1f}" for n, s in (("file", done.file_s), ("end", done.end_s))}
-    return SHOWN.format(
-        job=job.name, side=side, cpu=f"{done.cpu_s:.1f}", lines=done.lines, rows=rows,
-        most=done.most, **times,
+    rows = f"{result.correct} of {len(job.expected)}"
+    times = {n: f"{s:.1f}" for n, s in (("file", result.file_s), ("end", result.end_s))}
+    return ROW_FORMAT.format(
+        job=job.name, side=side, cpu=f"{result.cpu_s:.1f}", lines=result.lines, rows=rows,
+        max_requests_s=result.max_requests_s, **times,
     )  # fmt: skip
 
 
-HEAD: Mapping[str, str] = {
+HEADINGS: Mapping[str, str] = {
     "job": "job", "side": "side", "file": "file s", "end": "end s", "cpu": "CPU s",
-    "lines": "lines", "rows": "right rows", "most": "most/s",
+    "lines": "lines", "rows": "correct rows", "max_requests_s": "max/s",
 }  # fmt: skip
 
 
@@ -138,9 +140,9 @@ def warm_up(job_name: str, sides: Sequence[str], folder: Path) -> None:
     """Compile the Python modules that both sides import, as an installation does."""
     job = ALL[job_name][0](folder / f"{job_name}-warm", 2)
     for side in sides:
-        own = folder / f"{job_name}-{side}-warm"
-        own.mkdir()
-        do(job, side, own)
+        side_folder = folder / f"{job_name}-{side}-warm"
+        side_folder.mkdir()
+        run_job(job, side, side_folder)
 
 
 def main() -> None:
@@ -154,9 +156,9 @@ def main() -> None:
     add_quick(parser, pages=10, rounds=1)
     options = parser.parse_args()
     if "scrapy" in options.side and not (SCRAPY / "scrapy").exists():
-        sys.exit("Scrapy is missing: run scripts/setup bench")
-    print(SHOWN.format(**HEAD))
-    wrong: list[str] = []
+        sys.exit("Scrapy is not installed: run scripts/setup bench")
+    print(ROW_FORMAT.format(**HEADINGS))
+    failures: list[str] = []
     with tempfile.TemporaryDirectory(prefix="atf") as name:
         for job_name in options.job:
             make, pages = ALL[job_name]
@@ -167,12 +169,17 @@ def main() -> None:
                 for side in options.side:
                     folder = Path(name, f"{job_name}-{side}-{number}")
                     folder.mkdir()
-                    done = do(job, side, folder)
-                    print(shown(job, side, done), flush=True)
-                    if done.right < len(job.expected) or done.rows > len(job.expected) + SEEDS:
-                        wrong.append(f"{job_name}, {side}: {done.rows} rows, {done.right} right")
-    if wrong:
-        sys.exit("\n".join(["a file is not what it should be:", *wrong]))
+                    result = run_job(job, side, folder)
+                    print(format_row(job, side, result), flush=True)
+                    if (
+                        result.correct < len(job.expected)
+                        or result.rows > len(job.expected) + MAX_EXTRA_ROWS
+                    ):
+                        failures.append(
+                            f"{job_name}, {side}: {result.rows} rows, {result.correct} correct"
+                        )
+    if failures:
+        sys.exit("\n".join(["a file has wrong rows:", *failures]))
 
 
 if __name__ == "__main__":

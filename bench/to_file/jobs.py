@@ -26,8 +26,8 @@ PRODUCT = """
 <div class="product"><h1 class="product-title">{name}</h1><img class="product" src="/i/{number}.jpg">
 <span class="price">${price}</span> <span class="stock">{stock}</span> <span class="sku">{sku}</span></div>
 """
-MIN_SHARE_OF_WORDS = 0.5
-SITE_BEHIND = " — "
+MIN_WORD_SHARE = 0.5
+SITE_SEPARATOR = " — "
 """What Python's documentation puts between a page's title and its own name."""
 MIN_WORDS = 100
 """Minimum words in the paragraphs of a page that counts as documentation."""
@@ -48,23 +48,23 @@ class Job:
     """URLs without scheme and port: `shop.test/p/1.html`."""
     output: str
     expected: Rows
-    is_right: Callable[[Mapping[str, str], Any], bool]
+    is_correct: Callable[[Mapping[str, str], Any], bool]
     """Returns True if a row is as expected."""
 
     def urls(self, port: int) -> str:
         """Return the text of the user's file of URLs."""
         return "".join(f"http://{_with_port(seed, port)}\n" for seed in self.seeds)
 
-    def right_rows(self, folder: Path) -> tuple[int, int]:
-        """Return how many rows of the file are right, and how many it has."""
+    def count_correct(self, folder: Path) -> tuple[int, int]:
+        """Return how many rows of the file are correct, and how many it has."""
         rows = list(_rows(folder / self.output))
-        right = {
+        correct = {
             key
             for row in rows
             if (expected := self.expected.get(key := _without_port(row["url"])))
-            and self.is_right(row, expected)
+            and self.is_correct(row, expected)
         }
-        return len(right), len(rows)
+        return len(correct), len(rows)
 
 
 def products(folder: Path, pages: int) -> Job:
@@ -92,15 +92,15 @@ def _product(number: int) -> dict[str, str]:
 
 
 def _same_product(row: Mapping[str, str], expected: Mapping[str, str]) -> bool:
-    same = all(row[name] == expected[name] for name in ("name", "stock", "sku"))
+    is_same = all(row[name] == expected[name] for name in ("name", "stock", "sku"))
     is_priced = float(row["price"] or 0) == float(expected["price"])
-    return same and is_priced and _without_port(row["image"]) == expected["image"]
+    return is_same and is_priced and _without_port(row["image"]) == expected["image"]
 
 
 def hosts(folder: Path, pages: int) -> Job:
     """A hundred hosts with the same number of pages: a front page that links to the others."""
     count = min(100, max(1, pages // 2))
-    each, documents = pages // count, _documents()
+    pages_per_host, documents = pages // count, _documents()
     folder.mkdir(parents=True)
     expected: dict[str, str] = {}
     for name in {path.name for path in documents}:
@@ -110,12 +110,12 @@ def hosts(folder: Path, pages: int) -> Job:
     (folder / "fronts").mkdir()
     for number in range(count):
         host = page_sets.host(number)
-        own = [names[(number * 49 + n) % len(names)] for n in range(each - 1)]
-        links = "".join(f'<li><a href="/{name}">{name}</a>' for name in own)
+        host_pages = [names[(number * 49 + n) % len(names)] for n in range(pages_per_host - 1)]
+        links = "".join(f'<li><a href="/{name}">{name}</a>' for name in host_pages)
         front = f"<html><title>Site {number}</title><ul>{links}</ul></html>"
         (folder / "fronts" / f"{host}.html").write_text(front)
         expected[f"{host}/"] = f"Site {number}"
-        expected |= {f"{host}/{name}": titles[name] for name in own}
+        expected |= {f"{host}/{name}": titles[name] for name in host_pages}
     seeds = tuple(f"{page_sets.host(number)}/" for number in range(count))
     directives = "location = / { try_files /fronts/$host.html =404; }"
     return Job("hosts", folder, directives, seeds, "hosts.csv", expected, _same_title)
@@ -123,14 +123,14 @@ def hosts(folder: Path, pages: int) -> Job:
 
 def _title(page: Path) -> str:
     title = LexborHTMLParser(page.read_bytes()).css_first("title")
-    return _spaced(title.text() if title else "")
+    return _collapse_space(title.text() if title else "")
 
 
 def _same_title(row: Mapping[str, str], expected: str) -> bool:
     """Return True if it is the page's title, with or without the site's name after it."""
-    title = _spaced(row["title"])
+    title = _collapse_space(row["title"])
     after = expected.removeprefix(title)
-    return bool(title) and (not after or (after != expected and after.startswith(SITE_BEHIND)))
+    return bool(title) and (not after or (after != expected and after.startswith(SITE_SEPARATOR)))
 
 
 def documentation(folder: Path, pages: int) -> Job:
@@ -163,9 +163,9 @@ def _main(page: Path) -> dict[str, str]:
 def _has_main_text(row: Mapping[str, str], expected: Mapping[str, str]) -> bool:
     """Return True if the text has the page's heading and most words of its paragraphs."""
     text = _words(TARGET.sub("]", row.get("markdown") or ""))
-    words, found = expected["words"].split(), set(text.split())
-    share = sum(word in found for word in words) / max(1, len(words))
-    return expected["heading"] in text and share >= MIN_SHARE_OF_WORDS
+    words, found_words = expected["words"].split(), set(text.split())
+    share = sum(word in found_words for word in words) / max(1, len(words))
+    return expected["heading"] in text and share >= MIN_WORD_SHARE
 
 
 def _documents() -> list[Path]:
@@ -181,7 +181,7 @@ def _rows(file: Path) -> Iterable[Mapping[str, str]]:
         yield from csv.DictReader(lines) if file.suffix == ".csv" else map(json.loads, lines)
 
 
-def _spaced(text: str | None) -> str:
+def _collapse_space(text: str | None) -> str:
     return " ".join((text or "").split())
 
 

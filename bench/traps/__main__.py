@@ -76,8 +76,8 @@ def main() -> None:
     parser.add_argument("--host", action="append", default=[])
     parser.add_argument("--qps", type=float, default=20)
     parser.add_argument("--for-s", type=float, default=600)
-    parser.add_argument("--most-of-host", type=int, default=2_000)
-    add_quick(parser, host=list(QUICK_HOSTS), for_s=250, max_of_host=500)
+    parser.add_argument("--max-per-host", type=int, default=2_000)
+    add_quick(parser, host=list(QUICK_HOSTS), for_s=250, max_per_host=500)
     options = parser.parse_args()
     parts = [PARTS[name] for name in ([options.sites] if options.sites else WITHOUT_SITES)]
     trapped = [site for trapped, _ in parts for site in trapped()]
@@ -85,7 +85,7 @@ def main() -> None:
     if options.host:
         trapped = [site for site in trapped if site.host in options.host]
         harmless = [site for site in harmless if site.host in options.host]
-    sites, most = [*trapped, *harmless], options.max_of_host
+    sites, most = [*trapped, *harmless], options.max_per_host
     if options.system:
         web = crawl(sites, qps=options.qps, for_s=options.for_s)
     else:

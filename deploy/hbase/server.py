@@ -4,8 +4,8 @@ A private HBase with its Thrift 1 gateway, for the tests and for trying it out.
     python -m deploy.hbase --folder var/hbase --port 9090
 
 runs one in the foreground until Ctrl-C or SIGTERM; its data stays in the folder. It needs Java 17
-or newer, and Maven once, to download the jars (117 MB) into the cache folder. One JVM holds
-ZooKeeper, master and region server (about 375 MB), each gateway is another (about 250 MB). It is
+or newer, and Maven once, to download the jars (117 MB) into the cache folder. One JVM runs
+ZooKeeper, master and region server (about 375 MB), and one each gateway (about 250 MB). It is
 ready after about 5 s. For a real cluster see docs/deployment.md#hbase.
 """
 
@@ -31,20 +31,20 @@ HERE = Path(__file__).resolve().parent
 
 MASTER = "org.apache.hadoop.hbase.master.HMaster"
 GATEWAY = "org.apache.hadoop.hbase.thrift.ThriftServer"
-READY_WITHIN_S = 240.0
+MAX_START_S = 240.0
 """It takes 9 s on two idle cores; the limit is for busy ones."""
 
 
 def jars(cache: Path = CACHE) -> Path:
-    """The folder of HBase's jars."""
+    """Return the folder of HBase's jars."""
     return java.jars(HERE / "pom.xml", cache)
 
 
 class HBaseServer:
     """
-    One HBase in `folder`, with as many gateways as `ports` has entries (0: a free port each).
+    One HBase in `folder`, with one gateway per entry of `ports` (0 for a free port).
 
-    Ports are chosen once, so what is killed and started again is found under its old address.
+    Ports are chosen once, so a process that is killed and started again keeps its address.
     """
 
     def __init__(self, folder: Path, *, ports: tuple[int, ...] = (0,)) -> None:
@@ -53,28 +53,28 @@ class HBaseServer:
         self._inner = dict(
             zip(("zookeeper_port", "master_port", "region_port"), spare, strict=False)
         )
-        self.ports = [port or free for port, free in zip(ports, spare[3:], strict=True)]
+        self.ports = [port or free_port for port, free_port in zip(ports, spare[3:], strict=True)]
         self._master: subprocess.Popen[bytes] | None = None
         self._gateways: dict[int, subprocess.Popen[bytes]] = {}
 
     @property
     def gateways(self) -> tuple[str, ...]:
-        """`host:port` of each gateway, as `store.hbase_gateways` takes them."""
+        """Return `host:port` of each gateway, for `store.hbase_gateways`."""
         return tuple(f"127.0.0.1:{port}" for port in self.ports)
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The process ids of the server and of its gateways, as far as they run."""
+        """Return the process ids of the server and its running gateways."""
         processes = (self._master, *self._gateways.values())
         return tuple(process.pid for process in processes if process is not None)
 
     @property
     def cluster_key(self) -> str:
-        """What the `add_peer` of another HBase takes to replicate to this one."""
+        """Return the argument of another HBase's `add_peer` that makes it replicate to this one."""
         return f"127.0.0.1:{self._inner['zookeeper_port']}:/hbase"
 
-    def start(self, *, timeout_s: float = READY_WITHIN_S) -> Self:
-        """Run it and return once every gateway answers; CannotStart when one does not."""
+    def start(self, *, timeout_s: float = MAX_START_S) -> Self:
+        """Start it and wait until every gateway answers. Raises CannotStart if one does not."""
         try:
             self._configure()
             self.start_master()
@@ -88,19 +88,19 @@ class HBaseServer:
         return self
 
     def start_master(self) -> None:
-        """Run ZooKeeper, master and region server; does not wait."""
+        """Start ZooKeeper, master and region server without waiting."""
         self._master = self._java("master", MASTER, "start", heap="768m")
 
     def start_gateway(self, number: int = 0) -> None:
-        """Run a gateway on its port; does not wait (it waits for the master itself)."""
+        """Start a gateway on its port without waiting. It waits for the master itself."""
         address = ("-b", "127.0.0.1", "-p", str(self.ports[number]))
         name = f"gateway-{number}"
         self._gateways[number] = self._java(name, GATEWAY, "start", *address, heap="256m")
 
-    def wait_until_ready(self, number: int = 0, *, timeout_s: float = READY_WITHIN_S) -> None:
-        """Return once that gateway reads the table that the master makes last."""
-        until = time.monotonic() + timeout_s
-        while time.monotonic() < until:
+    def wait_until_ready(self, number: int = 0, *, timeout_s: float = MAX_START_S) -> None:
+        """Wait until a gateway can read the table that the master creates last."""
+        deadline_s = time.monotonic() + timeout_s
+        while time.monotonic() < deadline_s:
             for name, process in (("master", self._master), ("gateway", self._gateways[number])):
                 if process is not None and process.poll() is not None:
                     raise CannotStart(f"HBase's {name} ended:\n{self._log_tail()}")
@@ -120,30 +120,30 @@ class HBaseServer:
         raise CannotStart(f"HBase was not ready after {timeout_s:.0f} s:\n{self._log_tail()}")
 
     def kill_gateway(self, number: int = 0) -> None:
-        """SIGKILL, as a power cut would."""
+        """Kill a gateway with SIGKILL, like a power cut."""
         _end(self._gateways.pop(number, None), signal.SIGKILL)
 
     def kill_master(self) -> None:
-        """SIGKILL to ZooKeeper, master and region server at once."""
+        """Kill ZooKeeper, master and region server with SIGKILL."""
         _end(self._master, signal.SIGKILL)
         self._master = None
 
     def pause_gateway(self, number: int = 0) -> None:
-        """SIGSTOP: it accepts connections and answers nothing, until `resume_gateway`."""
+        """Pause a gateway with SIGSTOP: it accepts connections and answers nothing."""
         self._gateways[number].send_signal(signal.SIGSTOP)
 
     def resume_gateway(self, number: int = 0) -> None:
-        """SIGCONT: it continues, and answers the requests that waited."""
+        """Resume a gateway with SIGCONT. It answers the requests that waited."""
         self._gateways[number].send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """SIGKILL to all, if the data are no longer needed."""
+        """Kill all with SIGKILL, if the data are no longer needed."""
         for number in list(self._gateways):
             self.kill_gateway(number)
         self.kill_master()
 
     def stop(self) -> None:
-        """SIGTERM to all, gateways first; about 3 s. Data stays in the folder."""
+        """Stop all with SIGTERM, gateways first; about 3 s. Data stays in the folder."""
         gateways, self._gateways = list(self._gateways.values()), {}
         for process in gateways:
             process.send_signal(signal.SIGCONT)
@@ -185,11 +185,11 @@ class HBaseServer:
         )
 
 
-def _end(process: subprocess.Popen[bytes] | None, by: signal.Signals) -> None:
-    """Send the signal and wait; SIGKILL after 20 s."""
+def _end(process: subprocess.Popen[bytes] | None, signal_number: signal.Signals) -> None:
+    """Send a signal and wait. Sends SIGKILL after 20 s."""
     if process is None:
         return
-    process.send_signal(by)
+    process.send_signal(signal_number)
     try:
         process.wait(20)
     except subprocess.TimeoutExpired:
@@ -201,7 +201,9 @@ def main() -> None:
     """Run one in the foreground."""
     parser = argparse.ArgumentParser(description="Run a private HBase with its Thrift gateway.")
     parser.add_argument("--folder", type=Path, default=Path("var/hbase"), help="data and logs")
-    parser.add_argument("--port", type=int, action="append", help="of a gateway; may be repeated")
+    parser.add_argument(
+        "--port", type=int, action="append", help="port of a gateway; may be repeated"
+    )
     options = parser.parse_args()
     started_s = time.monotonic()
 

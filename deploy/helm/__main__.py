@@ -3,7 +3,7 @@ Write the Helm chart from deploy/kubernetes, and check it with Helm: `make chart
 
     python -m deploy.helm [--write-only]
 
-Without a `helm` of the system, Go builds one into the cache folder, once (200 s of CPU time).
+If `helm` is not installed, Go builds it into the cache folder, once (200 s of CPU time).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ CACHE = Path(os.environ.get("ARAGOG_CACHE", PROJECT / ".cache"))
 
 
 def find() -> Path | None:
-    """The system's helm, or the one that was built before."""
-    built = CACHE / "helm" / VERSION / "helm"
+    """Return the installed helm, or the one built before."""
+    cached = CACHE / "helm" / VERSION / "helm"
     system = shutil.which("helm")
-    return Path(system) if system else built if built.exists() else None
+    return Path(system) if system else cached if cached.exists() else None
 
 
 def build() -> Path:
-    """Build helm with Go; exits if that is impossible."""
+    """Build helm with Go. Exits if that is impossible."""
     go = shutil.which("go")
     if not go:
         raise SystemExit("deploy.helm: neither helm nor go is installed: apt install golang")
@@ -41,18 +41,18 @@ def build() -> Path:
 
 
 def main() -> None:
-    """Write the files; then lint the chart with both sets of values."""
+    """Write the files, then lint the chart with both sets of values."""
     parser = argparse.ArgumentParser(description="Write the Helm chart, and check it with Helm.")
     parser.add_argument("--write-only", action="store_true", help="do not run helm")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     for path, text in files().items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    if chosen.write_only:
+    if options.write_only:
         return
     helm = find() or build()
-    for more in ([], ["--values", CHART / "values-postgres.yaml"]):
-        subprocess.run([helm, "lint", "--strict", *more, CHART], check=True)
+    for values in ([], ["--values", CHART / "values-postgres.yaml"]):
+        subprocess.run([helm, "lint", "--strict", *values, CHART], check=True)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ MANIFESTS = HERE.parent / "kubernetes"
 POSTGRES = HERE.parent / "kubernetes-postgres" / "kustomization.yaml"
 # Helm makes the namespace (--create-namespace).
 NOT_TEMPLATES = {"kustomization.yaml", "namespace.yaml"}
-WRITTEN_BY = "# Written by `make chart` from {source}: change it there."
+GENERATED_NOTE = "# Written by `make chart` from {source}: change it there."
 COMMENTS = {
     "image": "An empty tag is the version of the chart. Render workers have an image of their own.",
     "secret": "Passwords and tokens; templates/settings.yaml lists the keys that it needs.",
@@ -34,7 +34,7 @@ COMMENTS = {
     "disabled, the minimum is the number of replicas.",
     "imagePullSecrets": "Of every pod.",
 }
-FREE = {"settings", "resources", "nodeSelector", "affinity"}
+FREE_FORM = {"settings", "resources", "nodeSelector", "affinity"}
 """Values whose keys are not listed in the schema."""
 SETTINGS = """\
 {{- range $name, $value := .Values.settings }}
@@ -44,29 +44,29 @@ POD = '      {{- with (include "aragog.pod" .) }}{{ . | nindent 6 }}{{- end }}'
 
 
 def documents(path: Path) -> list[dict[str, Any]]:
-    """The objects of a manifest."""
+    """Return the objects of a manifest."""
     return list(yaml.safe_load_all(path.read_text()))
 
 
 def manifests() -> list[Path]:
-    """The manifests that become templates."""
+    """Return the manifests that become templates."""
     return sorted(path for path in MANIFESTS.glob("*.yaml") if path.name not in NOT_TEMPLATES)
 
 
 def version() -> str:
-    """The version of aragog, which is that of the chart as well."""
+    """Return the version of aragog, which is also that of the chart."""
     text = (PROJECT / "pyproject.toml").read_text()
     return str(tomllib.loads(text)["project"]["version"])
 
 
 def values() -> dict[str, Any]:
-    """The default values: what the manifests say."""
-    found = [document for path in manifests() for document in documents(path)]
+    """Return the default values, taken from the manifests."""
+    all_documents = [document for path in manifests() for document in documents(path)]
     by_kind: dict[str, dict[str, Any]] = {}
-    for document in found:
+    for document in all_documents:
         by_kind.setdefault(document["kind"], {})[document["metadata"]["name"]] = document
     kustomization = yaml.safe_load((MANIFESTS / "kustomization.yaml").read_text())
-    images = {each["name"]: each["newName"] for each in kustomization["images"]}
+    images = {image["name"]: image["newName"] for image in kustomization["images"]}
     components = {
         name: component(document)
         for name, document in sorted({**by_kind["Deployment"], **by_kind["Job"]}.items())
@@ -94,14 +94,14 @@ def values() -> dict[str, Any]:
 
 
 def component(document: dict[str, Any]) -> dict[str, Any]:
-    """What may differ of a Deployment or Job: replicas, unless autoscaled, and resources."""
+    """Return the values of a Deployment or Job: replicas, unless autoscaled, and resources."""
     (container,) = document["spec"]["template"]["spec"]["containers"]
     replicas = {k: v for k, v in document["spec"].items() if k == "replicas"}
     return {**replicas, "resources": container["resources"]}
 
 
 def bounds(scaler: dict[str, Any]) -> dict[str, Any]:
-    """What may differ of an autoscaler."""
+    """Return the values of an autoscaler."""
     (metric,) = scaler["spec"]["metrics"]
     return {
         "minReplicas": scaler["spec"]["minReplicas"],
@@ -111,19 +111,19 @@ def bounds(scaler: dict[str, Any]) -> dict[str, Any]:
 
 
 def template(path: Path) -> str:
-    """The template of a manifest; its comments stay."""
-    parts = [_of_document(part) for part in path.read_text().split("\n---\n")]
+    """Return the template of a manifest, with its comments."""
+    parts = [_document_template(part) for part in path.read_text().split("\n---\n")]
     text = "\n---\n".join(part.strip("\n") for part in parts) + "\n"
     if path.stem == "autoscaling":
         text = f"{{{{- if .Values.autoscaling.enabled }}}}\n{text}{{{{- end }}}}\n"
     source = path.relative_to(PROJECT)
-    return f"{WRITTEN_BY.format(source=source)}\n{text}"
+    return f"{GENERATED_NOTE.format(source=source)}\n{text}"
 
 
-def _of_document(text: str) -> str:
+def _document_template(text: str) -> str:
     document = yaml.safe_load(text)
     kind, name = document["kind"], document["metadata"]["name"]
-    own = f".Values.components.{name}"
+    values_path = f".Values.components.{name}"
     if kind == "ConfigMap":
         return re.sub(r"(?<=^data:\n).*", SETTINGS, text, flags=re.MULTILINE | re.DOTALL)
     if kind == "HorizontalPodAutoscaler":
@@ -131,17 +131,19 @@ def _of_document(text: str) -> str:
         text = re.sub(r"(m(?:in|ax)Replicas): \d+", rf"\1: {{{{ {scaler}.\1 }}}}", text)
         return re.sub(r'value: "\d+"', f"value: {{{{ {scaler}.oldestDueSeconds | quote }}}}", text)
     if kind == "PodDisruptionBudget":
-        return re.sub(r"minAvailable: \d+", f"minAvailable: {{{{ {own}.minAvailable }}}}", text)
+        return re.sub(
+            r"minAvailable: \d+", f"minAvailable: {{{{ {values_path}.minAvailable }}}}", text
+        )
     if kind == "Job":
-        # The template of a job cannot change, so each revision has one of its own.
+        # The template of a job cannot change, so each revision has its own job.
         text = text.replace("  name: tables\n", "  name: tables-{{ .Release.Revision }}\n", 1)
     if kind == "Deployment":
-        text = _with_replicas(text, name, scaled="replicas" not in document["spec"])
-    return _with_pod(text, own)
+        text = _with_replicas(text, name, is_autoscaled="replicas" not in document["spec"])
+    return _with_pod(text, values_path)
 
 
-def _with_replicas(text: str, name: str, *, scaled: bool) -> str:
-    if not scaled:
+def _with_replicas(text: str, name: str, *, is_autoscaled: bool) -> str:
+    if not is_autoscaled:
         return re.sub(
             r"^  replicas: \d+", f"  replicas: {{{{ .Values.components.{name}.replicas }}}}", text,
             flags=re.MULTILINE,
@@ -153,12 +155,12 @@ def _with_replicas(text: str, name: str, *, scaled: bool) -> str:
     return re.sub(r"^spec:\n", fixed, text, flags=re.MULTILINE)
 
 
-def _with_pod(text: str, own: str) -> str:
+def _with_pod(text: str, values_path: str) -> str:
     if "\n      containers:\n" not in text:
         return text
     text = re.sub(
         r"^          resources:\n(?:            .*\n)+",
-        f"          resources: {{{{- toYaml {own}.resources | nindent 12 }}}}\n", text,
+        f"          resources: {{{{- toYaml {values_path}.resources | nindent 12 }}}}\n", text,
         flags=re.MULTILINE,
     )  # fmt: skip
     for image, key in (("aragog", "repository"), ("aragog-render", "renderRepository")):
@@ -174,8 +176,8 @@ def _with_pod(text: str, own: str) -> str:
 
 
 def values_text() -> str:
-    """values.yaml, each value with its meaning."""
-    lines = [WRITTEN_BY.format(source="deploy/kubernetes")]
+    """Return values.yaml, each value with its meaning."""
+    lines = [GENERATED_NOTE.format(source="deploy/kubernetes")]
     for name, value in values().items():
         if name in COMMENTS:
             lines.append(f"\n# {COMMENTS[name]}")
@@ -184,17 +186,17 @@ def values_text() -> str:
 
 
 def postgres_text() -> str:
-    """The values with which the tables are in PostgreSQL."""
+    """Return the values for tables in PostgreSQL."""
     (patch,) = yaml.safe_load(POSTGRES.read_text())["patches"]
     settings = yaml.safe_load(patch["patch"])["data"]
-    head = WRITTEN_BY.format(source="deploy/kubernetes-postgres")
+    heading = GENERATED_NOTE.format(source="deploy/kubernetes-postgres")
     note = "# The secret also has ARAGOG_STORE__DSN."
-    return f"{head}\n{note}\n{yaml.safe_dump({'settings': settings}, sort_keys=False)}"
+    return f"{heading}\n{note}\n{yaml.safe_dump({'settings': settings}, sort_keys=False)}"
 
 
 def schema(value: Any, name: str = "") -> dict[str, Any]:
-    """The JSON Schema of a value: other keys than those of the defaults are refused."""
-    if isinstance(value, dict) and name in FREE:
+    """Return the JSON Schema of a value, which allows only the keys of the defaults."""
+    if isinstance(value, dict) and name in FREE_FORM:
         return {"type": "object"}
     if isinstance(value, dict):
         keys = {key: schema(inner, key) for key, inner in value.items()}
@@ -207,20 +209,21 @@ def schema(value: Any, name: str = "") -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """values.schema.json; Helm checks values against it."""
-    found = schema(values())
-    # Helm passes these to every chart that another one contains.
-    found["properties"]["global"] = {"type": "object"}
+    """Return values.schema.json, against which Helm checks values."""
+    result = schema(values())
+    # Helm passes these to every subchart.
+    result["properties"]["global"] = {"type": "object"}
     return (
-        json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **found}, indent=2) + "\n"
+        json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **result}, indent=2)
+        + "\n"
     )
 
 
 def chart_text() -> str:
-    """Chart.yaml."""
+    """Return Chart.yaml."""
     number = version()
     return (
-        f"{WRITTEN_BY.format(source='pyproject.toml')}\n"
+        f"{GENERATED_NOTE.format(source='pyproject.toml')}\n"
         "apiVersion: v2\nname: aragog\n"
         "description: A distributed, polite fetcher and store for billions of URLs\n"
         f'type: application\nversion: {number}\nappVersion: "{number}"\n'
@@ -229,7 +232,7 @@ def chart_text() -> str:
 
 
 def files() -> dict[Path, str]:
-    """The files of the chart that are written from elsewhere."""
+    """Return the generated files of the chart."""
     return {
         CHART / "Chart.yaml": chart_text(),
         CHART / "values.yaml": values_text(),

@@ -1,4 +1,4 @@
-"""The servers of a cluster on its hosts, and the commands that an operator runs there."""
+"""Run the servers of a cluster on its hosts, and an operator's commands there."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from aragog.standalone.postgres_server import PostgresServer
 from aragog.standalone.redis_server import find_redis_server
 from deploy.hbase.server import jars
 from deploy.hosts.network import Network
-from deploy.hosts.processes import WITHIN_S, Processes
+from deploy.hosts.processes import MAX_RUN_S, Processes
 from deploy.s3.server import ACCESS_KEY, SECRET_KEY, binary
 
-PASSWORD = "not-a-secret"  # noqa: S105 - of servers that nobody else reaches
+PASSWORD = "not-a-secret"  # noqa: S105 - nobody else can reach these servers
 HBASE, POSTGRES, S3 = 9090, 5432, 7070
 BUCKET = "pages"
 PYTHON = (sys.executable, "-P")
@@ -23,20 +23,20 @@ ARAGOG = (*PYTHON, "-m", "aragog.cli")
 
 
 def download(engine: str) -> None:
-    """Fetch and build what the servers need: the hosts reach nothing but each other."""
-    print("fetching the programs of the servers, unless they are here …", flush=True)
+    """Fetch and build what the servers need, because the hosts can only reach each other."""
+    print("downloading the servers' programs, unless they exist …", flush=True)
     if engine == "hbase":
         jars()
     binary()
 
 
 def redis_url(address: str, port: int, scheme: str = "redis") -> str:
-    """The URL of a Redis server of `Cluster.redis`."""
+    """Return the URL of a server started by `Cluster.redis`."""
     return f"{scheme}://:{PASSWORD}@{address}:{port}/0"
 
 
 def s3_settings(address: str) -> dict[str, str]:
-    """The settings for the content that the S3 server of this address stores."""
+    """Return the settings for content in the S3 server at this address."""
     return {
         "ARAGOG_CONTENT__ENGINE": "s3",
         "ARAGOG_CONTENT__S3_BUCKET": BUCKET,
@@ -48,7 +48,7 @@ def s3_settings(address: str) -> dict[str, str]:
 
 
 def store_settings(engine: str, address: str) -> dict[str, str]:
-    """The settings for the tables that HBase or PostgreSQL of this address stores."""
+    """Return the settings for tables in HBase or PostgreSQL at this address."""
     if engine == "hbase":
         return {
             "ARAGOG_STORE__ENGINE": "hbase",
@@ -62,13 +62,13 @@ def store_settings(engine: str, address: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Cluster:
-    """The hosts of a network, with what runs on them."""
+    """The hosts of a network and their processes."""
 
     network: Network
     run: Processes
 
     def redis(self, host: str, name: str, port: int) -> None:
-        """Start a Redis server with a password that keeps its data over a restart."""
+        """Start a Redis server with a password, which keeps its data over a restart."""
         folder = self.run.folder(host) / name
         folder.mkdir()
         self.run.start(
@@ -105,7 +105,7 @@ class Cluster:
         self.run.start(host, f"forward-{listen}", *argv)
 
     def aragog(self, host: str, *arguments: str) -> str:
-        """What `aragog …` prints on a host; exits if it fails."""
+        """Return the output of `aragog …` on a host. Exits if it fails."""
         return self.run.run(host, *ARAGOG, *arguments)
 
     def worker(self, host: str, role: str, *options: str) -> None:
@@ -113,38 +113,42 @@ class Cluster:
         self.run.start(host, role, *PYTHON, "-m", "aragog.workers", role, *options)
 
     def create_tables(self, host: str) -> str:
-        """Create the tables; why that failed, or empty."""
-        done = self.run.tried(host, *ARAGOG, "store", "create-tables")
-        return (done.stderr.strip().splitlines() or ["it fails"])[-1] if done.returncode else ""
+        """Create the tables. Returns why that failed, or an empty string."""
+        process = self.run.try_run(host, *ARAGOG, "store", "create-tables")
+        return (
+            (process.stderr.strip().splitlines() or ["it failed"])[-1] if process.returncode else ""
+        )
 
-    def ailing(self, host: str, *options: str) -> str:
-        """What `aragog doctor` finds wrong on a host; empty if nothing."""
-        done = self.run.tried(host, *ARAGOG, "doctor", "--json", *options)
-        if done.returncode == 0:
+    def doctor_problems(self, host: str, *options: str) -> str:
+        """Return the problems that `aragog doctor` reports on a host, or an empty string."""
+        process = self.run.try_run(host, *ARAGOG, "doctor", "--json", *options)
+        if process.returncode == 0:
             return ""
-        findings = json.loads(done.stdout) if done.stdout else []
-        wrong = [f"{each['part']}: {each['text']}" for each in findings if not each["ok"]]
-        return "; ".join(wrong) or done.stderr.strip() or f"exit {done.returncode}"
+        findings = json.loads(process.stdout) if process.stdout else []
+        failed = [
+            f"{finding['part']}: {finding['text']}" for finding in findings if not finding["ok"]
+        ]
+        return "; ".join(failed) or process.stderr.strip() or f"exit {process.returncode}"
 
     def in_flight(self, host: str) -> str:
-        """How many URLs are neither stored nor given up; empty if none."""
+        """Return how many URLs are neither stored nor abandoned, or an empty string if none."""
         count = int(json.loads(self.aragog(host, "status", "--json"))["in_flight"])
         return f"{count} URLs in flight" if count else ""
 
 
-def until(what: str, missing: Callable[[], str], within_s: float = WITHIN_S) -> None:
+def wait_until(label: str, find_missing: Callable[[], str], within_s: float = MAX_RUN_S) -> None:
     """
-    Wait until nothing is missing any more; exits if that takes too long.
+    Wait until nothing is missing. Exits if that takes too long.
 
-    Prints what is waited for, what is missing whenever that changes, and how long it took.
+    Prints the label, what is missing whenever that changes, and how long it took.
     """
-    print(f"waiting: {what} …", flush=True)
-    began_s, before = time.monotonic(), ""
-    while reason := missing():
-        if reason != before:
+    print(f"waiting: {label} …", flush=True)
+    started_s, previous = time.monotonic(), ""
+    while reason := find_missing():
+        if reason != previous:
             print(f"         {reason}", flush=True)
-        if time.monotonic() - began_s > within_s:
-            raise SystemExit(f"not within {within_s} s: {what}: {reason}")
-        before = reason
+        if time.monotonic() - started_s > within_s:
+            raise SystemExit(f"not within {within_s} s: {label}: {reason}")
+        previous = reason
         time.sleep(0.5)
-    print(f"{time.monotonic() - began_s:6.1f} s  {what}", flush=True)
+    print(f"{time.monotonic() - started_s:6.1f} s  {label}", flush=True)

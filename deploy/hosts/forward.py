@@ -35,7 +35,7 @@ async def serve(listen: tuple[str, int], target: tuple[str, int]) -> None:
 
 
 def address(text: str) -> tuple[str, int]:
-    """`host:port` as a pair."""
+    """Return `host:port` as a pair."""
     host, _, port = text.rpartition(":")
     return host, int(port)
 

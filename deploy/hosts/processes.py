@@ -1,4 +1,4 @@
-"""Processes on the hosts of a network, each with a log of its own."""
+"""Run processes on the hosts of a network, each with its own log."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Self
 from deploy.hosts.network import Network
 
 ROOT = Path(__file__).resolve().parents[2]
-WITHIN_S = 600
-END_WITHIN_S = 60.0
+MAX_RUN_S = 600
+MAX_STOP_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Started:
-    """A process, and what it was started with."""
+    """A process, its command and its environment."""
 
     host: str
     name: str
@@ -31,13 +31,13 @@ class _Started:
 
 class Processes:
     """
-    Processes on the hosts; all of them end with the block.
+    Processes on the hosts. All of them end with the block.
 
     Args:
-        network: where the hosts are.
-        logs: a folder for logs, and for a folder of each host.
-        environ: added to the environment of every process.
-        of_host: added to that of the processes of single hosts.
+        network: the network of the hosts.
+        logs: the folder for the logs and for a folder per host.
+        environ: variables for every process.
+        of_host: variables for the processes of single hosts.
     """
 
     def __init__(
@@ -45,47 +45,50 @@ class Processes:
         network: Network,
         logs: Path,
         environ: Mapping[str, str],
-        of_host: Mapping[str, Mapping[str, str]] | None = None,
+        environ_by_host: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         self._network = network
         self._logs = logs
         self._environ = {**os.environ, "PYTHONPATH": str(ROOT), **environ}
-        self._of_host = of_host or {}
+        self._environ_by_host = environ_by_host or {}
         self._running: dict[str, _Started] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        # Those that were started first serve the others, which end before them.
+        # The first processes serve the later ones, so these end before them.
         for name in reversed(list(self._running)):
             self.stop(name)
 
     def start(self, host: str, name: str, *argv: str, **environ: str) -> None:
-        """Run a program on a host, in a folder of the host; its log grows over restarts."""
+        """Start a program on a host, in the host's folder. Restarts append to its log."""
         with self.log(host, name).open("ab") as log:
             process = subprocess.Popen(
                 self._network.command(host, argv), cwd=self.folder(host),
-                env={**self._of(host), **environ}, stdout=log, stderr=log,
+                env={**self._environment(host), **environ}, stdout=log, stderr=log,
             )  # fmt: skip
         self._running[f"{host}-{name}"] = _Started(host, name, argv, environ, process)
 
     def stop(
-        self, *names: str, number: signal.Signals = signal.SIGTERM, within_s: float = END_WITHIN_S
+        self,
+        *names: str,
+        signal_number: signal.Signals = signal.SIGTERM,
+        within_s: float = MAX_STOP_S,
     ) -> list[str]:
         """
-        Send all a signal and wait until they end; a worker finishes its batch.
+        Send a signal to all and wait until they end, because a worker finishes its batch.
 
-        Returns those that had not ended after that time and were killed.
+        Returns the names of those that did not end in time and were killed.
         """
         processes = {name: self._running.pop(name).process for name in names}
         for process in processes.values():
-            process.send_signal(number)
-        until_s = time.monotonic() + within_s
+            process.send_signal(signal_number)
+        deadline_s = time.monotonic() + within_s
         killed = []
         for name, process in processes.items():
             try:
-                process.wait(max(0.0, until_s - time.monotonic()))
+                process.wait(max(0.0, deadline_s - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -93,56 +96,60 @@ class Processes:
         return killed
 
     def restart(
-        self, *names: str, number: signal.Signals = signal.SIGTERM, within_s: float = END_WITHIN_S
+        self,
+        *names: str,
+        signal_number: signal.Signals = signal.SIGTERM,
+        within_s: float = MAX_STOP_S,
     ) -> list[str]:
-        """Stop processes, and start them as they were; returns what `stop` does."""
-        before = [self._running[name] for name in names]
-        killed = self.stop(*names, number=number, within_s=within_s)
-        for one in before:
-            self.start(one.host, one.name, *one.argv, **one.environ)
+        """Stop processes, and start them again. Returns what `stop` returns."""
+        stopped = [self._running[name] for name in names]
+        killed = self.stop(*names, signal_number=signal_number, within_s=within_s)
+        for started in stopped:
+            self.start(started.host, started.name, *started.argv, **started.environ)
         return killed
 
     def names(self, host: str) -> list[str]:
-        """The names of the processes on a host, in the order of their last start."""
-        return [name for name, one in self._running.items() if one.host == host]
+        """Return the names of the processes on a host, in the order of their last start."""
+        return [name for name, started in self._running.items() if started.host == host]
 
-    def ended(self) -> list[str]:
-        """The processes that ended without being asked, with their exit codes."""
+    def unexpected_exits(self) -> list[str]:
+        """Return the processes that ended without being stopped, with their exit codes."""
         return [
-            f"{name} ended with {one.process.returncode}"
-            for name, one in self._running.items()
-            if one.process.poll() is not None
+            f"{name} ended with {started.process.returncode}"
+            for name, started in self._running.items()
+            if started.process.poll() is not None
         ]
 
     def run(self, host: str, *argv: str) -> str:
-        """Run a program on a host to its end, and return its standard output; exits if it fails."""
-        done = self.tried(host, *argv)
-        if done.returncode:
-            failed = f"host {host}: {' '.join(argv)}: exit {done.returncode}"
-            raise SystemExit(f"{failed}\n{done.stdout}{done.stderr}")
-        return done.stdout
+        """Run a program on a host and return its standard output. Exits if it fails."""
+        process = self.try_run(host, *argv)
+        if process.returncode:
+            message = f"host {host}: {' '.join(argv)}: exit {process.returncode}"
+            raise SystemExit(f"{message}\n{process.stdout}{process.stderr}")
+        return process.stdout
 
-    def tried(self, host: str, *argv: str) -> subprocess.CompletedProcess[str]:
-        """Run a program on a host to its end, whatever comes of it; exits if it does not end."""
+    def try_run(self, host: str, *argv: str) -> subprocess.CompletedProcess[str]:
+        """Run a program on a host, even if it fails. Exits if it does not end."""
         try:
             return subprocess.run(
-                self._network.command(host, argv), cwd=self.folder(host), env=self._of(host),
-                capture_output=True, text=True, check=False, timeout=WITHIN_S,
+                self._network.command(host, argv),
+                cwd=self.folder(host), env=self._environment(host),
+                capture_output=True, text=True, check=False, timeout=MAX_RUN_S,
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
-            hangs = f"host {host}: {' '.join(argv)}: does not end within {WITHIN_S} s"
-            raise SystemExit(f"{hangs}\n{error.stdout or ''}{error.stderr or ''}") from error
+            message = f"host {host}: {' '.join(argv)}: does not end within {MAX_RUN_S} s"
+            raise SystemExit(f"{message}\n{error.stdout or ''}{error.stderr or ''}") from error
 
     def log(self, host: str, name: str) -> Path:
-        """The log of a process."""
+        """Return the log of a process."""
         return self._logs / f"{host}-{name}.log"
 
     def folder(self, host: str) -> Path:
-        """The host's own disk."""
+        """Return the folder of a host, its own disk."""
         folder = self._logs / f"host-{host}"
         folder.mkdir(exist_ok=True)
         return folder
 
-    def _of(self, host: str) -> dict[str, str]:
-        own = self._of_host.get(host, {})
-        return {**self._environ, **own, "ARAGOG_DATA_DIR": str(self.folder(host))}
+    def _environment(self, host: str) -> dict[str, str]:
+        host_environ = self._environ_by_host.get(host, {})
+        return {**self._environ, **host_environ, "ARAGOG_DATA_DIR": str(self.folder(host))}

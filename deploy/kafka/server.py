@@ -26,7 +26,7 @@ from deploy.java import free_ports, jars, tool
 from deploy.processes import CannotStart, run_until_interrupted
 
 HERE = Path(__file__).resolve().parent
-READY_WITHIN_S = 120.0
+MAX_START_S = 120.0
 """It takes 4 s on two idle cores; the limit is for busy ones."""
 _CLUSTER = "YXJhZ29nLWthZmthLTAwMQ"
 """The id of the cluster: 16 bytes in base64."""
@@ -35,32 +35,32 @@ _OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx
 
 class KafkaServer:
     """
-    One broker in `folder`; its port is chosen once (0: a free one) and kept over restarts.
+    One broker in `folder`. Its port is chosen once and kept over restarts.
 
     Args:
-        folder: of its data and logs.
-        port: to listen on.
+        folder: the folder for its data and logs.
+        port: the port to listen on; 0 for a free one.
     """
 
     def __init__(self, folder: Path, *, port: int = 0) -> None:
         self.folder = folder.absolute()
-        spare, controller = free_ports(2)
-        self.port = port or spare
+        free, controller = free_ports(2)
+        self.port = port or free
         self._controller_port = controller
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def address(self) -> str:
-        """What `bootstrap.servers` takes."""
+        """Return the value for `bootstrap.servers`."""
         return f"127.0.0.1:{self.port}"
 
     @property
     def pid(self) -> int | None:
-        """Its process; None: it does not run."""
+        """Return its process id, or None if it does not run."""
         return self._process.pid if self._process else None
 
-    def start(self, *, timeout_s: float = READY_WITHIN_S) -> Self:
-        """Run it and return once it answers; CannotStart when it does not."""
+    def start(self, *, timeout_s: float = MAX_START_S) -> Self:
+        """Start it and wait until it answers. Raises CannotStart if it does not."""
         self._configure()
         if not (self.folder / "data" / "meta.properties").exists():
             self._format()
@@ -75,33 +75,33 @@ class KafkaServer:
     def create_topic(
         self, name: str, partitions: int = 1, settings: Mapping[str, str] | None = None
     ) -> None:
-        """Make a topic and return once the broker has it."""
+        """Create a topic, and wait until the broker has it."""
         config = dict(settings or {})
         topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config)
-        admin = self._admin()  # its results come only as long as it is there
-        for made in admin.create_topics([topic]).values():
-            made.result(30)
+        admin = self._admin()  # results arrive only while it exists
+        for future in admin.create_topics([topic]).values():
+            future.result(30)
 
     def topics(self) -> set[str]:
-        """The names of its topics."""
+        """Return the names of its topics."""
         return set(self._admin().list_topics(timeout=10).topics)
 
     def kill(self) -> None:
-        """SIGKILL, as a power cut would."""
+        """Kill it with SIGKILL, like a power cut."""
         self._end(signal.SIGKILL)
 
     def pause(self) -> None:
-        """SIGSTOP: it keeps its connections and answers nothing, until `resume`."""
+        """Pause it with SIGSTOP: it keeps its connections and answers nothing."""
         if self._process:
             self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """SIGCONT: it continues, and answers the requests that waited."""
+        """Resume it with SIGCONT. It answers the requests that waited."""
         if self._process:
             self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
-        """SIGTERM, and wait (about 1 s); what was written stays in the folder."""
+        """Stop it with SIGTERM, which takes about 1 s. Data stays in the folder."""
         self._end(signal.SIGTERM)
 
     def __enter__(self) -> Self:
@@ -124,7 +124,7 @@ class KafkaServer:
         )
 
     def _format(self) -> None:
-        """Write the identity of the cluster into its folder; one more JVM, a second."""
+        """Write the identity of the cluster into its folder. Starts a JVM for a second."""
         done = self._java(
             "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(self._properties)
         ).wait()
@@ -143,8 +143,8 @@ class KafkaServer:
             )  # fmt: skip
 
     def _wait_until_ready(self, timeout_s: float) -> None:
-        until = time.monotonic() + timeout_s
-        while time.monotonic() < until:
+        deadline_s = time.monotonic() + timeout_s
+        while time.monotonic() < deadline_s:
             if self._process is None or self._process.poll() is not None:
                 raise CannotStart(f"Kafka ended:\n{self._log_tail()}")
             try:
@@ -155,18 +155,18 @@ class KafkaServer:
         raise CannotStart(f"Kafka was not ready after {timeout_s:.0f} s:\n{self._log_tail()}")
 
     def _admin(self) -> AdminClient:
-        # What librdkafka logs while the broker starts is no news.
+        # Silences what librdkafka logs while the broker starts.
         return AdminClient({"bootstrap.servers": self.address, "log_level": 0})
 
     def _log_tail(self) -> str:
         log = self.folder / "kafka.log"
         return "\n".join(log.read_text(errors="replace").splitlines()[-15:])
 
-    def _end(self, by: signal.Signals) -> None:
+    def _end(self, signal_number: signal.Signals) -> None:
         process, self._process = self._process, None
         if process is None:
             return
-        process.send_signal(by)
+        process.send_signal(signal_number)
         try:
             process.wait(20)
         except subprocess.TimeoutExpired:
@@ -178,14 +178,16 @@ def main() -> None:
     """Run one in the foreground."""
     parser = argparse.ArgumentParser(description="Run a private Kafka broker.")
     parser.add_argument("--folder", type=Path, default=Path("var/kafka"), help="data and logs")
-    parser.add_argument("--port", type=int, default=9092, help="0: a free one")
-    parser.add_argument("--topic", action="append", default=[], help="to make; may be repeated")
+    parser.add_argument("--port", type=int, default=9092, help="0 for a free one")
+    parser.add_argument(
+        "--topic", action="append", default=[], help="topic to create; may be repeated"
+    )
     options = parser.parse_args()
 
     def ready(server: KafkaServer) -> None:
-        there = server.topics()
+        existing = server.topics()
         for topic in options.topic:
-            if topic not in there:
+            if topic not in existing:
                 server.create_topic(topic)
         print(f"Kafka is ready on {server.address}; data and logs: {server.folder}")
 

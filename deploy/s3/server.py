@@ -29,13 +29,13 @@ VERSION = "v1.8.0"
 HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("ARAGOG_CACHE", HERE.parents[1] / ".cache"))
 
-# For a server that listens on 127.0.0.1 and holds nothing of value.
+# For a server that listens on 127.0.0.1 and stores nothing of value.
 ACCESS_KEY = "aragog"
 SECRET_KEY = "aragog-secret"  # noqa: S105 - printed for its operator
 
 
 def binary(cache: Path = CACHE) -> Path:
-    """The versitygw binary, built by Go at the first call; the system's, where there is one."""
+    """Return the installed versitygw, or the one that Go builds at the first call."""
     system = shutil.which("versitygw")
     if system:
         return Path(system)
@@ -57,12 +57,12 @@ def binary(cache: Path = CACHE) -> Path:
 
 class S3Server:
     """
-    One server over `folder`; its port is chosen once (0: a free one) and kept over restarts.
+    One server for `folder`. Its port is chosen once and kept over restarts.
 
     Args:
-        folder: of its data.
-        port: to listen on.
-        versions: buckets may keep versions of objects.
+        folder: the folder for its data.
+        port: the port to listen on; 0 for a free one.
+        versions: True if buckets may keep versions of objects.
     """
 
     def __init__(self, folder: Path, *, port: int = 0, versions: bool = False) -> None:
@@ -73,14 +73,14 @@ class S3Server:
 
     @property
     def endpoint(self) -> str:
-        """What `content.s3_endpoint` takes."""
+        """Return the value for `content.s3_endpoint`."""
         return f"http://127.0.0.1:{self.port}"
 
     def start(self, *, timeout_s: float = 120.0) -> Self:
-        """Run it and return once it answers; CannotStart when it does not."""
+        """Start it and wait until it answers. Raises CannotStart if it does not."""
         data, log = self.folder / "data", self.folder / "s3.log"
         data.mkdir(parents=True, exist_ok=True)
-        # By default, it closes the connection after each request, as no other server does.
+        # By default it closes the connection after each request, unlike all other servers.
         command = [binary(), "--port", f"127.0.0.1:{self.port}", "--health", "/healthz",
                    "--keep-alive",
                    "posix", *self._sidecar(data), *self._versions(), data]  # fmt: skip
@@ -90,8 +90,8 @@ class S3Server:
                 command, env={**os.environ, **keys}, stdin=subprocess.DEVNULL, stdout=out,
                 stderr=out, start_new_session=True,
             )  # fmt: skip
-        until = time.monotonic() + timeout_s
-        while time.monotonic() < until and self._process.poll() is None:
+        deadline_s = time.monotonic() + timeout_s
+        while time.monotonic() < deadline_s and self._process.poll() is None:
             try:
                 with urllib.request.urlopen(f"{self.endpoint}/healthz", timeout=1):  # noqa: S310 - our own
                     return self
@@ -101,14 +101,14 @@ class S3Server:
         raise CannotStart(f"versitygw did not start:\n{log.read_text(errors='replace')[-2000:]}")
 
     def stop(self) -> None:
-        """SIGTERM, and wait; what was written stays in the folder."""
+        """Stop it with SIGTERM. Data stays in the folder."""
         process, self._process = self._process, None
         if process is None:
             return
         end(process, within_s=10)
 
     def client(self) -> Any:
-        """A boto3 client of it."""
+        """Return a boto3 client for it."""
         return boto3.client(
             "s3",
             endpoint_url=self.endpoint,
@@ -119,13 +119,13 @@ class S3Server:
         )
 
     def keep_versions(self, bucket: str) -> None:
-        """Let a bucket keep all versions of its objects."""
+        """Make a bucket keep all versions of its objects."""
         self.client().put_bucket_versioning(
             Bucket=bucket, VersioningConfiguration={"Status": "Enabled"}
         )
 
     def create_bucket(self, name: str) -> None:
-        """Make a bucket, if it is not there."""
+        """Create a bucket unless it exists."""
         client = self.client()
         if name not in [bucket["Name"] for bucket in client.list_buckets()["Buckets"]]:
             client.create_bucket(Bucket=name)
@@ -137,7 +137,7 @@ class S3Server:
         self.stop()
 
     def _versions(self) -> list[str]:
-        """Where older versions of objects lie."""
+        """Return the options for older versions of objects."""
         if not self._has_versions:
             return []
         folder = self.folder / "versions"
@@ -145,7 +145,7 @@ class S3Server:
         return ["--versioning-dir", str(folder)]
 
     def _sidecar(self, data: Path) -> list[str]:
-        """Where to keep metadata on a file system without extended attributes."""
+        """Return the options for metadata on a file system without extended attributes."""
         try:
             os.setxattr(data, "user.aragog", b"1")
         except OSError:
@@ -165,7 +165,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Run a private S3 server.")
     parser.add_argument("--folder", type=Path, default=Path("var/s3"), help="data and log")
     parser.add_argument("--port", type=int, default=9000)
-    parser.add_argument("--bucket", default="aragog", help="made if missing")
+    parser.add_argument("--bucket", default="aragog", help="created if missing")
     options = parser.parse_args()
 
     def ready(server: S3Server) -> None:

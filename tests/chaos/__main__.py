@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from tests.chaos.report import table, write
-from tests.chaos.suite import KNOWN, run_all
+from tests.chaos.suite import BY_NAME, run_all
 from tests.support.ending import end_with_this_process
 
 
@@ -21,10 +21,10 @@ def main() -> int:
     parser.add_argument("--report", type=Path, help="replace the table of this page")
     parser.add_argument("--jobs", type=int, default=2, help="scenarios at the same time")
     options = parser.parse_args()
-    if unknown := [name for name in options.scenarios if name not in KNOWN]:
-        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(KNOWN)}")
+    if unknown := [name for name in options.scenarios if name not in BY_NAME]:
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(BY_NAME)}")
     end_with_this_process()
-    rows = run_all(options.scenarios or list(KNOWN), options)
+    rows = run_all(options.scenarios or list(BY_NAME), options)
     print(table(rows))
     if options.report:
         write(options.report, rows)

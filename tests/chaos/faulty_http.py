@@ -1,4 +1,4 @@
-"""An HTTP proxy in front of one server that lets a share of the requests fail, as busy S3 does."""
+"""An HTTP proxy in front of one server that fails a share of the requests, like a busy S3."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from contextlib import suppress
 from tests.support.tcp_proxy import TcpProxy
 
 METHODS = (b"GET ", b"PUT ", b"POST ", b"HEAD ", b"DELETE ")
-ANSWERS = (b"500 Internal Server Error", b"503 Slow Down")
-HANGS_S = 15.0
+STATUS_LINES = (b"500 Internal Server Error", b"503 Slow Down")
+HANG_S = 15.0
 
 
 class FaultyHttp(TcpProxy):
     """
-    Passes requests to `target` (`host:port`); `share` of them fail while it is above 0.0.
+    Passes requests to `target` (`host:port`), except that a `share` of them fail.
 
-    A third each is answered with 500, with 503, and not at all.
+    A third of these are answered with 500, a third with 503, and a third not at all.
     """
 
     def __init__(self, target: str, seed: int = 0) -> None:
@@ -29,7 +29,7 @@ class FaultyHttp(TcpProxy):
     def _up(self, client: socket.socket, server: socket.socket) -> None:
         with suppress(OSError):
             while data := client.recv(65536):
-                # A client that waits for answers sends each request head as a segment of its own.
+                # A client that waits for responses sends each request head in its own segment.
                 if data.startswith(METHODS) and self._rng.random() < self.share:
                     self._fail(client)
                     break
@@ -39,8 +39,10 @@ class FaultyHttp(TcpProxy):
     def _fail(self, client: socket.socket) -> None:
         self.failed += 1
         number = self._rng.randrange(3)
-        if number == len(ANSWERS):
-            self._ended.wait(HANGS_S)
+        if number == len(STATUS_LINES):
+            self._ended.wait(HANG_S)
             return
-        head = b"HTTP/1.1 %b\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % ANSWERS[number]
-        client.sendall(head)
+        response = (
+            b"HTTP/1.1 %b\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % STATUS_LINES[number]
+        )
+        client.sendall(response)

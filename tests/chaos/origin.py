@@ -1,8 +1,7 @@
 """
-The origin of the fault suite: a process that answers at once, misbehaves on command, and remembers.
+The origin of the fault suite: it answers at once, misbehaves on command, and records requests.
 
-The kernel stamps each request (SO_TIMESTAMPNS), so the origin's own place in the run queue does not
-count. Every host has the pages `/0`, `/1`, ... and no robots.txt. While it misbehaves, one host in
+The kernel stamps each request (SO_TIMESTAMPNS), so the origin's own scheduling delay does not count. Every host has the pages `/0`, `/1`, ... and no robots.txt. While it misbehaves, one host in
 three does, each in one of four ways: `drip` sends a byte of the answer and no more, `reset` ends the
 connection with a TCP reset, `busy` answers 429, `away` closes without an answer.
 """
@@ -27,7 +26,7 @@ from functools import lru_cache
 
 from tests.support.punctual_origin import SO_TIMESTAMPNS, host_and_path, stamped_ms
 
-WAYS = ("drip", "reset", "busy", "away")
+MISBEHAVIORS = ("drip", "reset", "busy", "away")
 RETRY_AFTER_S = 3
 POISON = "/poison"
 # A C parser compares each attribute with those before it; nothing interrupts it.
@@ -37,7 +36,7 @@ NO_LINGER = struct.pack("ii", 1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One request: when it arrived, for what, and the status of the answer (0: none)."""
+    """One request: when it arrived, its URL, and the status of the response (0 for none)."""
 
     at_ms: float
     host: str
@@ -46,7 +45,7 @@ class Arrival:
 
 
 class ChaosOrigin:
-    """Runs the process; `misbehave` changes its behavior, `arrivals` is what it has seen."""
+    """Runs the process. `misbehave` changes its behavior, and `arrivals` returns its requests."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-m", "tests.chaos.origin"]
@@ -55,26 +54,26 @@ class ChaosOrigin:
         self.port = int(self.process.stdout.readline())
 
     def misbehave(self, *, on: bool) -> None:
-        """Let one host in three misbehave, or all behave again."""
-        self._ask(f"MISBEHAVE {'on' if on else 'off'}")
+        """Make one host in three misbehave, or all behave again."""
+        self._command(f"MISBEHAVE {'on' if on else 'off'}")
 
     def arrivals(self) -> list[Arrival]:
-        """All requests since the start, in order of arrival."""
-        arrivals_so_far = (Arrival(*each) for each in json.loads(self._ask("TELL")))
+        """Return all requests since the start, in order of arrival."""
+        arrivals_so_far = (Arrival(*record) for record in json.loads(self._command("TELL")))
         return sorted(arrivals_so_far, key=lambda arrival: arrival.at_ms)
 
     def stop(self) -> None:
         self.process.kill()
         self.process.communicate()
 
-    def _ask(self, line: str) -> bytes:
+    def _command(self, line: str) -> bytes:
         with socket.create_connection(("127.0.0.1", self.port)) as connection:
             connection.sendall(line.encode() + b"\r\n\r\n")
             return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
 def title(host: str, path: str) -> str:
-    """The title of a page, which says which page it is."""
+    """Return the title of a page, which identifies it."""
     return f"{path[1:]} of {host}"
 
 
@@ -94,25 +93,25 @@ def page(host: str, path: str) -> bytes:
     ).encode()
 
 
-def response(status: int, body: bytes, *more: str) -> bytes:
+def response(status: int, body: bytes, *headers: str) -> bytes:
     head = [
         f"HTTP/1.1 {status} X",
         "Content-Type: text/html",
         f"Content-Length: {len(body)}",
-        *more,
+        *headers,
     ]
     return "\r\n".join(head).encode() + b"\r\n\r\n" + body
 
 
 class Origin:
-    """The process itself: one loop over all connections."""
+    """The process itself, one loop over all connections."""
 
     def __init__(self) -> None:
         self.misbehaves = False
-        self.seen: list[tuple[float, str, str, int]] = []
+        self.requests: list[tuple[float, str, str, int]] = []
         self.open: dict[int, socket.socket] = {}
-        self.late: list[tuple[float, int, bytes]] = []
-        """(monotonic second, connection, answer) of what is sent late, as a heap."""
+        self.delayed: list[tuple[float, int, bytes]] = []
+        """(monotonic second, connection, response) of delayed responses, as a heap."""
         self.poll = select.epoll()
 
     def serve(self, port: int = 0) -> None:
@@ -130,16 +129,16 @@ class Origin:
                     self.accept(listener)
                 else:
                     self.receive(number)
-            self.send_late()
+            self.send_delayed()
 
     def wait_s(self) -> float | None:
-        """Seconds until the next answer that is sent late; None: there is none."""
-        return max(0.0, self.late[0][0] - time.monotonic()) if self.late else None
+        """Return the seconds until the next delayed response, or None."""
+        return max(0.0, self.delayed[0][0] - time.monotonic()) if self.delayed else None
 
-    def send_late(self) -> None:
-        """Send the late answers that are due, where somebody still waits for them."""
-        while self.late and self.late[0][0] <= time.monotonic():
-            _, number, data = heapq.heappop(self.late)
+    def send_delayed(self) -> None:
+        """Send the delayed responses that are due, if the client still waits."""
+        while self.delayed and self.delayed[0][0] <= time.monotonic():
+            _, number, data = heapq.heappop(self.delayed)
             if number in self.open:
                 with contextlib.suppress(OSError):
                     self.open[number].sendall(data)
@@ -163,30 +162,30 @@ class Origin:
             self.close(number)
 
     def serve_one(self, connection: socket.socket, request: bytes, at_ms: float) -> bool:
-        """Answer and remember a request; return whether the connection stays open."""
+        """Answer and record a request. Returns True if the connection stays open."""
         host, path = host_and_path(request)
         host = host.partition(":")[0]
         status = self.answer(connection, host, path)
-        self.seen.append((at_ms, host, path, status))
-        return bool(status) or self.way(host) == "drip"
+        self.requests.append((at_ms, host, path, status))
+        return bool(status) or self.misbehavior_of(host) == "drip"
 
-    def way(self, host: str) -> str:
-        """How the host misbehaves now; empty if it does not."""
+    def misbehavior_of(self, host: str) -> str:
+        """Return how the host misbehaves now, or an empty string."""
         number = zlib.crc32(host.encode())
-        return WAYS[number // 3 % 4] if self.misbehaves and number % 3 == 0 else ""
+        return MISBEHAVIORS[number // 3 % 4] if self.misbehaves and number % 3 == 0 else ""
 
-    def control(self, number: int, words: list[bytes]) -> None:
+    def control(self, number: int, command: list[bytes]) -> None:
         connection = self.open[number]
         connection.setblocking(True)
-        if words[0] == b"MISBEHAVE":
-            self.misbehaves = words[1] == b"on"
+        if command[0] == b"MISBEHAVE":
+            self.misbehaves = command[1] == b"on"
         else:
-            connection.sendall(json.dumps(self.seen).encode())
+            connection.sendall(json.dumps(self.requests).encode())
         self.close(number)
 
     def answer(self, connection: socket.socket, host: str, path: str) -> int:
-        """Answer, or misbehave; return the status that was sent, 0 if none was."""
-        way = self.way(host)
+        """Answer, or misbehave. Returns the status that was sent, or 0."""
+        way = self.misbehavior_of(host)
         status = {"busy": 429, "": 404 if path == "/robots.txt" else 200}.get(way, 0)
         with contextlib.suppress(OSError):
             if way == "busy":
@@ -201,14 +200,14 @@ class Origin:
 
     def close(self, number: int) -> None:
         self.poll.unregister(number)
-        self.late = [each for each in self.late if each[1] != number]
-        heapq.heapify(self.late)
+        self.delayed = [record for record in self.delayed if record[1] != number]
+        heapq.heapify(self.delayed)
         self.open.pop(number).close()
 
 
 @contextlib.contextmanager
 def chaos_origin() -> Iterator[ChaosOrigin]:
-    """A running origin."""
+    """Run an origin."""
     origin = ChaosOrigin()
     try:
         yield origin

@@ -1,4 +1,4 @@
-"""Servers and devices that some scenarios need: a small disk, HBase and S3, a second host."""
+"""Servers and devices of some scenarios: a small disk, HBase and S3, a second host."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tests.support.tcp_proxy import TcpProxy
 
 BUCKET = "chaos"
 NAMESPACE = f"aragog-chaos-{os.getpid()}"
-HERE_ADDRESS, THERE_ADDRESS = "10.217.83.1", "10.217.83.2"
-"""Of the two ends of the cable between this host and the second one; no other machine has them."""
+LOCAL_ADDRESS, REMOTE_ADDRESS = "10.217.83.1", "10.217.83.2"
+"""The two ends of the cable between this host and the second one, used by no other machine."""
 
 
 def is_root() -> bool:
-    """Whether disks may be mounted and network namespaces made."""
+    """Return True if this process may mount disks and create network namespaces."""
     return sys.platform == "linux" and os.geteuid() == 0
 
 
 @contextlib.contextmanager
 def small_disk(folder: Path, megabytes: int) -> Iterator[SmallDisk]:
-    """A file system of that size in `folder`; needs root."""
+    """Mount a file system of that size in `folder`. Needs root."""
     options = f"size={megabytes}m,mode=0700"
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], check=True)
     try:
@@ -42,7 +42,7 @@ def small_disk(folder: Path, megabytes: int) -> Iterator[SmallDisk]:
 
 @dataclass
 class Cluster:
-    """HBase behind a proxy that can be slow, and S3 behind one that fails."""
+    """HBase behind a proxy that can be slow, and S3 behind one that can fail."""
 
     hbase: HBaseServer
     gateway: TcpProxy
@@ -82,19 +82,19 @@ def cluster(folder: Path) -> Iterator[Cluster]:
 
 @contextlib.contextmanager
 def _credentials() -> Iterator[None]:
-    """The checker of this process reads the bucket, too."""
-    before = dict(os.environ)
+    """Set the credentials of this process, because its checks read the bucket."""
+    environ_before = dict(os.environ)
     os.environ.update(AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY)
     try:
         yield
     finally:
         os.environ.clear()
-        os.environ.update(before)
+        os.environ.update(environ_before)
 
 
 @contextlib.contextmanager
 def second_host() -> Iterator[str]:
-    """A network namespace with a cable to this one; yields its name. Needs root."""
+    """Create a network namespace with a cable to this one. Yields the device. Needs root."""
     cable = f"arc{os.getpid() % 100_000}"
     _ip("netns", "add", NAMESPACE)
     try:
@@ -110,9 +110,9 @@ def second_host() -> Iterator[str]:
             "netns",
             NAMESPACE,
         )
-        _ip("addr", "add", f"{HERE_ADDRESS}/30", "dev", f"{cable}a")
+        _ip("addr", "add", f"{LOCAL_ADDRESS}/30", "dev", f"{cable}a")
         _ip("link", "set", f"{cable}a", "up")
-        _ip("-n", NAMESPACE, "addr", "add", f"{THERE_ADDRESS}/30", "dev", f"{cable}b")
+        _ip("-n", NAMESPACE, "addr", "add", f"{REMOTE_ADDRESS}/30", "dev", f"{cable}b")
         _ip("-n", NAMESPACE, "link", "set", f"{cable}b", "up")
         _ip("-n", NAMESPACE, "link", "set", "lo", "up")
         yield f"{cable}a"
@@ -121,7 +121,7 @@ def second_host() -> Iterator[str]:
 
 
 def set_cable(name: str, *, connected: bool) -> None:
-    """Cut the cable of the second host, or connect it again."""
+    """Disconnect the cable of the second host, or connect it again."""
     _ip("link", "set", name, "up" if connected else "down")
 
 

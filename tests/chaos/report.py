@@ -1,4 +1,4 @@
-"""The table of docs/reliability.md, written by the run."""
+"""Write the table of docs/reliability.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One scenario and what it came to."""
+    """One scenario and its result."""
 
     scenario: Scenario
     verdict: Verdict
@@ -28,15 +28,17 @@ class Row:
     seconds: float
 
     def markdown(self) -> str:
-        v = self.verdict
+        verdict = self.verdict
         others = ", ".join(
-            f"{n} {name}" for name, n in sorted(v.outcomes.items()) if name != "Fetched"
+            f"{n} {name}" for name, n in sorted(verdict.outcomes.items()) if name != "Fetched"
         )
-        meanwhile = f"{v.in_fault:,}" + (f", refused {v.refusals} times" if v.refusals else "")
-        broken = "; ".join(v.violations) or "none"
+        enqueued = f"{verdict.accepted_in_fault:,}" + (
+            f", refused {verdict.refusals} times" if verdict.refusals else ""
+        )
+        violations = "; ".join(verdict.violations) or "none"
         return (
-            f"| {self.scenario.name} | {self.scenario.what} | {self.faults} | {v.urls:,} | {v.lost} "
-            f"| {others or '-'} | {v.early} | {v.extra_fetches} | {meanwhile} | {v.late_acks} | {self.recovery_s:.1f} s | {broken} |\n"
+            f"| {self.scenario.name} | {self.scenario.description} | {self.faults} | {verdict.urls:,} | {verdict.lost} "
+            f"| {others or '-'} | {verdict.early} | {verdict.extra_fetches} | {enqueued} | {verdict.late_acks} | {self.recovery_s:.1f} s | {violations} |\n"
         )
 
 

@@ -1,4 +1,4 @@
-"""Run one scenario: start a world, break it, wait for its end, judge it."""
+"""Run one scenario: start a world, break it, wait until its crawl ends, check it."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from tests.chaos.report import Row
 from tests.chaos.scenarios import Scenario
 from tests.chaos.world import World, world
 
-EVERY_S = 0.2
-WITHIN_S = 300.0
-"""The bound from the last fault to the end of the crawl."""
+POLL_S = 0.2
+MAX_CRAWL_S = 300.0
+"""The maximum time from the last fault to the end of the crawl."""
 
 
 def run(
-    scenario: Scenario, *, urls: int, domains: int, seed: int = 0, within_s: float = WITHIN_S
+    scenario: Scenario, *, urls: int, domains: int, seed: int = 0, within_s: float = MAX_CRAWL_S
 ) -> Row:
     """
-    Run the scenario with that many URLs; never raises for a law that is broken.
+    Run the scenario with that many URLs. Broken laws do not raise.
 
     Its crawl may last `within_s` after the last fault.
     """
     plan = dataclasses.replace(scenario.plan, urls=urls, domains=domains)
-    started_at_s = time.monotonic()
+    started_s = time.monotonic()
     with world(plan, seed) as a_world:
         _crawl(a_world, scenario, within_s)
         verdict = judge(a_world, may_refuse=scenario.may_refuse)
         recovered_s, folder, faults = recovery_s(a_world), a_world.folder, a_world.faults
-    if left := orphans(folder):
+    if orphaned := orphans(folder):
         verdict = dataclasses.replace(
-            verdict, violations=(*verdict.violations, f"processes left: {left}")
+            verdict, violations=(*verdict.violations, f"processes left: {orphaned}")
         )
-    return Row(scenario, verdict, faults, recovered_s, time.monotonic() - started_at_s)
+    return Row(scenario, verdict, faults, recovered_s, time.monotonic() - started_s)
 
 
 def _crawl(a_world: World, scenario: Scenario, within_s: float) -> None:
-    """Enqueue, break and supervise until nothing waits any more, or time is up."""
-    _warm(a_world)
+    """Enqueue, break and supervise until nothing waits, or time is up."""
+    _warm_up(a_world)
     faults = scenario.faults(a_world)
     next_s: float | None = time.monotonic()
     while True:
@@ -54,13 +54,13 @@ def _crawl(a_world: World, scenario: Scenario, within_s: float) -> None:
             return
         if next_s is None and now_s > a_world.last_fault_s + within_s:
             return
-        time.sleep(EVERY_S)
+        time.sleep(POLL_S)
 
 
-def _warm(a_world: World) -> None:
-    """Return once a first page was stored, so that every process is at work when faults begin."""
-    until_s = time.monotonic() + WITHIN_S
-    while not a_world.client.counters().get("stored") and time.monotonic() < until_s:
+def _warm_up(a_world: World) -> None:
+    """Wait until a page is stored, so that every process works when faults begin."""
+    deadline_s = time.monotonic() + MAX_CRAWL_S
+    while not a_world.client.counters().get("stored") and time.monotonic() < deadline_s:
         a_world.enqueue_some()
         a_world.check()
-        time.sleep(EVERY_S)
+        time.sleep(POLL_S)

@@ -1,8 +1,8 @@
 """
 The scenarios: what is broken, how, and how often.
 
-Each is a generator over a running world: it breaks something, then yields the seconds until it goes
-on. It ends once the last fault has ended; the crawl then has to finish by itself.
+Each is a generator over a running world: it breaks something, then yields the seconds until it
+continues. After its last fault has ended, the crawl must finish by itself.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ class Scenario:
     """One row of the report."""
 
     name: str
-    what: str
+    description: str
     """What is broken, for the report."""
     faults: Faults
     plan: Plan = field(default_factory=Plan)
     needs_root: bool = False
     may_refuse: bool = False
-    """`redis.url` is broken, so `enqueue` may be refused in the meantime; otherwise it never is."""
+    """True if `redis.url` is broken, so that `enqueue` may be refused."""
 
 
 def kill_workers(world: World) -> Iterator[float]:
-    """A worker of one of three roles is killed every two seconds."""
+    """Kill a worker of one of three roles every two seconds."""
     while world.in_flight() != 0 and world.faults < 30:
         world.kill(world.rng.choice(WORKERS))
         yield 2.0
@@ -60,25 +60,25 @@ def kill_redis(world: World) -> Iterator[float]:
 
 def freeze_redis(world: World) -> Iterator[float]:
     world.signal("redis", signal.SIGSTOP)
-    world.fault()
+    world.begin_fault()
     yield 20.0
     world.signal("redis", signal.SIGCONT)
-    world.healed()
+    world.end_fault()
 
 
 def freeze_workers(world: World) -> Iterator[float]:
-    """One of two workers of each role is frozen for longer than its claims last."""
+    """Freeze one of two workers of each role for longer than its claims last."""
     for name in WORKERS:
         command = (sys.executable, "-m", "aragog.workers", name)
         world.run_worker(*command, "--hostname", f"second-{name}@%h")
     yield 10.0
     for name in WORKERS:
         world.signal(name, signal.SIGSTOP)
-        world.fault()
+        world.begin_fault()
     yield 25.0
     for name in WORKERS:
         world.signal(name, signal.SIGCONT)
-    world.healed()
+    world.end_fault()
 
 
 def lose_shard(world: World) -> Iterator[float]:
@@ -89,10 +89,10 @@ def freeze_shard(world: World) -> Iterator[float]:
     frozen = world.shards[0].process
     assert frozen is not None
     frozen.send_signal(signal.SIGSTOP)
-    world.fault()
+    world.begin_fault()
     yield 20.0
     frozen.send_signal(signal.SIGCONT)
-    world.healed()
+    world.end_fault()
 
 
 def lose_first_shard(world: World) -> Iterator[float]:
@@ -108,48 +108,48 @@ def lose_limiter(world: World) -> Iterator[float]:
     return _lose(world, world.limiters[0], 10.0)
 
 
-def _lose(world: World, server: RedisServer, for_s: float) -> Iterator[float]:
+def _lose(world: World, server: RedisServer, outage_s: float) -> Iterator[float]:
     server.kill()
-    world.fault()
-    yield for_s
+    world.begin_fault()
+    yield outage_s
     server.start()
-    world.healed()
+    world.end_fault()
 
 
 def restart_all(world: World) -> Iterator[float]:
-    """Every worker is asked to stop, one after the other, as in a rolling upgrade."""
+    """Stop the workers one after the other, as in a rolling upgrade."""
     for child in list(world.system.supervisor.children):
         if child.name != "redis" and child.process is not None:
             child.process.terminate()
-            world.fault()
+            world.begin_fault()
             yield 3.0
 
 
 def misbehave(world: World) -> Iterator[float]:
-    """Two rounds: robots.txt and pages of the same hosts meet different moments."""
+    """Misbehave twice, so that robots.txt and pages of a host are affected at different times."""
     for _ in range(2):
         world.origin.misbehave(on=True)
-        world.fault()
+        world.begin_fault()
         yield 30.0
         world.origin.misbehave(on=False)
         yield 5.0
-    world.healed()
+    world.end_fault()
 
 
 def fill_disk(world: World) -> Iterator[float]:
-    """The file system of redis-server, SQLite, content and logs is full."""
+    """Fill the file system of redis-server, SQLite, content and logs."""
     assert world.disk is not None
     world.disk.fill()
-    world.fault()
+    world.begin_fault()
     yield 10.0
     world.kill("store")
     yield 5.0
     world.disk.free()
-    world.healed()
+    world.end_fault()
 
 
 def fill_redis(world: World) -> Iterator[float]:
-    """redis-server has reached its memory limit and refuses writes."""
+    """Make redis-server reach its memory limit, so that it refuses writes."""
     return _fill(world, world.system.settings.resolved().redis.url)
 
 
@@ -157,70 +157,70 @@ def _fill(world: World, url: str) -> Iterator[float]:
     with redis.Redis.from_url(url) as server:
         limit = server.config_get("maxmemory")["maxmemory"]
         server.config_set("maxmemory", server.info("memory")["used_memory"] // 2)
-        world.fault()
+        world.begin_fault()
         yield 15.0
         server.config_set("maxmemory", limit)
-        world.healed()
+        world.end_fault()
 
 
 def stop_stages(world: World) -> Iterator[float]:
-    """First store, then canonicalize stops, so that queues and spool fill."""
+    """Stop store, then canonicalize, so that queues and spool fill."""
     broker = world.system.settings.resolved().broker
     admin = Admin.connect(broker.url, broker.shards)
     for queue in ("store", "canonicalize"):
         admin.pause(queue)
-        world.fault()
+        world.begin_fault()
         yield 15.0
         admin.resume(queue)
         yield 5.0
-    world.healed()
+    world.end_fault()
 
 
 def break_cluster(world: World) -> Iterator[float]:
-    """The gateway is killed; then HBase answers 2 s late; then S3 fails one request in ten."""
+    """Kill the gateway; then delay HBase by 2 s; then fail one S3 request in ten."""
     cluster = world.cluster
     assert cluster is not None
     cluster.hbase.kill_gateway()
     cluster.gateway.cut_all()
-    world.fault()
+    world.begin_fault()
     yield 8.0
     cluster.hbase.start_gateway()
     yield 8.0
     cluster.gateway.delay_s = 2.0
-    world.fault()
+    world.begin_fault()
     yield 15.0
     cluster.gateway.delay_s = 0.0
     cluster.s3.share = 0.1
     yield 20.0
     cluster.s3.share = 0.0
-    world.fault(cluster.s3.failed)
+    world.begin_fault(cluster.s3.failed)
 
 
 def wrong_clock(world: World) -> Iterator[float]:
-    """One more fetch worker's clock is an hour ahead, another one's an hour behind."""
+    """Run two more fetch workers whose clocks are an hour ahead and an hour behind."""
     for seconds in ("3600", "-3600"):
         command = (sys.executable, "-m", "tests.chaos.shifted_worker", seconds, "fetch")
         world.run_worker(*command, "--hostname", f"shifted{seconds}@%h")
-        world.fault()
+        world.begin_fault()
     yield 20.0
-    world.healed()
+    world.end_fault()
 
 
 def add_limiter(world: World) -> Iterator[float]:
-    """A third limiter node joins two, and then one of the first two leaves."""
+    """Add a third limiter node to two, then remove one of the first two."""
     ring = limiter_ring(world.system.settings)
     ring.add(world.limiters[2].url)
-    world.fault()
+    world.begin_fault()
     yield 5.0
     ring.remove(world.limiters[0].url)
-    world.fault()
+    world.begin_fault()
     ring.close()
-    world.healed()
+    world.end_fault()
 
 
 def cut_cable(world: World) -> Iterator[float]:
-    """A second host fetches, too; its cable is cut for longer than its claims last."""
-    there = (
+    """Cut the cable of a second host that fetches, for longer than its claims last."""
+    prefix = (
         "ip",
         "netns",
         "exec",
@@ -231,27 +231,27 @@ def cut_cable(world: World) -> Iterator[float]:
         "fetch",
     )
 
-    def from_there(name: str) -> str:
-        return world.system.environ[name].replace("127.0.0.1", parts.HERE_ADDRESS)
+    def remote_url(name: str) -> str:
+        return world.system.environ[name].replace("127.0.0.1", parts.LOCAL_ADDRESS)
 
     world.run_worker(
-        *there, "--hostname", "second@%h",
-        ARAGOG_REDIS__URL=from_there("ARAGOG_REDIS__URL"),
-        ARAGOG_BROKER__URL=from_there("ARAGOG_BROKER__URL"),
-        ARAGOG_FETCH__HOST_MAP=f"*.test={parts.HERE_ADDRESS}:{world.origin.port}",
-        ARAGOG_FETCH__ALLOWED_NETWORKS=f"127.0.0.0/8,{parts.HERE_ADDRESS}/32",
+        *prefix, "--hostname", "second@%h",
+        ARAGOG_REDIS__URL=remote_url("ARAGOG_REDIS__URL"),
+        ARAGOG_BROKER__URL=remote_url("ARAGOG_BROKER__URL"),
+        ARAGOG_FETCH__HOST_MAP=f"*.test={parts.LOCAL_ADDRESS}:{world.origin.port}",
+        ARAGOG_FETCH__ALLOWED_NETWORKS=f"127.0.0.0/8,{parts.LOCAL_ADDRESS}/32",
     )  # fmt: skip
     yield 12.0
     parts.set_cable(world.cable, connected=False)
-    world.fault()
+    world.begin_fault()
     yield 25.0
     parts.set_cable(world.cable, connected=True)
-    world.healed()
+    world.end_fault()
 
 
-def nothing(world: World) -> Iterator[float]:
-    """The fault lies in the pages."""
-    world.fault(world.plan.poison)
+def poison(world: World) -> Iterator[float]:
+    """Break nothing, because the fault is in the pages."""
+    world.begin_fault(world.plan.poison)
     yield 0.0
 
 
@@ -289,7 +289,7 @@ SCENARIOS = (
              Plan(cluster=True)),
     Scenario("origins-misbehave", "one host in three drips, resets connections, answers 429 or closes, "
              "for a minute", misbehave),
-    Scenario("poisoned-pages", "five pages that kill the process that parses them", nothing,
+    Scenario("poisoned-pages", "five pages that kill the process that parses them", poison,
              Plan(poison=5)),
     Scenario("clocks-apart", "two fetch workers whose clocks are an hour ahead and behind", wrong_clock),
     Scenario("cable-cut", "a second host's network cut for 25 s; claims last 10 s", cut_cable,

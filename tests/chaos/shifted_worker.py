@@ -8,7 +8,7 @@ import time
 
 
 def shift(seconds: float) -> None:
-    """From now on the wall clock of this process is off by that much; its stopwatch is not."""
+    """Shift the wall clock of this process, but not its monotonic clock."""
     now, now_ns = time.time, time.time_ns
     time.time = lambda: now() + seconds
     time.time_ns = lambda: now_ns() + int(seconds * 1e9)

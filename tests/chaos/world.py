@@ -1,4 +1,4 @@
-"""The system under test: its servers, its processes, and the ways to break them."""
+"""The system under test: its servers, its processes, and ways to break them."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ CLAIM_TIMEOUT_S = 10
 QPS = 10.0
 CHUNK = 500
 MEASURE_EVERY_S = 2.0
-KEPT_BACK = 10
-"""One URL in this number is enqueued while something is broken."""
+HELD_BACK_EVERY = 10
+"""One of this many URLs is enqueued while something is broken."""
 USER_AGENT = "aragog-chaos/1.0 (+http://127.0.0.1/)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a scenario needs: sizes, servers of its own, settings."""
+    """The requirements of a scenario: sizes, servers, settings."""
 
     urls: int = 20_000
     domains: int = 300
     extra_shards: int = 0
     limiter_nodes: int = 0
     limiter_first: int | None = None
-    """How many of them the workers know at the start; None: all."""
+    """The number of limiter nodes that the workers know at the start; None for all."""
     poison: int = 0
     disk_mb: int = 0
-    """Size of a file system of its own for everything that the system stores; 0: none."""
+    """The size of a separate file system for all data of the system; 0 for none."""
     own_broker: bool = False
-    """The broker's first server is not that of `redis.url`."""
+    """True if the broker's first server is not that of `redis.url`."""
     cluster: bool = False
-    """HBase and S3 instead of SQLite and a folder."""
+    """True for HBase and S3 instead of SQLite and a folder."""
     second_host: bool = False
     environ: Mapping[str, str] = field(default_factory=dict)
     front: tuple[str, ...] = ("beat",)
@@ -60,7 +60,7 @@ class Plan:
 
 @dataclass
 class World:
-    """A running crawl; `enqueue_some` and `check` keep it going while it is broken."""
+    """A running crawl. `enqueue_some` and `check` keep it running while parts are broken."""
 
     plan: Plan
     origin: ChaosOrigin
@@ -75,37 +75,37 @@ class World:
     settings_file: Path
     producer: FaultProducer
     broker: RedisServer | None = None
-    """The broker's first server, if it has one of its own."""
+    """The broker's first server, if it is a separate one."""
     disk: SmallDisk | None = None
     cluster: parts.Cluster | None = None
     cable: str = ""
     """The device that connects the second host, if there is one."""
-    others: list[subprocess.Popen[bytes]] = field(default_factory=list)
-    """Workers that the supervisor does not know."""
+    extra_workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    """Workers outside the supervisor."""
     accepted: list[str] = field(default_factory=list)
     faults: int = 0
     last_fault_s: float = 0.0
     measured_s: float = 0.0
     memory_bytes: dict[str, int] = field(default_factory=dict)
-    """The largest resident set of the processes of each command line."""
-    slowed_down: int = 0
-    """How often a producer was asked to slow down."""
+    """The peak resident set by command line."""
+    slow_downs: int = 0
+    """The number of SlowDown errors that producers got."""
     spool_share: float = 0.0
-    """The largest share of the spool's bound that was in use."""
+    """The peak share of the spool's bound that was in use."""
     stored_at: list[tuple[float, int]] = field(default_factory=list)
-    """(monotonic second, stored so far), to see how long nothing was stored."""
+    """(monotonic second, pages stored so far), to measure when nothing was stored."""
 
-    # -- keeping it going
+    # -- Running
 
     def enqueue_some(self) -> None:
-        """Enqueue the next URLs; those that are refused are tried again later, as producers do."""
+        """Enqueue the next URLs. Refused ones are tried again later, as producers do."""
         if not self.pending:
             return
         chunk = self.pending[:CHUNK]
         try:
             results = self.client.enqueue(chunk)
         except SlowDown:
-            self.slowed_down += 1
+            self.slow_downs += 1
         except ALL:
             return
         else:
@@ -113,13 +113,13 @@ class World:
             self.pending[: len(chunk)] = [r.input for r in results if r.status not in ACCEPTED]
 
     def check(self) -> None:
-        """Restart what died, and note memory and progress."""
+        """Restart processes that died, and record memory and progress."""
         self.system.supervisor.check()
         if time.monotonic() > self.measured_s + MEASURE_EVERY_S:
             self.measured_s = time.monotonic()
             for pid, command in processes_of(self.folder):
-                used = resident_bytes(pid)
-                self.memory_bytes[command] = max(self.memory_bytes.get(command, 0), used)
+                used_bytes = resident_bytes(pid)
+                self.memory_bytes[command] = max(self.memory_bytes.get(command, 0), used_bytes)
         with contextlib.suppress(*ALL):
             state, bounds = self.spool.state(), self.spool.bounds()
             self.spool_share = max(self.spool_share, state.used_bytes / bounds.max_bytes)
@@ -127,22 +127,22 @@ class World:
         self.stored_at.append((time.monotonic(), stored))
 
     def in_flight(self) -> int | None:
-        """URLs that are not done yet; None while Redis does not answer."""
+        """Return the number of unfinished URLs, or None while Redis does not answer."""
         try:
-            return self.client.in_flight() + len(self.pending) + len(self.producer.left)
+            return self.client.in_flight() + len(self.pending) + len(self.producer.pending)
         except (*ALL, OSError):
             return None
 
-    # -- breaking it
+    # -- Breaking
 
-    def fault(self, count: int = 1) -> None:
-        """Count a fault that was injected now."""
+    def begin_fault(self, count: int = 1) -> None:
+        """Count a fault that is injected now."""
         self.faults += count
         self.last_fault_s = time.monotonic()
-        self.producer.fault()
+        self.producer.begin_fault()
 
     def signal(self, name: str, number: signal.Signals) -> None:
-        """Send a signal to a child and its children, if it runs just now."""
+        """Send a signal to a child and its children, if it is running."""
         child = self.system.child(name)
         if child.process is not None and child.process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
@@ -150,12 +150,12 @@ class World:
 
     def kill(self, name: str) -> None:
         self.signal(name, signal.SIGKILL)
-        self.fault()
+        self.begin_fault()
 
     def run_worker(self, *command: str, **environ: str) -> None:
-        """Run one more worker, beside those of the supervisor."""
-        with (self.folder / "logs" / f"other{len(self.others)}.log").open("ab") as log:
-            self.others.append(
+        """Run one more worker, outside the supervisor."""
+        with (self.folder / "logs" / f"other{len(self.extra_workers)}.log").open("ab") as log:
+            self.extra_workers.append(
                 subprocess.Popen(
                     command or (sys.executable, "-m", "aragog.workers", "fetch"),
                     env={**self.system.environ, **environ},
@@ -166,20 +166,20 @@ class World:
                 )
             )
 
-    def healed(self) -> None:
-        """The last fault ended now."""
+    def end_fault(self) -> None:
+        """Record that the last fault ended now."""
         self.last_fault_s = time.monotonic()
-        self.producer.healed()
+        self.producer.end_fault()
 
     def end_of_faults(self) -> None:
-        """All faults are over: what their producer did not get accepted is enqueued now."""
-        self.healed()
+        """Enqueue what the producer did not get accepted, because all faults are over."""
+        self.end_fault()
         self.pending += self.producer.stop()
         self.accepted += self.producer.accepted
 
 
 def resident_bytes(pid: int) -> int:
-    """The resident set of a process; 0 if it is gone."""
+    """Return the resident set of a process, or 0 if it has ended."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except (OSError, IndexError):
@@ -188,7 +188,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def processes_of(folder: Path) -> Iterator[tuple[int, str]]:
-    """(process id, command line) of each process with this data folder in its environment."""
+    """Yield (process id, command line) of each process with this data folder in its environment."""
     variable = f"ARAGOG_DATA_DIR={folder}\0".encode()
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -197,26 +197,26 @@ def processes_of(folder: Path) -> Iterator[tuple[int, str]]:
                 if command:
                     yield int(entry.name), command
         except OSError:
-            continue  # it ended
+            continue  # it has ended
 
 
 def urls_of(plan: Plan) -> list[str]:
-    """The URLs of a plan, domain by domain in turn."""
+    """Return the URLs of a plan, one of each domain in turn."""
     urls = [f"http://d{n % plan.domains}-chaos.test/{n // plan.domains}" for n in range(plan.urls)]
     return urls + [f"http://poison{n}-chaos.test/poison" for n in range(plan.poison)]
 
 
 class SharedRedis(RedisServer):
-    """A redis-server that the second host reaches, too."""
+    """A redis-server that the second host can reach."""
 
     def command(self) -> list[str]:
-        line = super().command()
-        at = line.index("--bind") + 1
+        arguments = super().command()
+        index = arguments.index("--bind") + 1
         return [
-            *line[:at],
+            *arguments[:index],
             "127.0.0.1",
-            parts.HERE_ADDRESS,
-            *line[at + 1 :],
+            parts.LOCAL_ADDRESS,
+            *arguments[index + 1 :],
             "--protected-mode",
             "no",
         ]
@@ -224,7 +224,7 @@ class SharedRedis(RedisServer):
 
 @contextlib.contextmanager
 def world(plan: Plan, seed: int = 0) -> Iterator[World]:
-    """Start origin, servers and system; everything is gone afterwards."""
+    """Start origin, servers and system. Everything is removed afterwards."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="arc")))
         data_dir = folder / "data"
@@ -236,8 +236,10 @@ def world(plan: Plan, seed: int = 0) -> Iterator[World]:
         )
         cluster = stack.enter_context(parts.cluster(folder)) if plan.cluster else None
 
-        def server(name: str, kind: type[RedisServer] = RedisServer) -> RedisServer:
-            return stack.enter_context(kind(folder / name, port=free_port(), persistent=True))
+        def server(name: str, server_class: type[RedisServer] = RedisServer) -> RedisServer:
+            return stack.enter_context(
+                server_class(folder / name, port=free_port(), persistent=True)
+            )
 
         shards = [server(f"shard{n}") for n in range(plan.extra_shards)]
         limiters = [server(f"limiter{n}") for n in range(plan.limiter_nodes)]
@@ -263,21 +265,21 @@ def world(plan: Plan, seed: int = 0) -> Iterator[World]:
         resolved = system.settings.resolved()
         server_client = stack.enter_context(redis_client(resolved))
         urls = urls_of(plan)
-        producer = FaultProducer(resolved, urls[::KEPT_BACK])
+        producer = FaultProducer(resolved, urls[::HELD_BACK_EVERY])
         stack.callback(producer.stop)
-        del urls[::KEPT_BACK]
+        del urls[::HELD_BACK_EVERY]
         a_world = World(
             plan, origin, data_dir, system, client, Spool(
                 server_client, prefix=resolved.redis.prefix, max_bytes=resolved.pipeline.spool_max_bytes
             ), shards, limiters,
             random.Random(seed), urls, settings_file, producer, broker, disk, cluster, cable,
         )  # fmt: skip
-        stack.callback(_end, a_world.others)
+        stack.callback(_kill_all, a_world.extra_workers)
         yield a_world
 
 
 def _environ(origin: ChaosOrigin, shards: list[RedisServer]) -> dict[str, str]:
-    """The settings of every scenario."""
+    """Return the settings of every scenario."""
     return {
         "ARAGOG_FETCH__HOST_MAP": f"*.test=127.0.0.1:{origin.port}",
         "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
@@ -295,7 +297,7 @@ def _environ(origin: ChaosOrigin, shards: list[RedisServer]) -> dict[str, str]:
     }
 
 
-def _end(others: list[subprocess.Popen[bytes]]) -> None:
+def _kill_all(others: list[subprocess.Popen[bytes]]) -> None:
     for process in others:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

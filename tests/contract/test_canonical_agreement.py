@@ -1,4 +1,4 @@
-"""Which pages a canonical URL stands for, on every engine: those that agree with what it shows."""
+"""Which pages share a canonical URL, on every engine: those whose content agrees with it."""
 
 from itertools import permutations
 
@@ -18,7 +18,7 @@ OK = {"status": 200}
 
 
 def fetched(url, at_ms=NOW_MS, *, text="", canonical_url=None, same=None, **parts):
-    """A fetch with its own text, body and link; `same`: it agrees with others of that word."""
+    """A fetch with its own text, body and link; pages with the same `same` agree."""
     text = text or f"the page of {url}"
     return page(
         url, at_ms, canonical_url=canonical_url or url, fields={"t": text.encode()},
@@ -30,7 +30,7 @@ def fetched(url, at_ms=NOW_MS, *, text="", canonical_url=None, same=None, **part
 
 
 def shown(store, url):
-    """What readers get of a URL: field, body and links, which are of one page."""
+    """What readers get for a URL: field, body and links, all from one page."""
     record, content = store.get(url), store.content(url)
     links = {link.url.removesuffix("/link") for link in store.links.outlinks(url).items}
     if record is None:
@@ -49,7 +49,7 @@ def write(a_stand, *pages):
         a_stand.store.write_pages([one])
 
 
-def test_the_second_page_of_a_list_does_not_replace_the_first(a_stand):
+def test_second_list_page_does_not_replace_the_first(a_stand):
     write(a_stand, fetched(LIST), fetched(SECOND, NOW_MS + 5, canonical_url=LIST))
 
     for url in (LIST, SECOND):
@@ -60,7 +60,7 @@ def test_the_second_page_of_a_list_does_not_replace_the_first(a_stand):
 
 
 @pytest.mark.parametrize("other", ["http://m.shop.example/list", "http://www.shop.example/list"])
-def test_a_page_that_agrees_reads_as_the_fetched_one_on_any_host(a_stand, other):
+def test_agreeing_page_is_served_as_the_fetched_one_on_any_host(a_stand, other):
     write(
         a_stand,
         fetched(LIST, same="x"),
@@ -72,7 +72,7 @@ def test_a_page_that_agrees_reads_as_the_fetched_one_on_any_host(a_stand, other)
     assert not a_stand.store.get(other).provisional
 
 
-def test_a_page_of_its_own_that_comes_to_agree_gives_its_record_up(a_stand):
+def test_page_that_later_agrees_loses_its_own_record(a_stand):
     write(
         a_stand,
         fetched(LIST),
@@ -84,7 +84,7 @@ def test_a_page_of_its_own_that_comes_to_agree_gives_its_record_up(a_stand):
     assert len(list(a_stand.content.keys())) == 1
 
 
-def test_an_alias_that_no_longer_agrees_gets_its_own_record(a_stand):
+def test_alias_that_no_longer_agrees_gets_its_own_record(a_stand):
     write(
         a_stand,
         fetched(LIST, same="x"),
@@ -97,14 +97,14 @@ def test_an_alias_that_no_longer_agrees_gets_its_own_record(a_stand):
     assert a_stand.store.aliases.of(LIST) == []
 
 
-def test_the_first_page_that_names_an_unfetched_url_is_read_by_it(a_stand):
+def test_unfetched_canonical_url_shows_the_first_page_that_names_it(a_stand):
     write(a_stand, fetched(P1, canonical_url=DECLARED))
 
     assert shown(a_stand.store, DECLARED) == shown(a_stand.store, P1) == f"the page of {P1}"
     assert a_stand.store.get(P1).provisional
 
 
-def test_a_second_page_joins_an_unfetched_canonical_url_if_it_agrees(a_stand):
+def test_second_page_joins_an_unfetched_canonical_url_if_it_agrees(a_stand):
     write(
         a_stand,
         fetched(P1, canonical_url=DECLARED, same="x"),
@@ -116,7 +116,7 @@ def test_a_second_page_joins_an_unfetched_canonical_url_if_it_agrees(a_stand):
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_the_first_disagreement_about_an_unfetched_canonical_url_ends_the_trust(a_stand, together):
+def test_first_disagreement_ends_trust_in_an_unfetched_canonical_url(a_stand, together):
     pages = [
         fetched(P1, canonical_url=DECLARED, due_at_ms=NOW_MS + 99),
         fetched(P2, NOW_MS + 5, canonical_url=DECLARED),
@@ -140,7 +140,7 @@ def test_the_first_disagreement_about_an_unfetched_canonical_url_ends_the_trust(
     assert DECLARED not in due
 
 
-def test_pages_that_joined_keep_a_page_when_the_trust_ends(a_stand):
+def test_joined_pages_keep_a_page_when_trust_ends(a_stand):
     write(
         a_stand,
         fetched(P1, canonical_url=DECLARED, same="x"),
@@ -155,7 +155,7 @@ def test_pages_that_joined_keep_a_page_when_the_trust_ends(a_stand):
 
 
 @pytest.mark.parametrize("agrees", [True, False])
-def test_a_declared_url_decides_when_it_is_fetched(a_stand, agrees):
+def test_declared_url_decides_once_it_is_fetched(a_stand, agrees):
     same = f"the page of {P1}" if agrees else None
     write(
         a_stand,
@@ -178,7 +178,7 @@ def test_a_declared_url_decides_when_it_is_fetched(a_stand, agrees):
 
 
 @pytest.mark.parametrize("agrees", [True, False])
-def test_the_fetch_of_a_provisional_canonical_url_confirms_or_ends_the_trust(a_stand, agrees):
+def test_fetching_a_provisional_canonical_url_confirms_or_ends_trust(a_stand, agrees):
     write(
         a_stand,
         fetched(P1, canonical_url=DECLARED, same="x"),
@@ -192,7 +192,7 @@ def test_the_fetch_of_a_provisional_canonical_url_confirms_or_ends_the_trust(a_s
     assert not a_stand.store.get(P1).provisional
 
 
-def test_a_target_that_is_gone_makes_no_alias(a_stand):
+def test_gone_target_gets_no_alias(a_stand):
     gone = page(DECLARED, facts={"status": 404, "outcome": "Gone"}, gone=True)
     write(a_stand, gone, fetched(P1, NOW_MS + 5, canonical_url=DECLARED))
 
@@ -201,7 +201,7 @@ def test_a_target_that_is_gone_makes_no_alias(a_stand):
 
 
 @pytest.mark.parametrize("agrees", [True, False])
-def test_a_target_that_redirects_stands_for_the_last_url_of_its_chain(a_stand, agrees):
+def test_redirecting_target_leads_to_the_last_url_of_its_chain(a_stand, agrees):
     moved = fetched(DECLARED, final_url=LIST, text=f"the page of {LIST}", same="x")
     moved = page(
         DECLARED, final_url=LIST, canonical_url=LIST, fields=moved.fields, content=moved.content,
@@ -216,7 +216,7 @@ def test_a_target_that_redirects_stands_for_the_last_url_of_its_chain(a_stand, a
 
 
 @pytest.mark.parametrize("order", list(permutations(range(4))))
-def test_in_any_order_and_twice_no_page_is_read_as_one_it_differs_from(a_stand, order):
+def test_no_page_is_served_as_a_different_one_in_any_order(a_stand, order):
     pages = [
         fetched(P1, NOW_MS + 1, canonical_url=DECLARED),
         fetched(P2, NOW_MS + 2, canonical_url=DECLARED),
@@ -234,8 +234,8 @@ def test_in_any_order_and_twice_no_page_is_read_as_one_it_differs_from(a_stand, 
         assert shown(a_stand.store, url) == f"the page of {url}"
 
 
-def test_aliases_of_an_older_version_stay_until_they_can_be_compared(a_stand):
-    """What was stored without a likeness is neither joined nor torn apart by guess."""
+def test_aliases_of_older_versions_stay_until_they_can_be_compared(a_stand):
+    """A page stored without a likeness is neither joined nor separated by a guess."""
     old = page(LIST, fields={"t": b"list"}, content=body("list"), facts=OK)
     a_stand.store.write_pages([old])
     a_stand.store.aliases.merge(SECOND, LIST, at_ms=NOW_MS)
@@ -251,7 +251,7 @@ def test_aliases_of_an_older_version_stay_until_they_can_be_compared(a_stand):
     assert shown(a_stand.store, P1) == f"the page of {P1}"
 
 
-def test_watches_of_pages_stay_with_them_when_the_trust_ends(a_stand):
+def test_watches_stay_with_their_pages_when_trust_ends(a_stand):
     write(a_stand, fetched(P1, canonical_url=DECLARED))
     a_stand.store.schedule.watch(P1, "team")
 
@@ -261,7 +261,7 @@ def test_watches_of_pages_stay_with_them_when_the_trust_ends(a_stand):
     assert a_stand.store.schedule.watchers(P2) == a_stand.store.schedule.watchers(DECLARED) == []
 
 
-def test_watches_of_an_alias_that_no_longer_agrees_leave_with_it(a_stand):
+def test_watches_of_an_alias_leave_with_it_when_it_no_longer_agrees(a_stand):
     write(
         a_stand,
         fetched(LIST, same="x"),
@@ -278,13 +278,13 @@ def test_watches_of_an_alias_that_no_longer_agrees_leave_with_it(a_stand):
     assert a_stand.store.zen.get_edge(node_id(SECOND), ALIAS, node_id(LIST)) is None
 
 
-def test_same_is_a_likeness_that_agrees_with_itself():
+def test_likeness_agrees_with_itself_unless_it_is_empty():
     assert SAME.agrees(SAME)
     assert not Likeness().agrees(Likeness())
 
 
-def test_of_two_processes_that_write_the_first_pages_at_once_one_is_the_first(a_stand):
-    """The other keeps its own record for now; it may join when it is fetched again."""
+def test_only_one_of_two_simultaneous_first_writers_gets_the_canonical_url(a_stand):
+    """The other keeps its own record for now and may join when it is fetched again."""
     leases = a_stand.store.zen.nodes.leases(nodes.CLAIM, CLAIM_MS, a_stand.clock)
     assert leases.take(node_id(DECLARED), None, url_key(P2))
 
@@ -297,7 +297,7 @@ def test_of_two_processes_that_write_the_first_pages_at_once_one_is_the_first(a_
     assert shown(a_stand.store, DECLARED) == f"the page of {P2}"
 
 
-def test_a_claim_whose_process_was_lost_ends(a_stand):
+def test_claim_of_a_lost_process_expires(a_stand):
     leases = a_stand.store.zen.nodes.leases(nodes.CLAIM, CLAIM_MS, a_stand.clock)
     leases.take(node_id(DECLARED), None, url_key(P2))
     a_stand.clock.advance_ms(CLAIM_MS + 1)
@@ -307,7 +307,7 @@ def test_a_claim_whose_process_was_lost_ends(a_stand):
     assert shown(a_stand.store, DECLARED) == shown(a_stand.store, P1) == f"the page of {P1}"
 
 
-def test_an_older_fetch_of_a_url_does_not_mix_into_the_page_that_it_is_an_alias_of(a_stand):
+def test_older_fetch_of_an_alias_does_not_mix_into_its_page(a_stand):
     write(
         a_stand,
         fetched(LIST, same="x"),
@@ -319,7 +319,7 @@ def test_an_older_fetch_of_a_url_does_not_mix_into_the_page_that_it_is_an_alias_
 
 
 @pytest.mark.parametrize("same", ["x", "y"])
-def test_a_page_that_joined_keeps_a_page_when_its_canonical_url_names_another(a_stand, same):
+def test_joined_page_keeps_a_page_when_its_canonical_url_names_another(a_stand, same):
     write(
         a_stand,
         fetched(P1, canonical_url=P2, same="x"),
@@ -333,8 +333,8 @@ def test_a_page_that_joined_keeps_a_page_when_its_canonical_url_names_another(a_
 
 
 @pytest.mark.parametrize("gone", [True, False])
-def test_pages_that_joined_are_fetched_when_their_canonical_url_has_another_page(a_stand, gone):
-    """Without a schedule of their own they would be read as a page that they differ from."""
+def test_joined_pages_are_refetched_when_their_canonical_url_changes(a_stand, gone):
+    """Without their own schedule, they would be served as a page that they differ from."""
     later = (
         page(LIST, NOW_MS + 20, facts={"status": 404, "outcome": "Gone"}, gone=True)
         if gone
@@ -358,7 +358,7 @@ def test_pages_that_joined_are_fetched_when_their_canonical_url_has_another_page
     assert P1 not in {one.url for one in due}
 
 
-def test_a_page_that_still_agrees_lets_no_alias_be_fetched(a_stand):
+def test_page_that_still_agrees_makes_no_alias_due(a_stand):
     write(
         a_stand,
         fetched(LIST, same="x"),

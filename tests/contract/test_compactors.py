@@ -1,4 +1,4 @@
-"""Several compactors at once: each link is counted once, whoever is slow, late or killed."""
+"""Several compactors at once count each link once, even if one is slow, late or killed."""
 
 import random
 from itertools import count
@@ -31,14 +31,14 @@ LIMITS = [
 
 
 def write_some(store, rng, at_ms):
-    """Pages of all hosts with random links; nearly all of them link to the hub."""
+    """Write pages on all hosts with random links, most of them to the hub."""
     store.write_pages(
         [page(url, at_ms, links=rng.sample(TARGETS, 5)) for url in rng.sample(PAGES, 9)]
     )
 
 
 def assert_exact(a_stand):
-    """Inlinks and their counts are those that the outlinks have."""
+    """Inlinks and their counts match the outlinks."""
     expected = {target: [] for target in TARGETS}
     for url in sorted(PAGES):
         for link in a_stand.store.links.outlinks(url).items:
@@ -49,7 +49,7 @@ def assert_exact(a_stand):
 
 
 def assert_settled(a_stand):
-    """What all changes come to when everything is compacted, long after."""
+    """The state after everything is compacted, much later."""
     a_stand.clock.advance_ms(2 * compaction.GRACE_MS)
     a_stand.compact()
     assert_exact(a_stand)
@@ -71,7 +71,7 @@ class Pause(Fuse):
 
 
 def two_stores(limits):
-    """A store whose writes go through a fuse, and another one of the same tables and clock."""
+    """Two stores on the same tables and clock; the writes of the first go through a fuse."""
     clock, fuse, content = ManualClock(NOW_MS), Pause(), MemoryContent()
     inner = MemoryTables(clock, masking=True)
     stands = []
@@ -83,9 +83,11 @@ def two_stores(limits):
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 @pytest.mark.parametrize("late", [True, False])
-def test_a_compactor_that_pauses_anywhere_while_another_one_works_doubles_nothing(limits, late):
-    """`late`: until the other one takes over its plan; else both compact at once."""
-    for point in count(LIMITS.index(limits), len(LIMITS)):  # together all points
+def test_compactor_paused_at_any_write_duplicates_nothing(limits, late):
+    """
+    `late`: the pause lasts until the other takes over its plan; otherwise both compact at once.
+    """
+    for point in count(LIMITS.index(limits), len(LIMITS)):  # together these cover every point
         fuse, slow, other = two_stores(limits)
         rng = random.Random(point)
         for step in range(3):
@@ -112,8 +114,8 @@ def test_a_compactor_that_pauses_anywhere_while_another_one_works_doubles_nothin
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-def test_a_compaction_killed_anywhere_is_completed_by_another_process(limits):
-    for point in count(LIMITS.index(limits), len(LIMITS)):  # together all points
+def test_compaction_killed_at_any_write_is_completed_by_another_process(limits):
+    for point in count(LIMITS.index(limits), len(LIMITS)):  # together these cover every point
         fuse, killed, other = two_stores(limits)
         rng = random.Random(point)
         for step in range(3):
@@ -155,7 +157,7 @@ def writing(a_stand, rng):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_three_compactors_and_two_writers_at_once_keep_lists_and_counts_exact(quick_tables, seed):
+def test_lists_and_counts_stay_exact_with_three_compactors_and_two_writers(quick_tables, seed):
     inner, turns = quick_tables(), Turns(seed)
     rng = random.Random(seed)
     limits = LIMITS[seed % len(LIMITS)]
@@ -177,7 +179,7 @@ def test_three_compactors_and_two_writers_at_once_keep_lists_and_counts_exact(qu
 
 
 class RowByRow(HookedTables):
-    """Tables whose reads of many rows read one after the other, and others run in between."""
+    """Tables that read many rows one after the other, so that other tasks can run in between."""
 
     def __getitem__(self, name):
         table = super().__getitem__(name)
@@ -190,7 +192,7 @@ class RowByRow(HookedTables):
 
 
 def links_of(a_stand):
-    """(page, target) of all links that pages have now, compacted or not."""
+    """(page, target) of all current links, compacted or not."""
     outlinks = a_stand.store.links.outlinks
     return {(url, link.url) for url in PAGES for link in outlinks(url).items}
 
@@ -206,8 +208,11 @@ def reading(a_stand, rng, read):
 
 
 @pytest.mark.parametrize("seed", [0, 2, 5, 32, 53])
-def test_links_that_are_read_while_two_compact_are_each_there_once(quick_tables, seed):
-    """Pages changed several times: a link that they always had is there, and none is there twice."""
+def test_readers_see_each_link_once_while_two_processes_compact(quick_tables, seed):
+    """
+    The pages change several times. A link that never changed is always there, and no link is there
+    twice.
+    """
     inner, turns, rng = quick_tables(), Turns(seed), random.Random(seed)
     limits = LIMITS[seed % len(LIMITS)]
     still = stand(inner, lists=limits)
@@ -234,14 +239,16 @@ def test_links_that_are_read_while_two_compact_are_each_there_once(quick_tables,
     always, ever = set.intersection(*states), set.union(*states)
     for target, sources, counted in read:
         stays, most = ({page for page, to in links if to == target} for links in (always, ever))
-        assert sources == sorted({*sources}), "a link twice"
+        assert sources == sorted({*sources}), "a link is listed twice"
         assert stays <= {*sources} <= most
         assert len(stays) <= counted <= len(most)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 8])
-def test_nothing_is_left_when_a_compaction_says_so(limit):
-    """Pages of more lanes than a compaction claims at once, of which it takes `limit` pages."""
+def test_compaction_that_reports_no_more_work_left_nothing_behind(limit):
+    """
+    The pages span more lanes than one compaction claims, and it takes `limit` pages at a time.
+    """
     a_stand = stand(MemoryTables())
     for first in range(0, 24, 4):
         hosts = [f"http://host{(first + number) % 12}.example" for number in range(4)]
@@ -267,10 +274,10 @@ def test_lanes_are_divided_between_compactors(a_stand):
     claims[0].plan(first, {3})
     third = claims[2].begin(range(LANES), 1)
     assert third.lanes == {0}
-    assert claims[3].begin(range(LANES), 1) is None, "three compact at once"
+    assert claims[3].begin(range(LANES), 1) is None, "three processes compact at once"
 
 
-def test_a_claim_that_expired_cannot_store_a_plan(a_stand):
+def test_expired_claim_cannot_store_a_plan(a_stand):
     claims = ClaimCell(a_stand.tables["j"], a_stand.clock, 4)
     late = claims.begin([1, 2], 2)
     a_stand.clock.advance_ms(LOCK_MS + 1)
@@ -281,7 +288,7 @@ def test_a_claim_that_expired_cannot_store_a_plan(a_stand):
     assert claims.plan(next_one, {1}) is not None
 
 
-def test_a_stored_plan_stays_until_somebody_takes_it_over(a_stand):
+def test_stored_plan_stays_until_another_process_takes_it_over(a_stand):
     claims = ClaimCell(a_stand.tables["j"], a_stand.clock, 4)
     planned = claims.plan(claims.begin([1, 2], 2), {1})
     a_stand.clock.advance_ms(LOCK_MS + 1)
@@ -296,8 +303,8 @@ def test_a_stored_plan_stays_until_somebody_takes_it_over(a_stand):
     assert claims.end(taken)
 
 
-def test_a_row_that_its_writer_withdraws_late_does_not_come_back(tables):
-    """One of two changes is overtaken; before its writer withdraws it, the row is compacted."""
+def test_row_withdrawn_late_by_its_writer_does_not_come_back(tables):
+    """One of two changes is overtaken, and its row is compacted before its writer withdraws it."""
     a, b = f"{HOSTS[0]}/a", f"{HOSTS[0]}/b"
     slow, fast = stand(Interrupted(tables)), stand(tables)
 
@@ -317,7 +324,7 @@ def test_a_row_that_its_writer_withdraws_late_does_not_come_back(tables):
 
 
 class Interrupted:
-    """Tables that call a function before outlinks are checked, and before a journal row changes."""
+    """Tables that call a function before outlinks are checked and before a journal row changes."""
 
     before_check = before_withdrawal = None
 
@@ -354,7 +361,7 @@ class InterruptedTable:
         return self.inner.check_and_put_many(items)
 
 
-def test_the_changes_of_a_page_are_always_in_one_lane(a_stand):
+def test_all_changes_of_a_page_are_in_one_lane(a_stand):
     for step in range(3):
         a_stand.clock.advance_ms(10)
         a_stand.store.write_pages([page(PAGES[0], NOW_MS + step, links=TARGETS[: 2 + step])])

@@ -1,4 +1,4 @@
-"""The ContentStore port, on every adapter."""
+"""The ContentStore port on every adapter."""
 
 import pytest
 

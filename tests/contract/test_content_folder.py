@@ -1,4 +1,4 @@
-"""What only the folder has: files, leftovers, a full disk."""
+"""Behavior of the folder adapter alone: files, leftovers, a full disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from aragog.urlstore.content.file_folder import drop_written
 KEY = hashlib.sha256(b"x").hexdigest()
 
 
-def test_the_header_is_a_line_a_person_can_read(tmp_path):
+def test_header_is_one_readable_line(tmp_path):
     FolderContent(tmp_path).put(KEY, b"body", {"url": "https://example.com/"})
 
     line, body = (tmp_path / KEY[:2] / KEY).read_bytes().split(b"\n", 1)
@@ -30,7 +30,7 @@ def test_the_header_is_a_line_a_person_can_read(tmp_path):
 
 @pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: d + b"x", lambda d: d[:-1] + b"X",
                                     lambda d: d[5:], lambda d: b"", lambda d: d[:20]])  # fmt: skip
-def test_damage_is_noticed(tmp_path, damage):
+def test_damage_is_detected(tmp_path, damage):
     store = FolderContent(tmp_path)
     store.put(KEY, b"body", {})
     path = tmp_path / KEY[:2] / KEY
@@ -41,17 +41,17 @@ def test_damage_is_noticed(tmp_path, damage):
     assert caught.value.key == KEY
 
 
-def test_with_fsync_it_works_the_same(tmp_path):
+def test_content_is_stored_with_fsync(tmp_path):
     store = FolderContent(tmp_path, fsync=True)
     store.put(KEY, b"body", {"a": "b"})
 
     assert store.get(KEY) == (b"body", {"a": "b"})
 
 
-def test_a_full_disk_is_content_unavailable_with_the_remedy_and_keeps_the_old(tmp_path):
+def test_full_disk_raises_content_unavailable_and_keeps_the_old_body(tmp_path):
     class Full(FolderContent):
         def _write(self, path, parts):
-            # /dev/full answers every write with ENOSPC, as a full disk does.
+            # Every write to /dev/full fails with ENOSPC, as on a full disk.
             path.symlink_to("/dev/full")
             with path.open("wb", buffering=0) as file:
                 file.write(b"".join(parts))
@@ -65,7 +65,7 @@ def test_a_full_disk_is_content_unavailable_with_the_remedy_and_keeps_the_old(tm
 
 
 @pytest.mark.parametrize("written", [0, 1, 2, 3, 4, 5, 6])
-def test_a_write_continues_where_a_short_one_ended(written):
+def test_interrupted_write_continues_where_it_stopped(written):
     left = deque(map(memoryview, (b"ab", b"c", b"def")))
 
     drop_written(left, written)
@@ -73,7 +73,7 @@ def test_a_write_continues_where_a_short_one_ended(written):
     assert b"".join(left) == b"abcdef"[written:]
 
 
-def test_a_file_of_more_parts_than_one_call_takes_is_whole(tmp_path):
+def test_file_with_more_parts_than_one_call_takes_is_complete(tmp_path):
     parts = [b"%d," % n for n in range(3000)]
 
     FileFolder(tmp_path).replace_file(tmp_path / "file", parts)
@@ -83,14 +83,14 @@ def test_a_file_of_more_parts_than_one_call_takes_is_whole(tmp_path):
     assert (tmp_path / "empty").read_bytes() == b""
 
 
-def test_a_place_that_is_not_a_folder_is_a_config_error(tmp_path):
+def test_data_dir_that_is_not_a_folder_is_a_config_error(tmp_path):
     (tmp_path / "file").write_text("")
 
     with pytest.raises(ConfigError, match="data_dir"):
         FolderContent(tmp_path / "file" / "content")
 
 
-def test_old_leftovers_are_swept_and_young_ones_stay(tmp_path):
+def test_old_leftovers_are_swept_and_recent_ones_stay(tmp_path):
     FolderContent(tmp_path)
     old, young = tmp_path / "tmp" / "old", tmp_path / "tmp" / "young"
     old.touch()
@@ -103,7 +103,7 @@ def test_old_leftovers_are_swept_and_young_ones_stay(tmp_path):
     assert young.exists()
 
 
-def test_a_killed_writer_leaves_whole_objects(tmp_path):
+def test_killed_writer_leaves_complete_objects(tmp_path):
     code = f"""
 from pathlib import Path
 from aragog.urlstore.content import FileFolder, FolderContent
@@ -124,8 +124,8 @@ while True:
         assert body == meta["n"].encode() * 300_000
 
 
-def test_nobody_else_can_read_the_folder_whatever_it_was_made_with(tmp_path):
-    """It was 0755 where something else had made it, and its files 0644."""
+def test_others_cannot_read_the_folder_whatever_its_mode_was(tmp_path):
+    """The mode was 0755 if the folder existed before, and its files were 0644."""
     folder = tmp_path / "content"
     folder.mkdir(mode=0o755)
     before = os.umask(0o022)

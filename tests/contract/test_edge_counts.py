@@ -1,4 +1,4 @@
-"""Counts of edges under the store, which its repair corrects."""
+"""Edge counts in the store's tables, which its repair corrects."""
 
 from zengraph import IN, OUT, MultiGraph, Schema
 
@@ -7,13 +7,13 @@ SCHEMA = Schema(unique=("email",), indexed=("city",), counted=(KNOWS,))
 A, B, C = (bytes([i]) * 16 for i in (0, 17, 255))
 
 
-def test_repair_mends_counts_that_a_killed_writer_left_wrong(a_stand):
+def test_repair_fixes_counts_that_a_killed_writer_left_wrong(a_stand):
     zen = MultiGraph(a_stand.tables, SCHEMA, a_stand.clock)
     zen.put_edge(A, KNOWS, B)
     zen.put_edge(A, KNOWS, C)
     zen.put_edge(A, LIKES, B)
     a_stand.tables["n"].incr(A, b"c:3o", 5)
-    # As if killed after the edge: C's count is one short, and B has none.
+    # As if killed after writing the edge: C's count is one too low and B's is missing.
     MultiGraph(a_stand.tables, Schema(), a_stand.clock).put_edge(B, KNOWS, C)
     a_stand.clock.advance_ms(3_600_000)
 
@@ -24,7 +24,7 @@ def test_repair_mends_counts_that_a_killed_writer_left_wrong(a_stand):
     assert a_stand.store.maintenance.repair(grace_s=60).repaired == {}
 
 
-def test_repair_leaves_counts_alone_whose_edges_are_being_written(a_stand):
+def test_repair_ignores_counts_of_edges_being_written(a_stand):
     zen = MultiGraph(a_stand.tables, SCHEMA, a_stand.clock)
     zen.put_edge(A, KNOWS, B)
     a_stand.tables["n"].incr(A, b"c:3o", 5)

@@ -1,4 +1,4 @@
-"""One table of errors for HTTP and Thrift: every error, and every operation, through both doors."""
+"""HTTP and Thrift share one table of errors: every error and every operation in both."""
 
 import types
 import typing
@@ -11,7 +11,7 @@ from aragog.api.operations.table import OPERATIONS, choices
 from aragog.api.problems import Overloaded, Problem, problem_of, unknown_url
 from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.api.server.thrift.contract import idl
-from aragog.api.server.thrift.errors import PLACES, Missing, too_late, wire_exception
+from aragog.api.server.thrift.errors import POSITIONS, Missing, too_late, wire_exception
 from aragog.api.server.tokens import TokenRateExceeded
 from aragog.errors import ALL
 from tests.unit.test_errors import EXAMPLES
@@ -26,7 +26,7 @@ PAIRS = {
     "forbidden": (problem_of(LacksScope("write")), wire_exception(LacksScope("write"))),
     "internal": (problem_of(KeyError()), wire_exception(KeyError())),
 }
-"""Errors of the servers themselves, as each door sends them."""
+"""Errors of the servers themselves, as HTTP and Thrift send them."""
 SERVICES = ("UrlStore", "Fetcher", "PinLater", "Zen")
 
 
@@ -34,16 +34,16 @@ def assert_row(code, problem, raised):
     row = ROWS[code]
     assert problem.as_dict()["code"] == raised.error.code == code
     assert problem.status == row.status
-    assert (type(raised.error).__name__, raised.field) == (row.exception, PLACES[row.exception])
+    assert (type(raised.error).__name__, raised.field) == (row.exception, POSITIONS[row.exception])
 
 
 @pytest.mark.parametrize("code", PAIRS)
-def test_an_error_of_a_server_has_one_row_at_both_doors(code):
+def test_server_error_has_one_row_for_http_and_thrift(code):
     assert_row(code, *PAIRS[code])
 
 
 @pytest.mark.parametrize("cls", EXAMPLES, ids=lambda cls: cls.__name__)
-def test_every_error_has_one_row_at_both_doors(cls):
+def test_every_error_has_one_row_for_http_and_thrift(cls):
     error = cls(*EXAMPLES[cls])
     assert isinstance(error, ALL)
     problem, raised = problem_of(error), wire_exception(error)
@@ -53,13 +53,13 @@ def test_every_error_has_one_row_at_both_doors(cls):
     assert getattr(raised.error, "url", None) == problem.members.get("url")
 
 
-def test_every_row_is_reached():
+def test_every_row_is_used():
     reached = {problem_of(cls(*EXAMPLES[cls])).as_dict()["code"] for cls in EXAMPLES}
 
     assert reached | set(PAIRS) == {kind.code for kind in KINDS if kind.exception}
 
 
-def test_the_table_has_every_exception_of_the_contract_and_no_other():
+def test_table_has_exactly_the_exceptions_of_the_contract():
     exceptions = {
         name
         for name, kind in vars(idl).items()
@@ -69,12 +69,12 @@ def test_the_table_has_every_exception_of_the_contract_and_no_other():
 
     assert (
         named
-        == set(PLACES)
+        == set(POSITIONS)
         == {name for name in exceptions if hasattr(getattr(idl, name)(), "code")}
     )
 
 
-def test_the_openapi_document_has_every_status_and_code_and_no_other():
+def test_openapi_document_has_exactly_the_statuses_and_codes():
     statuses = {name.removeprefix("Problem") for name in DOCUMENT["components"]["responses"]}
     problem = DOCUMENT["components"]["schemas"]["Problem"]["properties"]
 
@@ -86,16 +86,16 @@ def test_the_openapi_document_has_every_status_and_code_and_no_other():
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_an_exception_has_one_place_in_every_call(service):
+def test_exception_has_the_same_field_number_in_every_call(service):
     for name in getattr(idl, service).thrift_services:
         result = getattr(getattr(idl, service), f"{name}_result")
         for place, entry in result.thrift_spec.items():
             if place:
-                assert PLACES[entry[2].__name__] == place, (name, entry)
+                assert POSITIONS[entry[2].__name__] == place, (name, entry)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_both_documents_say_the_same_of_an_operation(name):
+def test_http_and_thrift_documents_agree_on_every_operation(name):
     operation = OPERATIONS[name]
     service, method = operation.thrift
     spec = getattr(getattr(idl, service), f"{method}_result").thrift_spec

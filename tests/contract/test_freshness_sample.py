@@ -1,4 +1,4 @@
-"""The sample of pages: a page of a large host is in it as likely as one of a small host."""
+"""The page sample: a page is equally likely to be in it whether its host is large or small."""
 
 from aragog.urlstore.freshness import freshness
 from aragog.urlstore.hosts import in_sample
@@ -8,8 +8,8 @@ HOUR_MS = 3_600_000
 FACTS = {"page_type": "page"}
 
 
-def test_one_large_host_is_not_left_out_of_the_sample(a_stand):
-    """Behind a random key lie the first pages of some host, and those hosts are nearly all small."""
+def test_sample_includes_pages_of_one_large_host(a_stand):
+    """After a random key come the first pages of a host, and most of those hosts are small."""
     large = [f"https://large.example/{n}" for n in range(1200)]
     small = [f"https://s{n}.example/" for n in range(400)]
     chosen = [url for url in [*large, *small] if in_sample(url)]

@@ -1,4 +1,4 @@
-"""Pages that were exported and imported agree, or differ, as those that were fetched here."""
+"""Pages that were exported and imported agree or differ like pages fetched here."""
 
 import io
 
@@ -48,7 +48,7 @@ def text(a_stand, url):
 
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("agrees", [True, False])
-def test_a_page_that_names_an_imported_one_joins_only_if_they_agree(a_stand, agrees, times):
+def test_page_joins_an_imported_page_only_if_they_agree(a_stand, agrees, times):
     lines = exported(fetched(LIST, same="x"))
     for _ in range(times):
         imported(a_stand, lines)
@@ -61,7 +61,7 @@ def test_a_page_that_names_an_imported_one_joins_only_if_they_agree(a_stand, agr
 
 
 @pytest.mark.parametrize("agrees", [True, False])
-def test_an_imported_provisional_record_is_joined_and_disputed_as_a_fetched_one(a_stand, agrees):
+def test_imported_provisional_record_is_joined_or_disputed_like_a_fetched_one(a_stand, agrees):
     imported(a_stand, exported(fetched(P1, canonical_url=DECLARED, same="x")))
 
     write(a_stand, fetched(P2, NOW_MS + 9, canonical_url=DECLARED, same="x" if agrees else "y"))
@@ -70,7 +70,7 @@ def test_an_imported_provisional_record_is_joined_and_disputed_as_a_fetched_one(
     assert text(a_stand, P2) == f"the page of {P1 if agrees else P2}"
 
 
-def test_an_imported_alias_is_fetched_when_its_canonical_url_has_another_page(a_stand):
+def test_imported_alias_is_refetched_when_its_canonical_url_changes(a_stand):
     pages = fetched(LIST, same="x"), fetched(P3, NOW_MS + 1, canonical_url=LIST, same="x")
     imported(a_stand, exported(*pages))
 
@@ -80,7 +80,7 @@ def test_an_imported_alias_is_fetched_when_its_canonical_url_has_another_page(a_
     assert P3 in due
 
 
-def test_an_import_leaves_the_evidence_of_a_page_that_was_fetched_here(a_stand):
+def test_import_keeps_the_evidence_of_a_page_fetched_here(a_stand):
     write(a_stand, fetched(LIST, same="z"))
     before = a_stand.store.get(LIST).facts
     imported(a_stand, exported(fetched(LIST, NOW_MS + 1, same="x")))
@@ -100,14 +100,14 @@ def test_an_import_leaves_the_evidence_of_a_page_that_was_fetched_here(a_stand):
         {"fetched_at_ms": NOW_MS, "url": LIST, "final_url": LIST, "status": "200", "likeness": 5},
     ],
 )
-def test_facts_that_say_nothing_are_left(a_stand, facts):
+def test_invalid_evidence_facts_are_ignored(a_stand, facts):
     record = {"url": LIST, "fields": {"t": "v"}, "at_ms": NOW_MS, "facts": facts}
     imported(a_stand, orjson.dumps(record))
 
     assert text(a_stand, LIST) == "v"
 
 
-def test_parquet_carries_it_as_well(a_stand, tmp_path):
+def test_parquet_keeps_the_evidence_too(a_stand, tmp_path):
     source, path = stand(MemoryTables()), tmp_path / "pages.parquet"
     pages = fetched(LIST, same="x"), fetched(P3, NOW_MS + 1, canonical_url=LIST, same="x")
     write(source, *pages)

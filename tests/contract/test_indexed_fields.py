@@ -1,4 +1,4 @@
-"""Fields in `store.indexed`: every write keeps the index, on every engine."""
+"""Fields in `store.indexed`: every write maintains the index, on every engine."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def pages_of(a_stand, value):
             return sorted(found)
 
 
-def test_pages_are_found_by_the_value_that_any_write_gave_them(indexed):
+def test_pages_are_found_by_a_value_from_any_kind_of_write(indexed):
     store = indexed.store
     store.write_pages([page(A, fields={BRAND: b"acme"}), page(B, fields={BRAND: b"acme"})])
     store.put(C, {BRAND: b"acme"})
@@ -43,7 +43,7 @@ def test_pages_are_found_by_the_value_that_any_write_gave_them(indexed):
     assert pages_of(indexed, b"older") == []
 
 
-def test_a_value_follows_its_page_to_the_canonical_url(indexed):
+def test_value_follows_its_page_to_the_canonical_url(indexed):
     indexed.store.put(A, {BRAND: b"acme"})
     indexed.clock.advance_ms(10)
 
@@ -52,7 +52,7 @@ def test_a_value_follows_its_page_to_the_canonical_url(indexed):
     assert pages_of(indexed, b"acme") == [B]
 
 
-def test_a_takedown_leaves_no_value_in_the_index(indexed):
+def test_takedown_removes_values_from_the_index(indexed):
     indexed.store.put(A, {BRAND: b"a private brand"})
     indexed.clock.advance_ms(10)
 
@@ -62,7 +62,7 @@ def test_a_takedown_leaves_no_value_in_the_index(indexed):
     assert not [key for key in keys if b"a private brand" in key]
 
 
-def test_repair_enters_pages_that_were_stored_before_the_field_was_indexed(tables):
+def test_repair_indexes_pages_stored_before_the_field_was_indexed(tables):
     before = stand(tables)
     before.store.put(A, {BRAND: b"acme"})
     before.clock.advance_ms(10)
@@ -77,6 +77,6 @@ def test_repair_enters_pages_that_were_stored_before_the_field_was_indexed(table
     assert store.maintenance.repair().repaired == {}
 
 
-def test_a_field_that_is_not_indexed_is_refused_with_the_remedy(a_stand):
+def test_lookup_by_a_field_without_an_index_is_refused(a_stand):
     with pytest.raises(BadInput, match=r"store\.indexed"):
         a_stand.store.pages.with_value("title", b"x")

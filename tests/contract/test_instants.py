@@ -1,4 +1,4 @@
-"""Instants that callers and other machines give: none may freeze a value for good."""
+"""Times from callers and other machines: none may block a value forever."""
 
 import logging
 
@@ -17,7 +17,7 @@ WRONG = (1 << 62, -1, NOW_MS + MAX_AHEAD_MS + 1)
 
 
 @pytest.mark.parametrize("at_ms", WRONG)
-def test_an_instant_of_the_future_or_below_0_is_refused_by_every_write(a_stand, at_ms):
+def test_every_write_refuses_a_time_in_the_future_or_below_0(a_stand, at_ms):
     store = a_stand.store
     store.put(A, {"t": b"1"})
     for write in (
@@ -39,19 +39,19 @@ def test_an_instant_of_the_future_or_below_0_is_refused_by_every_write(a_stand, 
     assert store.schedule.watchers(A) == []
 
 
-def test_an_instant_within_a_minute_ahead_is_stored(a_stand):
+def test_time_up_to_a_minute_ahead_is_stored(a_stand):
     a_stand.store.put(A, {"t": b"1"}, at_ms=NOW_MS + MAX_AHEAD_MS)
 
     assert a_stand.store.get(A, info=True).info["t"].at_ms == NOW_MS + MAX_AHEAD_MS
 
 
 @pytest.mark.parametrize("due_at_ms", [-1, 1 << 62])
-def test_a_due_time_out_of_range_is_refused(a_stand, due_at_ms):
+def test_due_time_out_of_range_is_refused(a_stand, due_at_ms):
     with pytest.raises(BadInput, match="due_at_ms"):
         a_stand.store.schedule.plan(A, due_at_ms)
 
 
-def test_an_import_reports_instants_of_the_future_by_number(a_stand):
+def test_import_reports_records_with_future_times_by_number(a_stand):
     writer = BulkWriter(a_stand.store, a_stand.store.zen, StoreSettings(), a_stand.clock)
     problems = {}
     records = [
@@ -66,7 +66,7 @@ def test_an_import_reports_instants_of_the_future_by_number(a_stand):
     assert a_stand.store.get(A).fields == {"t": b"2"}
 
 
-def test_another_machines_instant_is_capped_and_logged(a_stand, caplog):
+def test_future_time_of_another_machine_is_capped_and_logged(a_stand, caplog):
     clock = WriteClock(a_stand.clock)
 
     with caplog.at_level(logging.WARNING):

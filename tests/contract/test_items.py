@@ -1,4 +1,7 @@
-"""Items on every engine: listed, found by key, one on several pages, gone with their pages, and in the feed."""
+"""
+Items on every engine: listing, lookup by key, items on several pages, deletion with their pages,
+and the feed.
+"""
 
 import orjson
 import pytest
@@ -17,7 +20,7 @@ LAMPS, DESKS, PRODUCT = (f"http://{SITE}/{path}" for path in ("c/lamps", "c/desk
 
 
 def cards(*items, link="", parents=None, site=SITE):
-    """The field of a page with items, each (key, price) or values without a key."""
+    """A page's items field; each item is (key, price), or values without a key."""
     found = [
         Item({"sku": each[0], "price": each[1]}, each[0]) if isinstance(each, tuple) else Item(each)
         for each in items
@@ -56,11 +59,11 @@ def news(a_stand, cursor=None):
 
 
 def records(a_stand, kind="cards", site=SITE):
-    """How many records the index has."""
+    """The number of records in the index."""
     return len(list(ItemIndex(a_stand.store.zen).of_kind(site, kind)))
 
 
-def test_twenty_items_of_a_page_are_listed_in_parts_each_once(a_stand):
+def test_twenty_items_of_a_page_are_listed_once_each_in_parts(a_stand):
     some = [(f"L-{n}", str(n)) for n in range(20)]
     a_stand.store.write_pages([fetched(LAMPS, stored=cards(*some))])
 
@@ -73,7 +76,7 @@ def test_twenty_items_of_a_page_are_listed_in_parts_each_once(a_stand):
     )  # fmt: skip
 
 
-def test_an_item_on_two_pages_is_one_as_the_later_page_has_it(a_stand):
+def test_item_on_two_pages_is_listed_once_with_the_later_values(a_stand):
     a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5"), ("2", "6")))])
     a_stand.store.write_pages([fetched(DESKS, NOW_MS + 1, stored=cards(("2", "7"), ("3", "8")))])
 
@@ -81,7 +84,7 @@ def test_an_item_on_two_pages_is_one_as_the_later_page_has_it(a_stand):
     assert a_stand.store.items.get("cards", SITE, "2").page_url == DESKS
 
 
-def test_items_without_a_key_are_those_of_their_page(a_stand):
+def test_items_without_a_key_belong_to_their_page(a_stand):
     a_stand.store.write_pages(
         [
             fetched(LAMPS, stored=cards({"price": "5"}, {"price": "5"})),
@@ -92,7 +95,7 @@ def test_items_without_a_key_are_those_of_their_page(a_stand):
     assert listed(a_stand, limit=1) == [("", "5")] * 3
 
 
-def test_a_page_that_is_written_twice_has_its_items_once(a_stand):
+def test_page_written_twice_has_its_items_once(a_stand):
     for _ in range(2):
         a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5"), ("2", "6")))])
 
@@ -100,7 +103,7 @@ def test_a_page_that_is_written_twice_has_its_items_once(a_stand):
     assert records(a_stand) == 2
 
 
-def test_an_item_that_its_page_no_longer_has_is_gone(a_stand):
+def test_item_removed_from_its_page_is_deleted(a_stand):
     a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5"), ("2", "6")))])
     a_stand.store.write_pages([fetched(LAMPS, NOW_MS + 1, stored=cards(("2", "6")))])
     assert (listed(a_stand), records(a_stand)) == ([("2", "6")], 1)
@@ -109,7 +112,7 @@ def test_an_item_that_its_page_no_longer_has_is_gone(a_stand):
     assert (listed(a_stand), records(a_stand)) == ([], 0)
 
 
-def test_an_item_stays_while_another_page_has_it(a_stand):
+def test_item_stays_while_another_page_has_it(a_stand):
     a_stand.store.write_pages([fetched(url, stored=cards(("1", "5"))) for url in (LAMPS, DESKS)])
     a_stand.store.write_pages([fetched(LAMPS, NOW_MS + 1)])
 
@@ -118,7 +121,7 @@ def test_an_item_stays_while_another_page_has_it(a_stand):
 
 
 @pytest.mark.parametrize("which", [{"url": LAMPS}, {"host": SITE}, {"domain": SITE}])
-def test_a_takedown_takes_the_items_of_its_pages_away(a_stand, which):
+def test_takedown_deletes_the_items_of_its_pages(a_stand, which):
     a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5")))])
     a_stand.store.takedowns.take_down(**which)
 
@@ -128,7 +131,7 @@ def test_a_takedown_takes_the_items_of_its_pages_away(a_stand, which):
     assert records(a_stand) == 0
 
 
-def test_a_page_that_was_taken_down_leaves_the_item_to_the_other_page(a_stand):
+def test_taking_down_a_page_leaves_its_item_to_the_other_page(a_stand):
     a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5")))])
     a_stand.store.write_pages([fetched(DESKS, NOW_MS + 1, stored=cards(("1", "7")))])
     a_stand.store.takedowns.take_down(url=DESKS)
@@ -136,7 +139,7 @@ def test_a_page_that_was_taken_down_leaves_the_item_to_the_other_page(a_stand):
     assert listed(a_stand) == [("1", "5")]
 
 
-def test_a_withdrawn_page_takes_its_items_away(a_stand):
+def test_withdrawn_page_loses_its_items(a_stand):
     a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5")))])
     a_stand.store.write_pages(
         [page(LAMPS, NOW_MS + 1, withdrawn=True, facts={"outcome": "Reserved"})]
@@ -145,7 +148,7 @@ def test_a_withdrawn_page_takes_its_items_away(a_stand):
     assert (listed(a_stand), records(a_stand)) == ([], 0)
 
 
-def test_a_page_that_refuses_a_use_gives_its_items_for_others_alone(a_stand):
+def test_page_that_refuses_a_purpose_gives_its_items_only_for_others(a_stand):
     refusing = fetched(LAMPS, stored=cards(("1", "5")))
     refusing.facts["page_preferences"] = "ai-train=n (test)"
     a_stand.store.write_pages([refusing])
@@ -154,7 +157,7 @@ def test_a_page_that_refuses_a_use_gives_its_items_for_others_alone(a_stand):
     assert listed(a_stand, purpose="search") == [("1", "5")]
 
 
-def test_a_price_that_changed_is_in_the_feed_by_the_item(a_stand):
+def test_price_change_is_in_the_feed_under_its_item(a_stand):
     a_stand.store.write_pages([fetched(LAMPS, stored=cards(("L-1", "5"), ("L-2", "6")))])
     a_stand.store.write_pages(
         [fetched(LAMPS, NOW_MS + 1, stored=cards(("L-1", "4"), ("L-2", "6")))]
@@ -163,7 +166,7 @@ def test_a_price_that_changed_is_in_the_feed_by_the_item(a_stand):
     assert news(a_stand) == {'items.cards["L-1"].price': ('"5"', '"4"')}
 
 
-def test_items_that_came_and_went_are_in_the_feed(a_stand):
+def test_new_and_removed_items_are_in_the_feed(a_stand):
     a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5")))])
     a_stand.store.write_pages([fetched(LAMPS, NOW_MS + 1, stored=cards(("2", "6")))])
 
@@ -173,7 +176,7 @@ def test_items_that_came_and_went_are_in_the_feed(a_stand):
     }
 
 
-def test_a_price_that_two_pages_show_changes_once_in_the_feed(a_stand):
+def test_price_change_on_two_pages_is_one_feed_entry(a_stand):
     a_stand.store.write_pages([fetched(url, stored=cards(("1", "5"))) for url in (LAMPS, DESKS)])
     a_stand.store.write_pages([fetched(LAMPS, NOW_MS + 1, stored=cards(("1", "4")))])
     a_stand.clock.advance_ms(SETTLE_MS + 1000)
@@ -185,7 +188,7 @@ def test_a_price_that_two_pages_show_changes_once_in_the_feed(a_stand):
     assert news(a_stand, cursor) == {}
 
 
-def test_a_change_of_what_was_dropped_alone_is_no_news(a_stand):
+def test_change_in_dropped_values_only_is_not_in_the_feed(a_stand):
     before = PageItems(SITE, (Item({"sku": "1"}, "1"),), {"price: nothing found": 1})
     after = PageItems(SITE, (Item({"sku": "1"}, "1"),), {"price: nothing found": 2})
     for at_ms, items in enumerate((before, after)):
@@ -195,7 +198,7 @@ def test_a_change_of_what_was_dropped_alone_is_no_news(a_stand):
     assert news(a_stand) == {}
 
 
-def test_the_history_of_an_item_has_its_changes_on_all_pages_that_have_it(tables):
+def test_item_history_has_the_changes_on_all_its_pages(tables):
     a_stand = stand(tables, StoreSettings(history=("items.cards",)))
     steps = [(LAMPS, "5"), (DESKS, "5"), (LAMPS, "4"), (DESKS, "4"), (LAMPS, None), (LAMPS, "3")]
     for at_ms, (url, price) in enumerate(steps):
@@ -210,7 +213,7 @@ def test_the_history_of_an_item_has_its_changes_on_all_pages_that_have_it(tables
     assert a_stand.store.items.history("cards", SITE, "1") == []
 
 
-def test_a_value_of_the_parent_is_that_of_the_item_that_links_here_whichever_came_first(a_stand):
+def test_item_gets_its_parents_value_in_either_order(a_stand):
     product = cards(("1", "5"), parents={"category": ("lists", "category")})
     lists = cards({"url": PRODUCT, "category": "Lamps"}, {"url": LAMPS}, link="url")
     a_stand.store.write_pages([fetched(PRODUCT, stored=product)])
@@ -225,7 +228,7 @@ def test_a_value_of_the_parent_is_that_of_the_item_that_links_here_whichever_cam
     assert a_stand.store.items.get("cards", SITE, "1").values["category"] is None
 
 
-def test_a_value_of_the_parent_is_found_behind_a_redirect(a_stand):
+def test_parents_value_is_found_through_a_redirect(a_stand):
     link, final = f"{PRODUCT}?from=list", PRODUCT
     product = cards(("1", "5"), parents={"category": ("lists", "category")})
     lists = cards({"url": link, "category": "Lamps"}, link="url")
@@ -247,7 +250,7 @@ def test_items_move_with_their_page_to_its_canonical_url(a_stand):
     assert (listed(a_stand), records(a_stand)) == ([], 0)
 
 
-def test_items_of_one_host_below_that_of_the_rules(a_stand):
+def test_items_can_be_listed_for_one_host_of_the_site(a_stand):
     a_stand.store.write_pages(
         [
             fetched(f"http://{OTHER}/c/1", stored=cards(("1", "5"))),
@@ -259,7 +262,7 @@ def test_items_of_one_host_below_that_of_the_rules(a_stand):
     assert listed(a_stand, site=OTHER) == [("1", "5")]
 
 
-def test_fields_that_are_extracted_again_replace_the_items(a_stand):
+def test_reextracted_fields_replace_the_items(a_stand):
     a_stand.store.write_pages([fetched(LAMPS, stored=cards(("1", "5"), ("2", "6")))])
     again = {"items.cards": cards(("2", "6"), ("3", "7"))}
     a_stand.store.fields.replace(LAMPS, again, {}, at_ms=NOW_MS)
@@ -270,7 +273,7 @@ def test_fields_that_are_extracted_again_replace_the_items(a_stand):
     assert (listed(a_stand), records(a_stand)) == ([], 0)
 
 
-def test_repair_enters_items_that_the_index_has_lost(a_stand):
+def test_repair_adds_items_missing_from_the_index(a_stand):
     a_stand.store.write_pages([fetched(LAMPS)])
     cells = {b"m:items.cards": cards(("1", "5"))}
     a_stand.store.zen.nodes.put(node_id(LAMPS), cells, at_ms=NOW_MS)
@@ -283,12 +286,12 @@ def test_repair_enters_items_that_the_index_has_lost(a_stand):
 
 
 @pytest.mark.parametrize("cursor", ["x", "0", "9.00", "0.zz", "0." + b"\0item".hex(), "-1.00"])
-def test_a_cursor_that_was_not_given_out_is_refused(a_stand, cursor):
+def test_invalid_cursor_is_refused(a_stand, cursor):
     with pytest.raises(BadInput, match="is not a valid cursor"):
         a_stand.store.items.page("cards", SITE, cursor=cursor)
 
 
-def test_items_are_found_by_their_keys_among_pages_of_a_host_that_are_not_withheld(a_stand):
+def test_items_are_found_by_key_on_a_hosts_pages_that_are_not_withheld(a_stand):
     elsewhere = f"http://{OTHER}/c/lamps"
     a_stand.store.write_pages([fetched(elsewhere, stored=cards(("1", "4"), ("2", "6")))])
     a_stand.store.write_pages([fetched(LAMPS, NOW_MS + 1, stored=cards(("1", "5"), ("3", "7")))])
@@ -304,7 +307,7 @@ def test_items_are_found_by_their_keys_among_pages_of_a_host_that_are_not_withhe
     assert found(below=OTHER) == found(withheld=False) == [("1", "4", elsewhere)]
 
 
-def test_an_item_names_the_urls_that_its_values_come_from(a_stand):
+def test_item_names_the_urls_that_its_values_come_from(a_stand):
     lists = cards({"url": PRODUCT, "category": "lamps"}, link="url")
     product = cards(("1", "5"), parents={"category": ("lists", "category")})
     a_stand.store.write_pages(

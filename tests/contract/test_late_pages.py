@@ -1,4 +1,4 @@
-"""A page whose write comes after that of a later attempt: the store ends as in their order."""
+"""A page written after a later attempt: the store ends up as if both came in order."""
 
 from itertools import permutations
 
@@ -21,7 +21,7 @@ def facts_after(a_stand, *pages):
 
 
 @pytest.mark.parametrize("order", list(permutations([FIRST, SECOND, FAILED])))
-def test_in_any_order_the_facts_are_of_the_last_page_and_the_last_attempt(a_stand, order):
+def test_facts_are_those_of_the_last_page_and_attempt_in_any_order(a_stand, order):
     facts = facts_after(a_stand, *order, *order)
 
     assert facts["fetched_at_ms"] == NOW_MS + 6
@@ -31,7 +31,7 @@ def test_in_any_order_the_facts_are_of_the_last_page_and_the_last_attempt(a_stan
     assert a_stand.store.get(LIST).fields == {"t": b"second"}
 
 
-def test_a_page_after_a_late_one_replaces_what_the_attempt_said(a_stand):
+def test_later_page_replaces_the_facts_of_a_failed_attempt(a_stand):
     last = fetched(LIST, NOW_MS + 20, text=f"the page of {LIST}")
     facts = facts_after(a_stand, FAILED, SECOND, last)
 

@@ -1,4 +1,4 @@
-"""The rate of a domain follows its latency: the limiter's scripts in virtual time."""
+"""A domain's rate follows its latency: the limiter's scripts in virtual time."""
 
 import pytest
 
@@ -32,9 +32,7 @@ def run(redis_url):
 
 
 @pytest.mark.parametrize(("server", "capacity"), [(queue_server, 5.0), (pool_server, 6.7)])
-def test_a_server_with_too_little_capacity_is_asked_below_it_and_never_answers_503(
-    run, server, capacity
-):
+def test_overloaded_server_is_slowed_down_before_it_answers_503(run, server, capacity):
     latency_steps = run(server(), 60)
     strict = run(server(), 20, max_slowdown=1)
 
@@ -45,34 +43,34 @@ def test_a_server_with_too_little_capacity_is_asked_below_it_and_never_answers_5
 
 
 @pytest.mark.parametrize("server", [steady_server, mixed_server])
-def test_a_steady_latency_leaves_the_rate_in_full_and_no_gap_short(run, server):
+def test_steady_latency_keeps_the_full_rate_and_the_interval(run, server):
     steady = run(server(), 60)
 
     assert steady.rate(0, 60) >= 9.5
     assert steady.smallest_gap_s() >= 0.1 - 0.002
 
 
-def test_a_domain_that_takes_four_times_as_long_is_asked_a_quarter_as_often_or_less(run):
+def test_fourfold_latency_cuts_the_rate_to_a_quarter(run):
     slower = run(changing_server(15, moves=False), 45)
 
     assert slower.rate(0, 15) == pytest.approx(10, abs=0.2)
     assert 10 / MAX_SLOWDOWN - 0.1 <= slower.rate(25, 45) <= 2.5
 
 
-def test_a_latency_that_asking_less_often_does_not_change_becomes_usual(run):
+def test_latency_that_a_lower_rate_does_not_improve_becomes_usual(run):
     slower = run(changing_server(20, moves=False), 900, qps=2)
 
     assert slower.rate(60, 400) < 0.5
     assert slower.rate(880, 900) == pytest.approx(2, abs=0.1)
 
 
-def test_another_server_has_its_own_usual_latency(run):
+def test_different_server_gets_its_own_usual_latency(run):
     moved = run(changing_server(15, moves=True), 45)
 
     assert moved.rate(0, 45) == pytest.approx(10, abs=0.2)
 
 
-def test_an_interval_is_not_stretched_beyond_ten_seconds(run):
+def test_interval_is_stretched_to_ten_seconds_at_most(run):
     rare = run(changing_server(200, moves=False), 500, qps=0.2)
 
     assert max(factor for _, factor in rare.factors) > 2
@@ -94,7 +92,7 @@ def respond(limiter, key, *latencies_ms):
         limiter.permits.report([(limiter.reserve([SlotRequest(key)])[0], None)])
 
 
-def test_latencies_travel_with_permits_and_cost_no_call_of_their_own(limiter, redis_client):
+def test_latencies_are_sent_with_permits_without_extra_calls(limiter, redis_client):
     limiter.reserve([SlotRequest("a.example")])
     redis_client.config_resetstat()
 
@@ -103,7 +101,7 @@ def test_latencies_travel_with_permits_and_cost_no_call_of_their_own(limiter, re
     assert "cmdstat_evalsha" not in redis_client.info("commandstats")
 
 
-def test_reports_name_the_latency_the_usual_one_and_the_factor(limiter):
+def test_report_shows_latency_usual_latency_and_factor(limiter):
     respond(limiter, "a.example", *[100.0] * 8)
     known = limiter.describe(["a.example"])["a.example"]
     respond(limiter, "a.example", *[400.0] * 30)
@@ -116,7 +114,7 @@ def test_reports_name_the_latency_the_usual_one_and_the_factor(limiter):
     assert slowed.qps == pytest.approx(10 / MAX_SLOWDOWN, rel=0.01)
 
 
-def test_an_override_turns_the_rule_off_for_one_domain(limiter):
+def test_override_turns_the_rule_off_for_one_domain(limiter):
     respond(limiter, "off.example", *[100.0] * 8, *[800.0] * 10)
 
     assert limiter.describe(["off.example"])["off.example"].latency_factor == 1

@@ -1,4 +1,4 @@
-"""Leases in Redis and in cells of the store: what both promise, and what each adds."""
+"""Leases in Redis and in cells of the store: the shared promises and the differences."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class World:
     """One kind of lease, named "a"."""
 
     acquire: Callable[[], Any]
-    """Something true if the caller holds it now."""
+    """Returns a true value if the caller now holds the lease."""
     renew: Callable[[Any], Any]
     release: Callable[[Any], object]
     expire: Callable[[], None]
-    """Let the time of a lease that was acquired pass."""
+    """Lets an acquired lease expire."""
 
 
 def in_redis(client) -> World:
@@ -64,13 +64,16 @@ def in_cells(tables: Tables) -> World:
 
 @pytest.fixture(params=[pytest.param("redis", marks=pytest.mark.redis), "cells"])
 def world(request: pytest.FixtureRequest, redis_client) -> World:
-    """Leases of each kind; those in cells on one engine, because all pass the contract of tables."""
+    """
+    Leases of each kind. Cell leases use one engine, because all engines pass the contract of
+    tables.
+    """
     if request.param == "redis":
         return in_redis(redis_client)
     return in_cells(MemoryTables(ManualClock()))
 
 
-def test_a_lease_has_one_holder_until_it_is_released(world):
+def test_lease_has_one_holder_until_released(world):
     lease = world.acquire()
     assert lease
     assert not world.acquire()
@@ -80,7 +83,7 @@ def test_a_lease_has_one_holder_until_it_is_released(world):
     assert world.acquire()
 
 
-def test_a_lease_that_nobody_releases_expires(world):
+def test_unreleased_lease_expires(world):
     assert world.acquire()
     world.expire()
 
@@ -88,7 +91,7 @@ def test_a_lease_that_nobody_releases_expires(world):
     assert not world.acquire()
 
 
-def test_a_lease_that_was_released_cannot_be_renewed(world):
+def test_released_lease_cannot_be_renewed(world):
     lease = world.acquire()
     world.release(lease)
 
@@ -96,7 +99,7 @@ def test_a_lease_that_was_released_cannot_be_renewed(world):
     assert world.acquire()
 
 
-def test_a_renewed_lease_keeps_others_out(world):
+def test_renewed_lease_keeps_others_out(world):
     lease = world.acquire()
 
     assert world.renew(lease)
@@ -104,10 +107,10 @@ def test_a_renewed_lease_keeps_others_out(world):
     assert not world.acquire()
 
 
-# In cells: steps of a process that lost its lease fail
+# In cells: operations of a process that lost its lease fail
 
 
-def test_a_process_that_lost_its_lease_can_neither_renew_nor_release_it(tables):
+def test_process_that_lost_its_lease_cannot_renew_or_release_it(tables):
     world = in_cells(tables)
     lost = world.acquire()
     world.expire()
@@ -119,7 +122,7 @@ def test_a_process_that_lost_its_lease_can_neither_renew_nor_release_it(tables):
     assert world.renew(held).holder == held.holder
 
 
-def test_of_two_that_saw_a_lease_expire_one_gets_it(tables):
+def test_only_one_of_two_processes_gets_an_expired_lease(tables):
     clock = ManualClock()
     leases = CellLeases(tables["u"], COLUMN, 1000, clock)
     leases.acquire(ROW)
@@ -131,7 +134,7 @@ def test_of_two_that_saw_a_lease_expire_one_gets_it(tables):
     assert leases.read(ROW).holder == b"one"
 
 
-# In Redis: many at once, confirmed ones, and fences
+# In Redis: many leases at once, confirmation, and fences
 
 
 @pytest.mark.redis
@@ -146,7 +149,7 @@ def test_many_leases_are_acquired_in_one_call(redis_client):
 
 
 @pytest.mark.redis
-def test_the_time_that_a_lease_has_left_is_known(redis_client):
+def test_remaining_time_of_a_lease_is_known(redis_client):
     leases = Leases(redis_client, "leases", LEASE_S)
     leases.acquire(["a", "b"])
     leases.renew(["b"], 600)
@@ -158,7 +161,7 @@ def test_the_time_that_a_lease_has_left_is_known(redis_client):
 
 
 @pytest.mark.redis
-def test_a_lease_that_its_holder_did_not_confirm_is_taken_over_and_a_confirmed_one_is_not(
+def test_unconfirmed_lease_is_taken_over_and_a_confirmed_one_is_not(
     redis_client,
 ):
     leases = Leases(redis_client, "leases", LEASE_S, patience_s=0)
@@ -170,7 +173,7 @@ def test_a_lease_that_its_holder_did_not_confirm_is_taken_over_and_a_confirmed_o
 
 
 @pytest.mark.redis
-def test_the_lease_of_a_killed_process_is_taken_over(redis_client, redis_url):
+def test_lease_of_a_killed_process_is_taken_over(redis_client, redis_url):
     done = subprocess.run([sys.executable, "-c", ACQUIRE, redis_url], check=False)
     leases = Leases(redis_client, "leases", LEASE_S, patience_s=0)
 
@@ -180,7 +183,7 @@ def test_the_lease_of_a_killed_process_is_taken_over(redis_client, redis_url):
 
 
 @pytest.mark.redis
-def test_each_holder_since_the_last_release_has_a_higher_fence_up_to_nine(redis_client):
+def test_fence_rises_with_each_holder_up_to_nine_until_released(redis_client):
     leases = Leases(redis_client, "leases", LEASE_S, patience_s=0, fenced=True)
 
     fences = [leases.acquire(["a"], renewed_s=1e9)[0] for _ in range(11)]
@@ -193,7 +196,7 @@ def test_each_holder_since_the_last_release_has_a_higher_fence_up_to_nine(redis_
 
 
 @pytest.mark.redis
-def test_expired_leases_are_swept_and_live_ones_stay(redis_client):
+def test_sweep_deletes_expired_leases_only(redis_client):
     leases = Leases(redis_client, "leases", LEASE_S, fenced=True)
     names = [str(n) for n in range(1200)]
     leases.acquire(names)

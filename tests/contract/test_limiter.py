@@ -17,7 +17,7 @@ from aragog.settings import PolitenessSettings
 from tests.support.examples import examples
 
 DAY_MS = 86_400_000
-# Of a departure behind its plan, see depart.lua.
+# How far a request may lag behind its slot, see depart.lua.
 CATCH_UP_US = 500
 
 
@@ -30,7 +30,7 @@ def limiter(redis_url):
 
 @pytest.fixture
 def overridden(redis_url, tmp_path):
-    """Makes a limiter with an overrides file of that text."""
+    """Makes a limiter whose overrides file contains the text."""
     limiters = []
 
     def make(text):
@@ -50,7 +50,7 @@ def gaps_us(slots):
 
 
 def stopwatch_at(limiter, at_us):
-    """This process's stopwatch at an instant of the limiter's clock."""
+    """This process's stopwatch at a time on the limiter's clock."""
     return stopwatch_us() + at_us - limiter.utc_s("http://a.com/") * 1e6
 
 
@@ -70,7 +70,7 @@ def test_domains_do_not_wait_for_each_other(limiter):
     assert [slot.wait_ms for slot in slots] == [0, 0, 0]
 
 
-def test_intervals_that_are_not_whole_milliseconds_do_not_drift(redis_url):
+def test_fractional_millisecond_intervals_do_not_drift(redis_url):
     limiter = Limiter([redis_url], PolitenessSettings(qps=30))
 
     slots = limiter.reserve([SlotRequest("a.com")] * 3001)
@@ -78,7 +78,7 @@ def test_intervals_that_are_not_whole_milliseconds_do_not_drift(redis_url):
     assert slots[-1].at_us - slots[0].at_us == pytest.approx(100e6, abs=1000)
 
 
-def test_the_answers_stand_in_the_order_of_the_asks(redis_url):
+def test_slots_are_returned_in_request_order(redis_url):
     limiter = Limiter([redis_url, redis_url.replace("db=0", "db=1")], PolitenessSettings())
     keys = [f"site-{n % 40}.example" for n in range(100)]
 
@@ -87,7 +87,7 @@ def test_the_answers_stand_in_the_order_of_the_asks(redis_url):
     assert [slot.key for slot in slots] == keys
 
 
-def test_each_node_is_asked_once_for_any_number_of_asks(redis_url, redis_client):
+def test_each_node_is_called_once_for_any_number_of_slots(redis_url, redis_client):
     limiter = Limiter([redis_url, redis_url.replace("db=0", "db=1")], PolitenessSettings())
     limiter.reserve([SlotRequest(f"warm-{n}.example") for n in range(20)])
     before = scripts_run(redis_client)
@@ -97,7 +97,7 @@ def test_each_node_is_asked_once_for_any_number_of_asks(redis_url, redis_client)
     assert scripts_run(redis_client) - before == 2
 
 
-def test_a_domain_booked_out_to_its_horizon_is_refused_and_nothing_changes(redis_url):
+def test_domain_booked_up_to_its_horizon_is_refused_without_changes(redis_url):
     limiter = Limiter([redis_url], PolitenessSettings(horizon_s=2))
 
     slots = limiter.reserve([SlotRequest("a.com")] * 40)
@@ -108,7 +108,7 @@ def test_a_domain_booked_out_to_its_horizon_is_refused_and_nothing_changes(redis
     assert limiter.describe(["a.com"])["a.com"].backlog_ms == pytest.approx(2100, abs=100)
 
 
-def test_a_crawl_delay_slows_down_and_has_a_cap(limiter):
+def test_crawl_delay_slows_a_domain_down_up_to_the_cap(limiter):
     limiter.reserve([SlotRequest("a.com"), SlotRequest("b.com")])
 
     slow, capped = limiter.reserve([SlotRequest("a.com", 3.0), SlotRequest("b.com", 3600.0)])
@@ -118,18 +118,18 @@ def test_a_crawl_delay_slows_down_and_has_a_cap(limiter):
     assert capped.interval_us == 30e6
 
 
-def test_a_crawl_delay_does_not_make_a_domain_faster(limiter):
+def test_crawl_delay_does_not_make_a_domain_faster(limiter):
     assert limiter.reserve([SlotRequest("a.com", 0.01)])[0].interval_us == 100_000
 
 
-def test_an_override_sets_the_rate_and_the_cap(overridden):
+def test_override_sets_the_rate_and_the_cap(overridden):
     limiter = overridden('["a.com"]\nqps = 2\n["b.com"]\ncrawl_delay_cap_s = 0\n')
 
     assert limiter.interval_us("a.com") == 500_000
     assert limiter.interval_us("b.com", 30.0) == 100_000
 
 
-def test_urls_are_limited_by_registered_domain_unless_an_override_says_otherwise(overridden):
+def test_urls_are_limited_by_registered_domain_unless_overridden(overridden):
     limiter = overridden('["b.co.uk"]\nscope = "host"\n["x.c.com"]\nqps = 1\n')
 
     assert limiter.key_for("https://www.a.co.uk/x?y") == "a.co.uk"
@@ -140,13 +140,13 @@ def test_urls_are_limited_by_registered_domain_unless_an_override_says_otherwise
     assert limiter.key_for("http://[::1]/") == "[::1]"
 
 
-def test_keys_expire_a_little_after_their_slot(limiter, redis_client):
+def test_keys_expire_shortly_after_their_slot(limiter, redis_client):
     limiter.reserve([SlotRequest("a.com")] * 11)
 
     assert 1000 < redis_client.pttl("aragog:slot:a.com") < 5000
 
 
-def test_the_first_slot_of_an_idle_domain_needs_no_question(limiter, redis_client):
+def test_first_slot_of_an_idle_domain_needs_no_permit_call(limiter, redis_client):
     slot, second = limiter.reserve([SlotRequest("a.com")] * 2)
     before = scripts_run(redis_client)
 
@@ -157,7 +157,7 @@ def test_the_first_slot_of_an_idle_domain_needs_no_question(limiter, redis_clien
     assert second.pre_granted_until_us == 0
 
 
-def test_a_sender_behind_a_late_one_of_its_process_asks_once(limiter, redis_client):
+def test_sender_behind_a_late_one_in_its_process_calls_once(limiter, redis_client):
     first, second = limiter.reserve([SlotRequest("a.com", for_other_process=True)] * 2)
     assert limiter.acquire_permit(first)
     threading.Event().wait(0.06)
@@ -170,12 +170,12 @@ def test_a_sender_behind_a_late_one_of_its_process_asks_once(limiter, redis_clie
     assert scripts_run(redis_client) == before + 1
 
 
-def test_departures_of_domains_with_long_intervals_are_reported_together(limiter, redis_client):
+def test_sends_to_domains_with_long_intervals_are_reported_together(limiter, redis_client):
     slots = limiter.reserve(
         [SlotRequest(key, for_other_process=True) for key in ("a.com", "b.com")]
     )
     assert all(limiter.acquire_permit(slot) for slot in slots)
-    limiter.permits.close()  # nothing but `flush` sends from now on
+    limiter.permits.close()  # only `flush` sends from now on
     before = scripts_run(redis_client)
 
     for slot in slots:
@@ -186,9 +186,7 @@ def test_departures_of_domains_with_long_intervals_are_reported_together(limiter
     assert scripts_run(redis_client) == before + 1
 
 
-def test_a_departure_is_reported_at_once_where_the_next_sender_may_wait_for_it(
-    redis_url, redis_client
-):
+def test_send_is_reported_at_once_if_the_next_sender_may_wait_for_it(redis_url, redis_client):
     limiter = Limiter([redis_url], PolitenessSettings(qps=50))
     (slot,) = limiter.reserve([SlotRequest("a.com", for_other_process=True)])
     assert limiter.acquire_permit(slot)
@@ -200,7 +198,7 @@ def test_a_departure_is_reported_at_once_where_the_next_sender_may_wait_for_it(
     assert scripts_run(redis_client) == before + 1
 
 
-def test_nobody_gets_a_permit_while_another_sender_has_it(limiter):
+def test_permit_has_one_holder_at_a_time(limiter):
     _, second = limiter.reserve([SlotRequest("a.com")] * 2)
 
     decision = limiter.permits.request(second)
@@ -208,7 +206,7 @@ def test_nobody_gets_a_permit_while_another_sender_has_it(limiter):
     assert decision.verdict == "wait"
 
 
-def test_the_next_leaves_an_interval_after_the_last_was_written(limiter):
+def test_next_request_is_sent_an_interval_after_the_last(limiter):
     first, second = limiter.reserve([SlotRequest("a.com")] * 2)
     limiter.permits.report([(first, stopwatch_at(limiter, first.at_us + 70_000))])
 
@@ -218,10 +216,10 @@ def test_the_next_leaves_an_interval_after_the_last_was_written(limiter):
     assert decision.at_us >= first.at_us + 170_000 - CATCH_UP_US
 
 
-def test_a_pre_granted_permit_serves_one_request(limiter):
+def test_pre_granted_permit_allows_one_request(limiter):
     (slot,) = limiter.reserve([SlotRequest("a.com")])
     assert limiter.acquire_permit(slot)
-    started_s = time.monotonic()  # not after it is written: this process may rest in between
+    started_s = time.monotonic()  # not after the send: this process may pause in between
     limiter.release_permit(slot)
 
     assert limiter.acquire_permit(slot)
@@ -229,7 +227,7 @@ def test_a_pre_granted_permit_serves_one_request(limiter):
     assert time.monotonic() - started_s > 0.09
 
 
-def test_a_request_that_was_never_written_releases_its_permit(limiter):
+def test_unsent_request_releases_its_permit(limiter):
     first, second = limiter.reserve([SlotRequest("a.com")] * 2)
 
     limiter.finished(first)
@@ -238,24 +236,24 @@ def test_a_request_that_was_never_written_releases_its_permit(limiter):
     assert limiter.acquire_permit(second)
 
 
-def test_requesting_a_permit_twice_is_one_permit(limiter):
+def test_requesting_a_permit_twice_grants_one(limiter):
     slot = limiter.resume("a.com", int(time.time() * 1000))
 
     assert [limiter.permits.request(slot).verdict for _ in range(3)] == ["go"] * 3
 
 
-def test_a_permit_whose_holder_never_reports_expires(limiter):
+def test_permit_expires_if_its_holder_never_reports(limiter):
     now_ms = int(time.time() * 1000)
-    dead, heir = limiter.resume("a.com", now_ms), limiter.resume("a.com", now_ms + 100)
+    dead, successor = limiter.resume("a.com", now_ms), limiter.resume("a.com", now_ms + 100)
     left_us = limiter.permits.request(dead).at_us
 
-    assert limiter.acquire_permit(heir)
+    assert limiter.acquire_permit(successor)
 
-    decision = limiter.permits.request(heir)
+    decision = limiter.permits.request(successor)
     assert decision.at_us >= left_us + PERMIT_TTL_US + 100_000 - CATCH_UP_US
 
 
-def test_a_sender_that_rests_between_its_permit_and_the_write_keeps_the_interval(limiter):
+def test_sender_that_stalls_before_sending_keeps_the_interval(limiter):
     stalled, other = limiter.reserve([SlotRequest("a.com", for_other_process=True)] * 2)
     sent_s, rest = {}, threading.Event()
 
@@ -274,7 +272,7 @@ def test_a_sender_that_rests_between_its_permit_and_the_write_keeps_the_interval
     assert abs(sent_s[stalled] - sent_s[other]) >= 0.098
 
 
-def test_reporting_twice_or_late_changes_nothing_more(limiter):
+def test_duplicate_and_late_reports_change_nothing(limiter):
     first, second, third = limiter.reserve([SlotRequest("a.com")] * 3)
     written_us = stopwatch_at(limiter, first.at_us + 5_000)
     limiter.permits.report([(first, written_us)] * 2)
@@ -287,14 +285,14 @@ def test_reporting_twice_or_late_changes_nothing_more(limiter):
     assert limiter.permits.request(third).at_us < at_us + 300_000
 
 
-def test_a_slot_past_its_window_gives_way_when_it_would_have_to_wait(limiter):
+def test_slot_after_its_window_is_given_up_instead_of_waiting(limiter):
     limiter.pause_until("a.com", int(time.time() * 1000) + 60_000)
     slot = limiter.resume("a.com", int(time.time() * 1000))
 
     assert not limiter.acquire_permit(slot)
 
 
-def test_a_pause_moves_every_later_slot(limiter):
+def test_pause_moves_all_later_slots(limiter):
     until_ms = int(time.time() * 1000) + 5_000
     limiter.reserve([SlotRequest("a.com")] * 3)
 
@@ -303,7 +301,7 @@ def test_a_pause_moves_every_later_slot(limiter):
     assert limiter.reserve([SlotRequest("a.com")])[0].at_ms >= until_ms
 
 
-def test_a_pause_never_moves_anything_nearer(limiter):
+def test_shorter_pause_does_not_shorten_a_longer_one(limiter):
     far, near = int(time.time() * 1000) + 9_000, int(time.time() * 1000) + 1_000
     limiter.pause_until("a.com", far)
 
@@ -312,19 +310,19 @@ def test_a_pause_never_moves_anything_nearer(limiter):
     assert limiter.reserve([SlotRequest("a.com")])[0].at_ms >= far
 
 
-def test_a_pause_into_the_past_changes_nothing(limiter, redis_client):
+def test_pause_into_the_past_changes_nothing(limiter, redis_client):
     limiter.pause_until("a.com", 0)
 
     assert redis_client.keys("aragog:slot:*") == []
 
 
-def test_a_pause_ends_at_the_horizon(limiter):
+def test_pause_ends_at_the_horizon(limiter):
     limiter.pause_until("a.com", int(time.time() * 1000) + 900 * DAY_MS)
 
     assert limiter.describe(["a.com"])["a.com"].backlog_ms <= DAY_MS + 1000
 
 
-def test_repeated_errors_slow_a_domain_down_and_good_answers_bring_it_back(limiter):
+def test_repeated_errors_slow_a_domain_down_and_successes_speed_it_up_again(limiter):
     factors = []
     for ok in [False] * 9 + [True] * 13:
         limiter.report("a.com", ok)
@@ -335,13 +333,13 @@ def test_repeated_errors_slow_a_domain_down_and_good_answers_bring_it_back(limit
     assert factors[-1] == 1
 
 
-def test_a_slowed_domain_gets_slots_further_apart(limiter):
+def test_slots_of_a_slowed_domain_are_further_apart(limiter):
     limiter.report_many([("a.com", False)] * 4)
 
     assert gaps_us(limiter.reserve([SlotRequest("a.com")] * 3)) == pytest.approx([400_000] * 2)
 
 
-def test_good_news_of_a_domain_without_trouble_costs_no_round_trip(limiter, redis_client):
+def test_success_of_a_healthy_domain_costs_no_round_trip(limiter, redis_client):
     limiter.reserve([SlotRequest("a.com")])
     redis_client.config_resetstat()
 
@@ -350,7 +348,7 @@ def test_good_news_of_a_domain_without_trouble_costs_no_round_trip(limiter, redi
     assert "cmdstat_evalsha" not in redis_client.info("commandstats")
 
 
-def test_another_process_learns_of_trouble_with_its_next_slot(limiter, redis_url):
+def test_another_process_learns_of_errors_with_its_next_slot(limiter, redis_url):
     limiter.report_many([("a.com", False)] * 3)
     other = Limiter([redis_url], PolitenessSettings())
 
@@ -360,29 +358,29 @@ def test_another_process_learns_of_trouble_with_its_next_slot(limiter, redis_url
     assert other.describe(["a.com"])["a.com"].backoff_factor < 2
 
 
-def test_no_more_than_the_allowed_number_are_under_way(overridden):
+def test_concurrency_limit_is_kept(overridden):
     limiter = overridden('["a.com"]\nmax_concurrent = 2\nqps = 400\n')
     slots = limiter.reserve([SlotRequest("a.com")] * 3)
 
-    let_out = []
+    allowed = []
     for slot in slots[:2]:
-        let_out.append(limiter.acquire_permit(slot))
+        allowed.append(limiter.acquire_permit(slot))
         limiter.release_permit(slot)
 
-    assert let_out == [True, True]
+    assert allowed == [True, True]
     assert limiter.permits.request(slots[2]).verdict == "wait"
     limiter.finished(slots[0])
     assert limiter.permits.request(slots[2]).verdict == "go"
 
 
-def test_a_concurrency_slot_of_a_killed_worker_expires(overridden, redis_client):
+def test_concurrency_slot_of_a_killed_worker_expires(overridden, redis_client):
     limiter = overridden('["a.com"]\nmax_concurrent = 1\n')
     limiter.acquire_permit(limiter.reserve([SlotRequest("a.com")])[0])
 
     assert 0 < redis_client.pttl("aragog:concurrent:a.com") <= 120_000
 
 
-def test_a_request_that_cannot_wait_for_its_slot_reserves_nothing(limiter):
+def test_request_that_cannot_wait_for_its_slot_reserves_nothing(limiter):
     limiter.reserve([SlotRequest("a.com")] * 6)
 
     refused = limiter.reserve([SlotRequest("a.com", within_ms=300)] * 3)
@@ -392,7 +390,7 @@ def test_a_request_that_cannot_wait_for_its_slot_reserves_nothing(limiter):
     assert {limiter.reserve([SlotRequest("a.com")])[0].at_ms} == free_at_ms
 
 
-def test_an_urgent_request_gets_the_next_slot_whatever_is_reserved(limiter):
+def test_urgent_request_gets_the_next_slot_despite_a_backlog(limiter):
     backlog = limiter.reserve([SlotRequest("a.com")] * 50)
 
     first, second = limiter.reserve([SlotRequest("a.com", urgent=True)] * 2)
@@ -401,7 +399,7 @@ def test_an_urgent_request_gets_the_next_slot_whatever_is_reserved(limiter):
     assert second.at_us - first.at_us == pytest.approx(100_000)
 
 
-def test_an_urgent_sender_gets_the_next_permit_and_the_others_wait(limiter):
+def test_urgent_sender_gets_the_next_permit(limiter):
     first, second = limiter.reserve([SlotRequest("a.com")] * 2)
     (urgent,) = limiter.reserve([SlotRequest("a.com", urgent=True)])
     limiter.permits.report([(first, stopwatch_at(limiter, first.at_us + 1_000))])
@@ -415,7 +413,7 @@ def test_an_urgent_sender_gets_the_next_permit_and_the_others_wait(limiter):
     assert limiter.permits.request(second).at_us >= decision.at_us + 100_000 - CATCH_UP_US
 
 
-def test_an_urgent_sender_goes_before_a_sender_whose_slot_is_at_the_same_time(redis_url):
+def test_urgent_sender_goes_first_among_equal_slots(redis_url):
     limiter = Limiter([redis_url], PolitenessSettings(qps=2))
     for key in [f"site-{n}.example" for n in range(4)]:
         first, other = limiter.reserve([SlotRequest(key)] * 2)
@@ -438,7 +436,7 @@ def test_an_urgent_sender_goes_before_a_sender_whose_slot_is_at_the_same_time(re
         assert order == [urgent, other]
 
 
-def test_a_pause_holds_back_an_urgent_sender_that_has_its_permit_already(limiter):
+def test_pause_stops_an_urgent_sender_that_already_has_its_permit(limiter):
     (first,) = limiter.reserve([SlotRequest("a.com")])
     (urgent,) = limiter.reserve([SlotRequest("a.com", urgent=True)])
     limiter.permits.report([(first, stopwatch_at(limiter, first.at_us))])
@@ -449,13 +447,13 @@ def test_a_pause_holds_back_an_urgent_sender_that_has_its_permit_already(limiter
     assert not limiter.acquire_permit(urgent)
 
 
-def test_a_slot_that_is_handed_on_has_no_pre_granted_permit(limiter):
+def test_slot_for_another_process_has_no_pre_granted_permit(limiter):
     (slot,) = limiter.reserve([SlotRequest("a.com", for_other_process=True)])
 
     assert slot.pre_granted_until_us == 0
 
 
-def test_the_busiest_domains_are_those_whose_lines_take_longest(redis_url, redis_client):
+def test_busiest_domains_are_those_with_the_longest_waits(redis_url, redis_client):
     lines = Lines(redis_client, prefix="aragog:")
     limiter = Limiter([redis_url], PolitenessSettings(), lines=lines)
     lines.park([LineEntry(key, 5, b"") for key in ["a.com"] * 20 + ["b.com"] * 40])
@@ -465,7 +463,7 @@ def test_the_busiest_domains_are_those_whose_lines_take_longest(redis_url, redis
     assert limiter.describe(["b.com"])["b.com"].backlog_ms >= 4_000
 
 
-def test_a_slot_is_good_until_its_window_has_passed(limiter):
+def test_slot_is_usable_until_its_window_has_passed(limiter):
     now_ms = int(time.time() * 1000)
 
     assert limiter.is_usable(now_ms - 500, "a.com")
@@ -473,7 +471,7 @@ def test_a_slot_is_good_until_its_window_has_passed(limiter):
     assert not limiter.is_usable(now_ms - 2_000, "a.com")
 
 
-def test_an_unreachable_server_is_an_error_of_ours(tmp_path):
+def test_unreachable_redis_raises_limiter_unavailable(tmp_path):
     limiter = Limiter([f"unix://{tmp_path}/none.sock"], PolitenessSettings())
 
     for call in (
@@ -488,28 +486,26 @@ def test_an_unreachable_server_is_an_error_of_ours(tmp_path):
             call()
 
 
-def test_a_url_that_is_not_a_redis_url_is_refused():
+def test_invalid_redis_url_is_refused():
     with pytest.raises(CONFIG, match=r"politeness\.limiter_urls: 'http://x'"):
         Limiter(["http://x"], PolitenessSettings())
 
 
-asks = st.lists(
+request_lists = st.lists(
     st.tuples(st.sampled_from(["a.com", "b.com"]), st.none() | st.floats(0, 2)), max_size=12
 )
 
 
 @examples(30)
-@given(st.lists(asks, max_size=5))
-def test_whatever_is_asked_slots_are_their_interval_after_the_one_before(
-    redis_client, limiter, calls
-):
+@given(st.lists(request_lists, max_size=5))
+def test_slots_keep_their_interval_for_any_requests(redis_client, limiter, calls):
     redis_client.delete("aragog:slot:a.com", "aragog:slot:b.com")
-    given_: dict[str, list[Slot]] = {"a.com": [], "b.com": []}
+    reserved: dict[str, list[Slot]] = {"a.com": [], "b.com": []}
 
     for call in calls:
         for slot in limiter.reserve([SlotRequest(key, delay_s) for key, delay_s in call]):
-            given_[slot.key].append(slot)
+            reserved[slot.key].append(slot)
 
-    for slots in given_.values():
+    for slots in reserved.values():
         for gap, slot in zip(gaps_us(slots), slots[1:], strict=True):
             assert gap >= slot.interval_us - 1

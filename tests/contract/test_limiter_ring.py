@@ -1,4 +1,4 @@
-"""Nodes of the limiter that join and leave: what moves, who is refused, and what survives."""
+"""Limiter nodes join and leave: what moves, which callers are refused, and what survives."""
 
 import itertools
 import time
@@ -30,13 +30,13 @@ INTERVAL_US = 1e6 / SETTINGS.qps
 
 @pytest.fixture
 def urls(redis_url):
-    """Three nodes: databases of one server; the record of the ring is in a fourth."""
+    """Three nodes, each a database of one server; a fourth database holds the ring record."""
     return [redis_url.replace("db=0", f"db={n}") for n in (1, 2, 3)]
 
 
 @pytest.fixture
 def worker(redis_url, urls):
-    """Makes workers with the first two nodes, or those given, in their settings."""
+    """Makes workers whose settings name the first two nodes, or the given ones."""
     opened = []
 
     def make(nodes=(0, 1), overrides=None):
@@ -51,7 +51,7 @@ def worker(redis_url, urls):
 
 @pytest.fixture
 def operator(redis_url, urls):
-    """Changes the ring; collects how long it waited in `waits`."""
+    """Changes the ring and collects in `waits` how long it waited."""
     waits = []
     ring = LimiterRing(urls[:2], SETTINGS, shared=redis_url, lease_s=LEASE_S, sleep_s=waits.append)
     ring.waits = waits
@@ -60,7 +60,7 @@ def operator(redis_url, urls):
 
 
 def waits_ms(limiter, domains=DOMAINS):
-    """How long a request of each domain would wait now."""
+    """How long a request to each domain would wait now."""
     return [
         limiter.wait_ms(reply.key, reply.free_at_ms)
         if isinstance(reply, RateExceeded)
@@ -70,12 +70,12 @@ def waits_ms(limiter, domains=DOMAINS):
 
 
 def planned_us(operator):
-    """The last reserved slot of each domain, on the node that decides it now."""
+    """The last reserved slot of each domain, on the node that is responsible for it now."""
     return {domain: operator.locate(domain).state.planned_us for domain in DOMAINS}
 
 
-def none_earlier(later, earlier):
-    """Whether no slot is earlier than before; the nodes measure how far their clocks are apart."""
+def no_slot_is_earlier(later, earlier):
+    """Whether no slot is earlier than before, up to the measured clock difference of the nodes."""
     return all(later[domain] >= earlier[domain] for domain in DOMAINS)
 
 
@@ -86,7 +86,7 @@ def send(limiter, domain):
     limiter.permits.flush()
 
 
-def test_the_settings_are_the_first_ring_and_no_later_one(worker, operator, urls):
+def test_settings_define_the_first_ring_only(worker, operator, urls):
     waits_ms(worker())
 
     assert waits_ms(worker(nodes=(2,)))  # with other settings: it takes the ring from the server
@@ -97,7 +97,7 @@ def test_the_settings_are_the_first_ring_and_no_later_one(worker, operator, urls
     assert sum(node.share for node in report.nodes) == pytest.approx(1.0)
 
 
-def test_a_node_that_joins_takes_over_the_slots_of_its_domains(worker, operator, urls):
+def test_joining_node_takes_over_the_slots_of_its_domains(worker, operator, urls):
     early, late = worker(), worker()
     assert waits_ms(early) == [0] * len(DOMAINS)
     before = planned_us(operator)
@@ -105,7 +105,7 @@ def test_a_node_that_joins_takes_over_the_slots_of_its_domains(worker, operator,
     operator.add(urls[2])
 
     moved = planned_us(operator)
-    assert none_earlier(moved, before)
+    assert no_slot_is_earlier(moved, before)
     replies = late.reserve([SlotRequest(domain, within_ms=0) for domain in DOMAINS])
     free_ms = [r.free_at_ms if isinstance(r, RateExceeded) else r.at_ms for r in replies]
     assert all(
@@ -125,14 +125,14 @@ def test_pauses_and_backoffs_move_with_their_domains(worker, operator, urls):
     operator.add(urls[2])
     operator.remove(urls[0])
 
-    waits_ms(limiter)  # after it, it has the ring
+    waits_ms(limiter)  # now it knows the ring
     reports = limiter.describe(DOMAINS).values()
     assert all(55_000 < report.paused_ms <= 61_000 for report in reports)
     assert all(report.backoff_factor == 8 and report.errors_in_a_row == 5 for report in reports)
     assert len(limiter.failing(100)) == len(DOMAINS)
 
 
-def test_a_permit_moves_with_its_domain_and_is_released_at_the_new_node(worker, operator, urls):
+def test_permit_moves_with_its_domain_and_is_released_on_the_new_node(worker, operator, urls):
     holder, other = worker(), worker()
     held = dict(zip(DOMAINS, holder.reserve([SlotRequest(d) for d in DOMAINS]), strict=True))
     other.describe(DOMAINS)
@@ -149,9 +149,7 @@ def test_a_permit_moves_with_its_domain_and_is_released_at_the_new_node(worker, 
     assert operator.locate(moved).state.holder == 0
 
 
-def test_a_report_of_a_worker_that_does_not_know_of_the_move_reaches_the_new_node(
-    worker, operator, urls
-):
+def test_report_of_an_outdated_worker_reaches_the_new_node(worker, operator, urls):
     holder = worker()
     slots = holder.reserve([SlotRequest(domain) for domain in DOMAINS])
 
@@ -161,7 +159,7 @@ def test_a_report_of_a_worker_that_does_not_know_of_the_move_reaches_the_new_nod
     assert {operator.locate(domain).state.holder for domain in DOMAINS} == {0}
 
 
-def test_a_concurrency_slot_moves_and_is_freed_where_it_is(worker, operator, urls, tmp_path):
+def test_concurrency_slot_moves_and_is_released_on_its_new_node(worker, operator, urls, tmp_path):
     file = tmp_path / "overrides.toml"
     file.write_text(
         "".join(f'["{domain}"]\nmax_concurrent = 1\nqps = 1000\n' for domain in DOMAINS)
@@ -181,7 +179,7 @@ def test_a_concurrency_slot_moves_and_is_freed_where_it_is(worker, operator, url
         assert limiter.permits.request(limiter.slot_ahead(SlotRequest(slot.key))).verdict == "go"
 
 
-def test_a_drained_node_stays_a_member_and_can_decide_again(worker, operator, urls):
+def test_drained_node_stays_a_member_and_can_be_reactivated(worker, operator, urls):
     waits_ms(worker())
     before = planned_us(operator)
 
@@ -191,9 +189,9 @@ def test_a_drained_node_stays_a_member_and_can_decide_again(worker, operator, ur
     assert (report[urls[0]].state, report[urls[0]].share) == ("drained", 0.0)
     assert {operator.locate(domain).node for domain in DOMAINS} == {urls[1]}
     drained = planned_us(operator)
-    assert none_earlier(drained, before)
+    assert no_slot_is_earlier(drained, before)
     operator.add(urls[0])
-    assert none_earlier(planned_us(operator), drained)
+    assert no_slot_is_earlier(planned_us(operator), drained)
     assert {operator.locate(domain).node for domain in DOMAINS} == set(urls[:2])
     operator.remove(urls[1])
     with pytest.raises(BadInput, match="the only active node"):
@@ -202,9 +200,7 @@ def test_a_drained_node_stays_a_member_and_can_decide_again(worker, operator, ur
         operator.drain(urls[2])
 
 
-def test_domains_of_a_lost_node_wait_an_interval_after_nobody_can_have_a_permit(
-    worker, operator, urls
-):
+def test_domains_of_a_lost_node_wait_until_its_permits_have_expired(worker, operator, urls):
     waits_ms(worker())
     lost = [domain for domain in DOMAINS if operator.locate(domain).node == urls[0]]
     closed = []
@@ -216,11 +212,11 @@ def test_domains_of_a_lost_node_wait_an_interval_after_nobody_can_have_a_permit(
     assert waited_s == pytest.approx(LEASE_S + 1.25 + 1)
     assert min(waits) > (LEASE_S + 1.25) * 900
     assert [node.node for node in operator.report().nodes] == [urls[1]]
-    # Also one that nobody asked about in the meantime.
+    # Also a domain that nobody requested in the meantime.
     assert min(waits_ms(worker(), ["new.example"])) > 1_000
 
 
-def test_a_change_that_was_interrupted_anywhere_goes_on(worker, redis_url, urls):
+def test_ring_change_interrupted_at_any_step_can_be_resumed(worker, redis_url, urls):
     limiter = worker()
     for domain in DOMAINS:
         limiter.pause(domain, 60)
@@ -230,7 +226,7 @@ def test_a_change_that_was_interrupted_anywhere_goes_on(worker, redis_url, urls)
         pass
 
     class Interrupted(NodeRing):
-        """Ends at its n-th call of a server."""
+        """Raises Killed at its n-th call of a server."""
 
         def install(self, name):
             self.step()
@@ -260,7 +256,7 @@ def test_a_change_that_was_interrupted_anywhere_goes_on(worker, redis_url, urls)
             ring.remove(urls[0])
             done = True
         except BadInput:
-            done = True  # the last step was done before
+            done = True  # the last step was already done
         except Killed:
             assert min(waits_ms(limiter)) > 50_000
         ring.close()
@@ -269,7 +265,7 @@ def test_a_change_that_was_interrupted_anywhere_goes_on(worker, redis_url, urls)
     assert next(steps) > 10
 
 
-def test_a_record_that_the_shared_redis_lost_comes_back(worker, operator, urls, redis_url):
+def test_ring_record_lost_by_the_shared_redis_is_restored(worker, operator, urls, redis_url):
     limiter = worker()
     operator.add(urls[2])
     waits_ms(limiter)
@@ -277,13 +273,13 @@ def test_a_record_that_the_shared_redis_lost_comes_back(worker, operator, urls, 
     with redis.Redis.from_url(redis_url) as client:
         client.delete("aragog:limiter.ring")
 
-    assert waits_ms(worker(nodes=(1, 0)))  # a new process: by the copies of its nodes
+    assert waits_ms(worker(nodes=(1, 0)))  # a new process reads the copies on its nodes
 
     assert operator.report().epoch == epoch
     assert len(operator.report().nodes) == 3
 
 
-def test_a_node_that_lost_everything_counts_as_restarted(worker, urls):
+def test_node_that_lost_its_data_counts_as_restarted(worker, urls):
     waits_ms(worker())
     for url in urls:
         with redis.Redis.from_url(url) as client:
@@ -292,7 +288,7 @@ def test_a_node_that_lost_everything_counts_as_restarted(worker, urls):
     assert min(waits_ms(worker())) > 1_000
 
 
-def test_a_worker_asks_nobody_when_its_lease_is_over(redis_url, urls, own_redis):
+def test_worker_sends_no_requests_after_its_lease_ended(redis_url, urls, own_redis):
     limiter = Limiter([urls[0]], SETTINGS, shared=own_redis.url, lease_s=LEASE_S)
     waits_ms(limiter)
     own_redis.kill()
@@ -327,7 +323,7 @@ def virtual(url, at_us, record):
 
 
 @pytest.mark.parametrize("ahead_us", [-5 * MINUTE_US, 0.0, 5 * MINUTE_US])
-def test_a_state_moves_as_durations_between_clocks_that_differ(urls, ahead_us):
+def test_state_moves_as_durations_between_different_clocks(urls, ahead_us):
     old, new = urls[:2]
     record = replace(RingRecord.first([new]), former=((old,),))
     one, other = virtual(old, 1e15, record), virtual(new, 1e15 + ahead_us, record)
@@ -337,13 +333,13 @@ def test_a_state_moves_as_durations_between_clocks_that_differ(urls, ahead_us):
 
     state = unpack_state(other.client.get("aragog:slot:a.com"))
     assert state.last_us - other.at_us == 20e6
-    # A second one changes nothing, whatever the other node has now.
+    # A second takeover changes nothing, whatever the other node has now.
     other.at_us += 60e6
     take_over(record, {old: one, new: other}, other, ["a.com"])
     assert unpack_state(other.client.get("aragog:slot:a.com")) == state
 
 
-def test_a_state_is_given_away_only_under_the_ring_of_the_caller(urls):
+def test_state_is_handed_over_only_under_the_callers_ring(urls):
     old, new = urls[:2]
     before = RingRecord.first([old])
     record = before.with_active(new).with_drained(old)

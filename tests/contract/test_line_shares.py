@@ -1,4 +1,4 @@
-"""Crawls share the slots of a domain by weight, whatever one of them has put into its line."""
+"""Crawls share the slots of a domain by weight, however many URLs one of them has in line."""
 
 from collections import Counter
 
@@ -32,20 +32,20 @@ def entries(share, count, priority=5, key="a.com"):
 
 
 def sent(server, count, costs=None, key="a.com"):
-    """Send the next requests; returns how many of them each crawl got."""
+    """Send the next requests; returns the number that each crawl got."""
     token, taken = server.take({key: count}, {key: costs or {}})
     server.settle(token, [], {key: 0})
     return Counter(int(entry.payload.split(b".")[0]) for entry in taken)
 
 
-def test_a_small_crawl_does_not_wait_behind_the_urls_of_a_bulk_one(lines, server):
+def test_small_crawl_does_not_wait_behind_a_bulk_crawl(lines, server):
     lines.park(entries(BULK, 1000))
     lines.park(entries(SMALL, 10))
 
     assert sent(server, 20) == {BULK: 10, SMALL: 10}
 
 
-def test_slots_that_are_taken_one_by_one_are_shared_as_well(lines, server):
+def test_slots_taken_one_by_one_are_shared_too(lines, server):
     lines.park(entries(BULK, 1000))
     lines.park(entries(SMALL, 100))
 
@@ -54,7 +54,7 @@ def test_slots_that_are_taken_one_by_one_are_shared_as_well(lines, server):
     assert found == {BULK: 20, SMALL: 20}
 
 
-def test_a_crawl_of_three_times_the_weight_gets_three_times_the_slots(lines, server):
+def test_triple_weight_gets_triple_the_slots(lines, server):
     lines.park(entries(BULK, 1000) + entries(SMALL, 1000))
 
     found = sum((sent(server, 4, {SMALL: USUAL_COST // 3}) for _ in range(25)), Counter())
@@ -62,13 +62,13 @@ def test_a_crawl_of_three_times_the_weight_gets_three_times_the_slots(lines, ser
     assert found[SMALL] == pytest.approx(75, abs=1)
 
 
-def test_each_step_of_priority_counts_half(lines, server):
+def test_each_step_of_priority_halves_the_share(lines, server):
     lines.park(entries(BULK, 1000, priority=7) + entries(SMALL, 1000, priority=5))
 
     assert sent(server, 50)[SMALL] == pytest.approx(40, abs=1)
 
 
-def test_priority_0_to_2_stays_ahead_of_every_share(lines, server):
+def test_priorities_0_to_2_go_before_every_share(lines, server):
     lines.park(entries(BULK, 1000) + entries(SMALL, 100, priority=2) + entries(7, 5, priority=0))
 
     assert sent(server, 5) == {7: 5}
@@ -76,7 +76,7 @@ def test_priority_0_to_2_stays_ahead_of_every_share(lines, server):
     assert sent(server, 3) == {BULK: 3}
 
 
-def test_a_crawl_that_names_one_url_at_a_time_gets_no_more_than_its_share(lines, server):
+def test_crawl_with_one_url_at_a_time_gets_no_more_than_its_share(lines, server):
     lines.park(entries(BULK, 1000))
 
     found, last = Counter(), Counter({SMALL: 1})
@@ -89,7 +89,7 @@ def test_a_crawl_that_names_one_url_at_a_time_gets_no_more_than_its_share(lines,
     assert found[SMALL] == pytest.approx(20, abs=1)
 
 
-def test_a_crawl_that_comes_later_has_no_claim_to_the_time_before(lines, server):
+def test_crawl_that_starts_later_does_not_catch_up(lines, server):
     lines.park(entries(BULK, 1000))
     sent(server, 500)
 
@@ -98,7 +98,7 @@ def test_a_crawl_that_comes_later_has_no_claim_to_the_time_before(lines, server)
     assert sent(server, 100) == {BULK: 50, SMALL: 50}
 
 
-def test_what_was_taken_and_not_sent_costs_nothing_and_keeps_its_place(lines, server):
+def test_returned_entries_cost_nothing_and_keep_their_place(lines, server):
     lines.park(entries(BULK, 10) + entries(SMALL, 10))
     token, taken = server.take({"a.com": 8})
 
@@ -108,7 +108,7 @@ def test_what_was_taken_and_not_sent_costs_nothing_and_keeps_its_place(lines, se
     assert [entry.payload for entry in again] == [entry.payload for entry in taken]
 
 
-def test_what_a_dead_process_took_keeps_its_share(redis_client):
+def test_entries_taken_by_a_dead_process_keep_their_share(redis_client):
     lines = Lines(redis_client, prefix="t:", lease_ms=0)
     (server,) = lines.servers
     lines.park(entries(BULK, 3) + entries(SMALL, 3))
@@ -119,7 +119,7 @@ def test_what_a_dead_process_took_keeps_its_share(redis_client):
     assert sent(server, 2) == {BULK: 1, SMALL: 1}
 
 
-def test_a_closed_share_keeps_what_it_has(lines, server):
+def test_closed_share_keeps_its_entries(lines, server):
     lines.park(entries(BULK, 10) + entries(SMALL, 3))
 
     assert sent(server, 10, {BULK: CLOSED}) == {SMALL: 3}
@@ -127,7 +127,7 @@ def test_a_closed_share_keeps_what_it_has(lines, server):
     assert sent(server, 10) == {BULK: 10}
 
 
-def test_a_share_that_was_closed_has_no_claim_to_the_time_before(lines, server):
+def test_reopened_share_does_not_catch_up(lines, server):
     lines.park(entries(BULK, 1000) + entries(SMALL, 1000))
     sent(server, 200, {BULK: CLOSED})
     sent(server, 1, {BULK: CLOSED})
@@ -135,7 +135,7 @@ def test_a_share_that_was_closed_has_no_claim_to_the_time_before(lines, server):
     assert sent(server, 100)[BULK] == pytest.approx(50, abs=1)
 
 
-def test_a_line_has_a_bounded_number_of_shares(lines, server, redis_client):
+def test_line_has_a_bounded_number_of_shares(lines, server, redis_client):
     lines.park([one for share in range(1, 301) for one in entries(share, 2)])
 
     text = redis_client.hget("t:lines2:shares", "a.com").decode()
@@ -145,7 +145,7 @@ def test_a_line_has_a_bounded_number_of_shares(lines, server, redis_client):
 
 
 def test_lines_of_version_0_1_are_served_and_leave_nothing_behind(lines, server, redis_client):
-    """As its scripts left them: two lists, one of them taken by a process that died."""
+    """As the scripts of 0.1 left them: two lists, one of them taken by a process that died."""
     redis_client.rpush("t:line:5:a.com", *(b"|0.%d" % n for n in range(2500)))
     redis_client.rpush("t:line:2:a.com", b"2.5|0.first")
     redis_client.rpush("t:line:5:b.com", b"|0.b")
@@ -165,7 +165,7 @@ def test_lines_of_version_0_1_are_served_and_leave_nothing_behind(lines, server,
     assert redis_client.keys("t:*") == []
 
 
-def test_what_waits_is_listed_whoever_it_is_for(lines):
+def test_waiting_entries_of_all_crawls_are_listed(lines):
     lines.park(entries(SMALL, 2, priority=6) + entries(BULK, 1500, priority=7))
 
     (server,) = lines.servers
@@ -178,8 +178,8 @@ def test_what_waits_is_listed_whoever_it_is_for(lines):
     st.dictionaries(st.integers(2, 6), st.floats(0.1, 10), min_size=2, max_size=5),
     st.lists(st.integers(1, 9), min_size=10, max_size=40),
 )
-def test_every_crawl_gets_its_share_within_one_turn_of_each(redis_client, weights, looks):
-    """Fair queuing: no share lags by more than one request of each of the two."""
+def test_shares_stay_within_one_request_of_each_other(redis_client, weights, looks):
+    """Fair queuing: a share lags by at most one request of each of the two."""
     redis_client.flushdb()
     lines = Lines(redis_client, prefix="t:")
     (server,) = lines.servers
@@ -200,7 +200,7 @@ class TestCosts:
         crawls = Crawls.of({r.name: r for r in records}, frozenset(), (), 0)
         return costs_of([r.number for r in records], crawls, weights)
 
-    def test_a_token_with_many_crawls_gets_no_more_than_another(self):
+    def test_token_with_many_crawls_gets_no_more_than_another(self):
         many = [CrawlRecord(name=f"m{n}", number=10 + n, token="ana") for n in range(4)]
         costs = self.of({}, *many, CrawlRecord(name="one", number=2, token="bob"))
 
@@ -218,7 +218,7 @@ class TestCosts:
         assert USUAL_COST / costs[3] == pytest.approx(0.5, rel=0.01)
         assert costs[4] == USUAL_COST
 
-    def test_a_crawl_with_a_low_rate_takes_no_more_of_the_time_of_a_domain(self):
+    def test_low_rate_crawl_uses_no_more_of_a_domains_time(self):
         records = {
             "slow": CrawlRecord(name="slow", number=2, rate=0.1),
             "fast": CrawlRecord(name="fast", number=3, rate=100.0),

@@ -1,4 +1,4 @@
-"""The lines in which requests wait for slots: order, leases, and what survives a dead process."""
+"""The lines in which requests wait for slots: order, leases, and recovery from a dead process."""
 
 from collections import Counter
 
@@ -30,7 +30,7 @@ def payloads(entries):
     return [entry.payload.decode() for entry in entries]
 
 
-def test_the_most_urgent_come_first_and_others_in_their_order(lines, server):
+def test_most_urgent_come_first_and_the_rest_in_order(lines, server):
     lines.park(
         [LineEntry("a.com", p, name) for p, name in [(5, b"b"), (9, b"d"), (5, b"c"), (0, b"a")]]
     )
@@ -41,7 +41,7 @@ def test_the_most_urgent_come_first_and_others_in_their_order(lines, server):
     assert lines.waiting(["a.com", "b.com"]) == {"a.com": 1, "b.com": 0}
 
 
-def test_what_goes_back_keeps_its_place(lines, server):
+def test_returned_entries_keep_their_place(lines, server):
     lines.park([LineEntry("a.com", 5, name) for name in (b"a", b"b", b"c", b"d")])
     token, taken = server.take({"a.com": 3})
 
@@ -50,13 +50,13 @@ def test_what_goes_back_keeps_its_place(lines, server):
     assert payloads(server.take({"a.com": 9})[1]) == ["b", "c", "d"]
 
 
-def test_one_that_had_a_slot_goes_to_the_front(lines, server):
+def test_entry_that_had_a_slot_goes_to_the_front(lines, server):
     lines.park([LineEntry("a.com", 5, b"second"), LineEntry("a.com", 5, b"first", front=True)])
 
     assert payloads(server.take({"a.com": 2})[1]) == ["first", "second"]
 
 
-def test_the_crawl_delay_stays_with_its_entry(lines, server):
+def test_crawl_delay_stays_with_its_entry(lines, server):
     lines.park([LineEntry("a.com", 5, b'{"u|rl":1}', 2.5), LineEntry("a.com", 5, b"x")])
 
     _, taken = server.take({"a.com": 2})
@@ -66,14 +66,14 @@ def test_the_crawl_delay_stays_with_its_entry(lines, server):
     ]  # fmt: skip
 
 
-def test_a_line_is_looked_at_by_one_process_at_a_time(lines, server):
+def test_one_process_at_a_time_checks_a_line(lines, server):
     lines.park([LineEntry("a.com", 5, b"a"), LineEntry("late.com", 5, b"b", check_after_ms=60_000)])
 
     assert due(server) == {"a.com": 1}
     assert due(server) == {}
 
 
-def test_a_line_whose_rate_changed_is_looked_at_now(lines, server):
+def test_line_whose_rate_changed_is_checked_at_once(lines, server):
     lines.park([LineEntry("a.com", 5, b"a", check_after_ms=60_000)])
 
     server.check_now(["a.com", "no-line.com"])
@@ -82,7 +82,7 @@ def test_a_line_whose_rate_changed_is_looked_at_now(lines, server):
     assert list(server.domains()) == ["a.com"]
 
 
-def test_a_line_that_is_empty_leaves_nothing_behind(lines, server, redis_client):
+def test_empty_line_leaves_no_keys_behind(lines, server, redis_client):
     lines.park([LineEntry("a.com", 5, b"a")])
     server.due(10)
     token, taken = server.take({"a.com": 1})
@@ -93,7 +93,7 @@ def test_a_line_that_is_empty_leaves_nothing_behind(lines, server, redis_client)
     assert len(taken) == 1
 
 
-def test_what_a_dead_process_took_is_in_its_line_again(redis_client):
+def test_entries_taken_by_a_dead_process_return_to_their_line(redis_client):
     lines = Lines(redis_client, prefix="t:", lease_ms=0)
     (server,) = lines.servers
     lines.park([LineEntry("a.com", 3, b"a"), LineEntry("a.com", 5, b"b")])
@@ -104,7 +104,7 @@ def test_what_a_dead_process_took_is_in_its_line_again(redis_client):
     assert payloads(server.take({"a.com": 2})[1]) == ["a", "b"]
 
 
-def test_settling_after_the_lease_brings_nothing_into_a_line_twice(redis_client):
+def test_settling_after_the_lease_duplicates_nothing(redis_client):
     lines = Lines(redis_client, prefix="t:", lease_ms=0)
     (server,) = lines.servers
     lines.park([LineEntry("a.com", 3, b"a")])
@@ -116,7 +116,7 @@ def test_settling_after_the_lease_brings_nothing_into_a_line_twice(redis_client)
     assert lines.waiting(["a.com"]) == {"a.com": 1}
 
 
-def test_the_longest_lines_are_listed(lines):
+def test_longest_lines_are_listed(lines):
     lines.park([LineEntry(f"d{n % 3}.com", 5, b"") for n in range(10)])
 
     assert lines.longest(1) == {"d0.com": 4}
@@ -135,9 +135,7 @@ steps = st.lists(
 
 @examples(40)
 @given(steps)
-def test_whatever_happens_each_entry_leaves_once_and_none_before_a_more_urgent_one(
-    redis_client, history
-):
+def test_each_entry_leaves_once_and_in_order_of_urgency_in_any_history(redis_client, history):
     redis_client.flushdb()
     lines = Lines(redis_client, prefix="t:")
     (server,) = lines.servers
@@ -155,9 +153,11 @@ def test_whatever_happens_each_entry_leaves_once_and_none_before_a_more_urgent_o
             token, taken = server.take({"a.com": step[0], "b.com": step[1]})
             back = taken[len(taken) - min(step[2], len(taken)) :]
             for key in ("a.com", "b.com"):
-                went = [entry.priority for entry in taken if entry.key == key]
-                stayed = [p for (k, p, _), count in inside.items() if k == key and count]
-                assert went == sorted(stayed)[: len(went)]
+                left_priorities = [entry.priority for entry in taken if entry.key == key]
+                remaining_priorities = [
+                    p for (k, p, _), count in inside.items() if k == key and count
+                ]
+                assert left_priorities == sorted(remaining_priorities)[: len(left_priorities)]
             server.settle(token, back, {"a.com": 0, "b.com": 0})
             gone = taken[: len(taken) - len(back)]
             inside.subtract((entry.key, entry.priority, entry.payload) for entry in gone)

@@ -19,7 +19,7 @@ def listed(links, url, direction):
             return found
 
 
-def test_the_links_of_a_page_are_edges_of_its_node(a_stand):
+def test_links_of_a_page_are_edges_of_its_node(a_stand):
     store, links = a_stand.store, a_stand.store.link_edges
     store.write_pages([page(A, links=[C, B]), page(B, links=[C]), page(C)])
     a_stand.compact()
@@ -37,6 +37,6 @@ def test_the_links_of_a_page_are_edges_of_its_node(a_stand):
     assert listed(links, "http://unknown.example/", IN) == []
 
 
-def test_links_are_not_put_as_single_edges(a_stand):
+def test_links_cannot_be_written_as_single_edges(a_stand):
     with pytest.raises(InvalidArgument, match="not stored here"):
         a_stand.store.zen.put_edge(node_id(A), LINK, node_id(B))

@@ -1,10 +1,10 @@
-"""What an operator changes while the system runs applies in every process, and is recorded."""
+"""Live overrides apply in every process and are recorded."""
 
 import time
 
 import pytest
 
-from aragog.crawl.politeness.limiter import STOPPED_AGAIN_S, Limiter
+from aragog.crawl.politeness.limiter import STOPPED_RETRY_S, Limiter
 from aragog.crawl.politeness.live_overrides import LiveOverrides
 from aragog.crawl.politeness.overrides import CHECK_EVERY_S, Overrides
 from aragog.crawl.politeness.quiet_hours import QuietHours
@@ -31,7 +31,7 @@ def operator(redis_url):
 
 
 class Worker:
-    """Another process: its own overrides, limiter and clock."""
+    """Another process with its own overrides, limiter and clock."""
 
     def __init__(self, redis_url, file=None):
         self.clock = ManualClock()
@@ -55,7 +55,7 @@ def worker(redis_url, tmp_path):
     a_worker.limiter.close()
 
 
-def test_a_rate_set_by_an_operator_is_used_by_a_running_limiter(operator, worker):
+def test_running_limiter_uses_a_rate_set_by_an_operator(operator, worker):
     assert worker.limiter.interval_us("new.test") == 100_000
 
     operator.set_qps("new.test", 0.5, who="ann")
@@ -65,7 +65,7 @@ def test_a_rate_set_by_an_operator_is_used_by_a_running_limiter(operator, worker
     assert worker.later().limiter.interval_us("new.test") == 100_000
 
 
-def test_an_operators_rate_keeps_what_the_file_says_otherwise(operator, worker):
+def test_live_rate_keeps_the_other_values_of_the_file(operator, worker):
     operator.set_qps("example.com", 7, who="ann")
     operator.set_qps("a.shops.example", 1, who="ann")
     worker.later()
@@ -77,7 +77,7 @@ def test_an_operators_rate_keeps_what_the_file_says_otherwise(operator, worker):
     assert worker.limiter.interval_us("a.shops.example", crawl_delay_s=9) == 1_000_000
 
 
-def test_a_stopped_domain_gets_no_slot_and_no_permit_until_it_is_resumed(operator, worker):
+def test_stopped_domain_gets_no_slot_or_permit_until_resumed(operator, worker):
     reserved, queued = worker.reserve("new.test"), worker.reserve("new.test")
     assert isinstance(queued, Slot)
     operator.set_stopped("new.test", True, who="ann")
@@ -86,7 +86,7 @@ def test_a_stopped_domain_gets_no_slot_and_no_permit_until_it_is_resumed(operato
     refused = worker.reserve("new.test")
     assert isinstance(refused, RateExceeded)
     wait_ms = worker.limiter.wait_ms("new.test", refused.free_at_ms)
-    assert 0.7 * STOPPED_AGAIN_S < wait_ms / 1000 < 1.3 * STOPPED_AGAIN_S
+    assert 0.7 * STOPPED_RETRY_S < wait_ms / 1000 < 1.3 * STOPPED_RETRY_S
     for slot in (reserved, queued):
         assert worker.limiter.acquire_permit(slot) is False
         assert worker.limiter.is_usable(slot.at_ms, "new.test") is False
@@ -97,7 +97,7 @@ def test_a_stopped_domain_gets_no_slot_and_no_permit_until_it_is_resumed(operato
     assert isinstance(worker.later().reserve("new.test"), Slot)
 
 
-def test_the_order_of_slots_stays_when_one_domain_of_a_batch_is_stopped(operator, worker):
+def test_stopping_one_domain_of_a_batch_keeps_the_order_of_slots(operator, worker):
     operator.set_stopped("b.test", True, who="ann")
     worker.later()
 
@@ -108,7 +108,7 @@ def test_the_order_of_slots_stays_when_one_domain_of_a_batch_is_stopped(operator
     ]  # fmt: skip
 
 
-def test_domains_with_errors_are_listed_until_they_answer_well(worker):
+def test_failing_domains_are_listed_until_they_succeed(worker):
     for key, errors in (("a.test", 1), ("b.test", 4), ("c.test", 2)):
         worker.limiter.report_many([(key, False)] * errors)
     worker.limiter.report("a.test", ok=True)
@@ -118,7 +118,7 @@ def test_domains_with_errors_are_listed_until_they_answer_well(worker):
     ]  # fmt: skip
 
 
-def test_who_changed_what_is_recorded_latest_first(operator):
+def test_changes_are_recorded_with_their_author_latest_first(operator):
     operator.set_qps("a.test", 2, who="ann", reason="asked to")
     operator.set_stopped("b.test", True, who="bob")
     operator.set_stopped("b.test", False, who="bob")
@@ -136,14 +136,14 @@ def test_who_changed_what_is_recorded_latest_first(operator):
 
 
 @pytest.mark.parametrize("qps", [0, -1, 10_001, float("nan"), float("inf")])
-def test_a_rate_that_is_none_is_refused(operator, qps):
+def test_invalid_rate_is_refused(operator, qps):
     with pytest.raises(BadInput, match="rate: must be above 0"):
         operator.set_qps("a.test", qps, who="ann")
 
     assert operator.history() == []
 
 
-def test_a_process_keeps_the_last_overrides_while_redis_does_not_answer(own_redis):
+def test_last_overrides_apply_while_redis_is_down(own_redis):
     operator, worker = LiveOverrides(own_redis.url, "t:"), Worker(own_redis.url)
     operator.set_qps("a.test", 2, who="ann")
     assert worker.limiter.interval_us("a.test") == 500_000
@@ -154,12 +154,12 @@ def test_a_process_keeps_the_last_overrides_while_redis_does_not_answer(own_redi
 
 
 def around(minutes_from, minutes_to):
-    """Quiet hours around now."""
+    """Quiet hours that include the current time."""
     first, last = (int(time.time() / 60 + minutes) % 1440 for minutes in (minutes_from, minutes_to))
     return QuietHours(first, last, "UTC")
 
 
-def test_a_domain_with_quiet_hours_gets_no_slot_and_no_permit_until_they_end(operator, worker):
+def test_quiet_hours_stop_slots_and_permits_until_they_end(operator, worker):
     (slot,) = worker.limiter.reserve([SlotRequest("a.test")])
     operator.set_quiet_hours("a.test", around(-60, 60), who="ann")
     operator.set_quiet_hours("b.test", around(60, 120), who="ann")
@@ -176,14 +176,14 @@ def test_a_domain_with_quiet_hours_gets_no_slot_and_no_permit_until_they_end(ope
     assert [change.what for change in operator.history(1)] == ["quiet hours removed"]
 
 
-def test_quiet_hours_in_a_zone_that_a_machine_does_not_know_are_none(operator, worker):
+def test_quiet_hours_in_an_unknown_time_zone_are_ignored(operator, worker):
     operator.set_quiet_hours("a.test", QuietHours(0, 1440, "Moon/Base"), who="ann")
     worker.overrides.refresh()
 
     assert isinstance(worker.limiter.reserve([SlotRequest("a.test")])[0], Slot)
 
 
-def test_an_override_that_only_a_newer_version_knows_harms_no_other(redis_url, redis_client):
+def test_override_of_a_newer_version_does_not_break_the_others(redis_url, redis_client):
     live = LiveOverrides(redis_url, "t:")
     live.set_qps("a.example", 2, who="ann")
     redis_client.hset("t:overrides", "colour:a.example", "red")

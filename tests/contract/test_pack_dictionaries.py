@@ -1,4 +1,6 @@
-"""Packs of few hosts get a dictionary: fewer bytes, the same pages, and nothing of what must go."""
+"""
+Packs with few hosts get a dictionary: fewer bytes, the same pages, and no trace of deleted pages.
+"""
 
 import random
 from io import BytesIO
@@ -23,7 +25,7 @@ PAGES = 120
 
 
 def words(seed, count):
-    """Text that compresses like text, and has nothing in common with that of another seed."""
+    """Text that compresses like prose and shares nothing with text from another seed."""
     chance = random.Random(seed)
     return " ".join(f"{chance.getrandbits(40):x}" for _ in range(count))
 
@@ -36,7 +38,7 @@ def text_of(n):
 
 
 def pieces_of(n):
-    """Parts of the text that no other page has."""
+    """Parts of the text that occur on no other page."""
     text = words(n, 200).encode()
     return [text[at : at + 24] for at in range(0, len(text) - 24, 24)]
 
@@ -79,7 +81,7 @@ def files(request, tmp_path):
     return S3Packs(request.getfixturevalue("s3_settings"))
 
 
-def test_packs_of_one_host_are_put_together_with_a_dictionary(files):
+def test_packs_of_one_host_are_merged_with_a_dictionary(files):
     stand = pack_stand(files=files)
     site(stand)
     before, old = size_of(stand), stand.names()
@@ -97,7 +99,7 @@ def test_packs_of_one_host_are_put_together_with_a_dictionary(files):
     assert stand.upkeep(hours=2).rewritten == 0
 
 
-def test_other_programs_read_a_pack_with_its_dictionary():
+def test_other_programs_can_read_a_pack_with_a_dictionary():
     stand = pack_stand()
     site(stand)
     stand.upkeep(hours=1)
@@ -108,10 +110,10 @@ def test_other_programs_read_a_pack_with_its_dictionary():
 
     found = []
     for frame in frames.split(data):
-        told = zstandard.get_frame_parameters(frame.data)
-        assert told.dict_id == int.from_bytes(dictionary[4:8], "little") >= 32_768
-        assert told.has_checksum
-        assert told.content_size > 0
+        parameters = zstandard.get_frame_parameters(frame.data)
+        assert parameters.dict_id == int.from_bytes(dictionary[4:8], "little") >= 32_768
+        assert parameters.has_checksum
+        assert parameters.content_size > 0
         found.append(codec.decompress(frame.data))
 
     records = [
@@ -133,11 +135,11 @@ def test_frames_without_a_dictionary_have_size_and_checksum_too():
 
     for name in stand.names():
         for frame in frames.split(stand.files.read_all(name)):
-            told = zstandard.get_frame_parameters(frame.data)
-            assert (told.has_checksum, told.dict_id) == (True, 0)
+            parameters = zstandard.get_frame_parameters(frame.data)
+            assert (parameters.has_checksum, parameters.dict_id) == (True, 0)
 
 
-def test_a_takedown_leaves_nothing_in_a_dictionary(files):
+def test_takedown_leaves_nothing_in_a_dictionary(files):
     stand = pack_stand(files=files)
     site(stand)
     stand.upkeep(hours=1)
@@ -160,13 +162,13 @@ def test_a_takedown_leaves_nothing_in_a_dictionary(files):
     ]
 
 
-def test_a_body_that_another_page_shares_survives_in_a_pack_with_a_dictionary():
-    from tests.contract.test_same_content import liked
+def test_shared_body_survives_in_a_pack_with_a_dictionary():
+    from tests.contract.test_same_content import with_likeness
 
     stand = pack_stand()
     site(stand)
-    write(stand, [liked(f"{HOST}same", text_of("s"))])
-    write(stand, [liked(f"{HOST}copy", text_of("s"))])
+    write(stand, [with_likeness(f"{HOST}same", text_of("s"))])
+    write(stand, [with_likeness(f"{HOST}copy", text_of("s"))])
     stand.upkeep(hours=1)
     stand.upkeep(hours=1)
     stand.store.takedowns.take_down(url=f"{HOST}same")
@@ -178,7 +180,7 @@ def test_a_body_that_another_page_shares_survives_in_a_pack_with_a_dictionary():
     assert f"{HOST}same".encode() not in stand.everything()
 
 
-def test_a_page_that_is_taken_down_while_its_pack_is_rewritten_leaves_nothing():
+def test_page_taken_down_while_its_pack_is_rewritten_leaves_nothing():
     stand = pack_stand()
     site(stand)
     put = stand.files.put
@@ -199,7 +201,7 @@ def test_a_page_that_is_taken_down_while_its_pack_is_rewritten_leaves_nothing():
     assert stand.store.content(f"{HOST}8").body == text_of(8).encode()
 
 
-def test_upkeep_that_is_killed_after_a_pack_was_put_is_completed_by_the_next():
+def test_upkeep_killed_after_putting_a_pack_is_completed_by_the_next():
     stand = pack_stand()
     site(stand)
     put = stand.files.put
@@ -262,7 +264,7 @@ def test_a_killed_rewrite_is_completed_even_if_a_dictionary_would_save_too_littl
     assert stand.store.content(f"{HOST}8").body == unlike(8).encode()
 
 
-def test_packs_of_many_hosts_stay_as_they_are():
+def test_packs_of_many_hosts_stay_unchanged():
     stand = pack_stand()
     write(stand, [fetched(f"http://h{n}.example/", text_of(n)) for n in range(40)])
     names = stand.names()
@@ -273,7 +275,7 @@ def test_packs_of_many_hosts_stay_as_they_are():
 
 
 @pytest.mark.parametrize("options", [{"dictionaries": False}, {"pack_compression": "gzip"}])
-def test_without_dictionaries_fresh_packs_stay(options):
+def test_packs_stay_unchanged_without_dictionaries(options):
     stand = pack_stand(**options)
     site(stand)
 
@@ -282,7 +284,7 @@ def test_without_dictionaries_fresh_packs_stay(options):
     assert not list(stand.store.bodies.packs.catalog.walk(FRESH))
 
 
-def test_pages_of_other_hosts_go_into_a_pack_without_one():
+def test_pages_of_other_hosts_go_into_a_pack_without_a_dictionary():
     stand = pack_stand()
     site(stand)
     write(stand, [fetched(f"{OTHER}{n}", f"small {n}") for n in range(5)])
@@ -296,7 +298,7 @@ def test_pages_of_other_hosts_go_into_a_pack_without_one():
     assert stand.store.content(f"{OTHER}3").body == b"small 3"
 
 
-def test_a_pack_with_a_dictionary_that_is_half_dead_gets_another_one():
+def test_half_dead_pack_gets_a_new_dictionary():
     stand = pack_stand()
     site(stand)
     stand.upkeep(hours=1)
@@ -323,7 +325,7 @@ class CountedPacks(MemoryPacks):
         return super().read(name, offset, length)
 
 
-def test_a_cold_read_takes_the_dictionary_as_well_and_a_warm_one_does_not():
+def test_first_read_fetches_the_dictionary_and_later_ones_do_not():
     stand = pack_stand(files=CountedPacks())
     site(stand)
     stand.upkeep(hours=1)
@@ -338,7 +340,7 @@ def test_a_cold_read_takes_the_dictionary_as_well_and_a_warm_one_does_not():
     assert reads == [2, 3, 4]
 
 
-def test_a_dictionary_larger_than_the_first_read_takes_another():
+def test_large_dictionary_takes_a_second_read():
     whole = dictionaries.Dictionary.trained([text_of(n).encode() for n in range(64)])
     frame = whole.frame()
     asked = []
@@ -362,12 +364,12 @@ def test_a_dictionary_larger_than_the_first_read_takes_another():
         b"\x5d\x2a\x4d\x18\x08\x00\x00\x00\x28\xb5\x2f\xfd\x00\x00\x00\x00",
     ],
 )  # fmt: skip
-def test_a_damaged_dictionary_is_damage(begin):
+def test_damaged_dictionary_raises_corrupt_content(begin):
     with pytest.raises(CorruptContent):
         dictionaries.PackDictionaries(lambda *_: begin).of("pack")
 
 
-def test_a_record_whose_dictionary_is_another_one_is_damage():
+def test_record_with_the_wrong_dictionary_raises_corrupt_content():
     one, other = (
         dictionaries.Dictionary.trained([text_of(n + seed).encode() for n in range(64)])
         for seed in (0, 1000)
@@ -377,12 +379,12 @@ def test_a_record_whose_dictionary_is_another_one_is_damage():
         frames.decompress(one.compress(b"a record"), other)
 
 
-def test_records_with_nothing_in_common_have_no_dictionary():
+def test_records_with_nothing_in_common_get_no_dictionary():
     assert dictionaries.Dictionary.trained([b"a"]) is None
     assert HOUR_MS == 3_600_000
 
 
-def test_an_export_without_some_pages_has_no_dictionary(tmp_path):
+def test_filtered_export_has_no_dictionary(tmp_path):
     stand = pack_stand()
     site(stand)
     stand.upkeep(hours=1)

@@ -1,9 +1,9 @@
 """
-Processes that write, rewrite and take down packs are killed at their steps, on real places.
+Processes that write, rewrite and take down packs are killed at each step, on real storage.
 
-Each test kills a process at one step after the other, until it comes to its end: at a third of its
-steps, or with `--every-step` at all (`tests.support.killed_process`). After each kill another
-process does the rest, and nothing is lost, doubled or left over.
+Each test kills a process at one step after the other until the process completes: at every
+step with `--every-step`, otherwise at a third of them (`tests.support.killed_process`). After each
+kill, another process finishes the work, and nothing is lost, duplicated or left over.
 """
 
 import dataclasses
@@ -34,12 +34,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:Deprecati
 A, B, C = (f"http://{name}.example/" for name in "abc")
 SECRET = "the secret of this page"
 FAR_MS = 4_000_000_000_000
-"""An instant at which every file that a test wrote is old."""
+"""A time at which every file written by a test is old."""
 
 
 @dataclass
 class Place:
-    """A folder or a bucket for one run of a test, and SQLite tables beside it."""
+    """A folder or a bucket for one run of a test, with SQLite tables beside it."""
 
     folder: Path
     s3: ContentSettings | None = None
@@ -47,7 +47,7 @@ class Place:
     stands: list[PackStand] = field(default_factory=list)
 
     def stores(self) -> tuple[PackFiles, ContentStore]:
-        """What holds packs, and what holds objects."""
+        """The stores of packs and of objects."""
         if self.s3 is None:
             return FolderPacks(self.folder / "content"), FolderContent(self.folder / "content")
         from aragog.urlstore.content.s3 import S3Content
@@ -56,7 +56,7 @@ class Place:
         return S3Packs(self.s3), S3Content(self.s3)
 
     def opened(self, steps: Steps | None = None, at_ms: int = NOW_MS, **settings) -> PackStand:
-        """A process on the place; `steps` counts what it changes."""
+        """A process on this place; `steps` counts its changes."""
         packs, objects = self.stores()
         tables = SqliteTables(self.folder / "tables", shards=1)
         if steps is not None and self.s3 is None:
@@ -69,17 +69,17 @@ class Place:
         return self.stands[-1]
 
     def close(self) -> None:
-        """Close what was opened: there is a place for each step."""
+        """Close everything that was opened: there is one place per step."""
         for stand in self.stands:
             stand.store.close()
         self.stands.clear()
 
     def everything(self) -> bytes:
-        """All bytes that are there, with all versions of a bucket; packs are decompressed."""
+        """All stored bytes, with all versions of a bucket; packs are decompressed."""
         return b"\n".join(itertools.chain.from_iterable(map(_readable, self.files())))
 
     def packed(self) -> bytes:
-        """The same of packs alone, without files that a killed process had not renamed yet."""
+        """The same for packs alone, without files that a killed process had not renamed yet."""
         packs = (file for file in self.files() if ".warc." in file[0])
         return b"\n".join(itertools.chain.from_iterable(map(_readable, packs)))
 
@@ -132,12 +132,12 @@ class Places:
 
     make: Callable[[], Place]
     steps: Iterator[int]
-    """The steps at which processes are killed, each on a place of its own."""
+    """The steps at which processes are killed, each in a separate place."""
 
 
 @pytest.fixture(params=["folder", S3, VERSIONS])
 def places(request, tmp_path):
-    """A maker of places, and the steps at which this test kills."""
+    """Makes places for one kind of storage."""
     numbers = itertools.count()
 
     def make() -> Place:
@@ -157,9 +157,9 @@ def places(request, tmp_path):
 
 def kill_at_steps(places, prepare, work):
     """
-    Yield a place for each step at which `work` is killed, and one where it came to its end.
+    Yield a place for each step at which `work` is killed, and one where it completed.
 
-    `prepare` gets the stand that fills the place, `work` that of the process that is killed.
+    `prepare` gets the stand that fills the place, `work` the stand of the process that is killed.
     """
     for step in places.steps:
         place = places.make()
@@ -190,7 +190,7 @@ def body(stand, url):
 
 
 def check_pointers(stand, urls):
-    """No node points to bytes that are not there, or to other ones."""
+    """Every pointer of a node leads to the right bytes."""
     for url in urls:
         row = stand.store.zen.nodes.get(node_id(url))
         if nodes.content_cell(row) is not None:
@@ -199,8 +199,8 @@ def check_pointers(stand, urls):
             assert stand.store.bodies.read(pointer).body
 
 
-def let_upkeep_pass(place):
-    """A day with upkeep every six hours, by a process of its own; returns its stand."""
+def run_upkeep_for_a_day(place):
+    """Run upkeep every six hours for a day, in a new process; returns its stand."""
     stand = place.opened(at_ms=NOW_MS + HOUR_MS)
     for _ in range(4):
         assert stand.upkeep(hours=6).problems == []
@@ -229,7 +229,7 @@ BATCH = [
     ],
     indirect=["places"],
 )
-def test_a_batch_killed_at_any_step_runs_again_and_loses_nothing(places, other_ms):
+def test_batch_killed_at_any_step_runs_again_without_loss(places, other_ms):
     """`other_ms`: another process writes page A in between, fetched before or after the batch."""
     other = [] if other_ms is None else [fetched(A, "the other text of a", NOW_MS + other_ms)]
     newest = "the other text of a" if other_ms == 1500 else "the second text of a"
@@ -249,7 +249,7 @@ def test_a_batch_killed_at_any_step_runs_again_and_loses_nothing(places, other_m
         ), f"killed at step {step}"  # fmt: skip
         stand.store.close()
 
-        stand = let_upkeep_pass(place)
+        stand = run_upkeep_for_a_day(place)
         check_pointers(stand, (A, B, C))
         assert body(stand, A) == newest
         assert place.packed().count(b"the text of c") == 1
@@ -258,10 +258,10 @@ def test_a_batch_killed_at_any_step_runs_again_and_loses_nothing(places, other_m
 
 def check_order(stand, place):
     """
-    Each pack has its index, and repair finds at most dead records that nobody counted as dead.
+    Each pack has its index, and repair finds at most dead records that were not counted.
 
-    A process that is killed between two writes leaves them; they are known to the node of their
-    URL, so a takedown removes them, and a repair counts them.
+    A process that is killed between two writes leaves them. The node of their URL knows them, so a
+    takedown removes them, and repair counts them.
     """
     stand.clock.advance_ms(FAR_MS - stand.clock.now_ms())
     repaired = stand.store.maintenance.repair(wait=False).repaired
@@ -275,19 +275,19 @@ def check_order(stand, place):
 # Upkeep
 
 
-def pages_of_a_half_dead_pack(stand):
+def write_half_dead_pack(stand):
     write(stand, [fetched(f"{A}{n}", f"old {n}") for n in range(3)])
     write(stand, [fetched(f"{A}{n}", SECRET, NOW_MS + 1) for n in range(2)])
     stand.store.takedowns.take_down(url=f"{A}0")
 
 
-def some_rounds(stand):
+def run_upkeep_rounds(stand):
     for hours in (13, 1, 1):
         stand.upkeep(hours=hours)
 
 
 def test_upkeep_killed_at_any_step_is_completed_by_the_next(places):
-    for place, step in kill_at_steps(places, pages_of_a_half_dead_pack, some_rounds):
+    for place, step in kill_at_steps(places, write_half_dead_pack, run_upkeep_rounds):
         stand = place.opened(at_ms=NOW_MS + 20 * HOUR_MS)
         check_pointers(stand, (f"{A}1", f"{A}2"))
         assert body(stand, f"{A}0") is None
@@ -296,7 +296,7 @@ def test_upkeep_killed_at_any_step_is_completed_by_the_next(places):
         assert (body(stand, f"{A}1"), body(stand, f"{A}2")) == (SECRET, "old 2")
         left = place.everything()
         assert f"{A}0".encode() not in left, f"killed at step {step}"
-        # The copy of a killed run that the page's node knows already may stay as dead space.
+        # The copy from a killed run that the page's node already knows may stay as dead space.
         assert left.count(SECRET.encode()) in (1, 2)
         check_order(stand, place)
 
@@ -304,7 +304,7 @@ def test_upkeep_killed_at_any_step_is_completed_by_the_next(places):
 # Takedowns
 
 
-def test_a_takedown_killed_at_any_step_runs_again_and_leaves_no_byte(places):
+def test_takedown_killed_at_any_step_runs_again_and_leaves_no_byte(places):
     def prepare(stand):
         write(stand, [fetched(A, SECRET), fetched(B, "stays")])
         write(stand, [fetched(A, f"{SECRET}, changed", NOW_MS + 1)])
@@ -320,7 +320,7 @@ def test_a_takedown_killed_at_any_step_runs_again_and_leaves_no_byte(places):
         assert body(stand, A) is None
         assert body(stand, f"{A}object") is None
         stand.store.close()
-        stand = let_upkeep_pass(place)
+        stand = run_upkeep_for_a_day(place)
         left = place.everything()
         assert SECRET.encode() not in left, f"killed at step {step}"
         assert b"a.example" not in left
@@ -328,10 +328,10 @@ def test_a_takedown_killed_at_any_step_runs_again_and_leaves_no_byte(places):
         check_order(stand, place)
 
 
-# Objects that move into packs
+# Moving objects into packs
 
 
-def test_objects_are_moved_into_packs_whatever_step_is_killed(places):
+def test_objects_move_into_packs_after_a_kill_at_any_step(places):
     def prepare(stand):
         objects = stand.reopened(layout="objects")
         objects.store.write_pages([fetched(A, "one"), fetched(B, "two")])
@@ -346,7 +346,7 @@ def test_objects_are_moved_into_packs_whatever_step_is_killed(places):
         assert (body(stand, A), body(stand, B)) == ("one", "two")
         assert list(stand.content.keys()) == [], f"killed at step {step}"
         stand.store.close()
-        stand = let_upkeep_pass(place)
+        stand = run_upkeep_for_a_day(place)
         assert (body(stand, A), body(stand, B)) == ("one", "two")
         assert place.everything().count(b"\r\n\r\ntwo") == 1
         check_order(stand, place)

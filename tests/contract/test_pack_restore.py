@@ -1,4 +1,4 @@
-"""A store with packs is restored from a backup: the tables first, the packs after them."""
+"""A store with packs is restored from a backup: first the tables, then the packs."""
 
 import shutil
 
@@ -14,7 +14,7 @@ from zengraph.tables.memory import MemoryTables
 A, B, C = (f"http://{name}.example/" for name in "abc")
 SECRET = "the secret of this page"
 FAR_MS = 4_000_000_000_000
-"""An instant at which every file that a test wrote is old."""
+"""A time at which every file written by a test is old."""
 
 
 def write(stand, *pages):
@@ -31,13 +31,15 @@ def by_name(source, target):
 
 @pytest.fixture(params=["store copy", "files by name"])
 def backup(request, tmp_path):
-    """(the packs of a store, those of its backup, what copies the first to the second)."""
+    """
+    (the packs of a store, those of its backup, a function that copies the first to the second).
+    """
     if request.param == "store copy":
         return MemoryPacks(), MemoryPacks(), copy_packs
     return FolderPacks(tmp_path / "data"), FolderPacks(tmp_path / "backup"), by_name
 
 
-def test_a_backup_made_while_everything_runs_is_restored(backup):
+def test_backup_made_under_load_can_be_restored(backup):
     files, kept, copy = backup
     stand = pack_stand(files=files)
     write(stand, *(fetched(f"{A}{n}", f"old {n}") for n in range(5)))
@@ -56,7 +58,9 @@ def test_a_backup_made_while_everything_runs_is_restored(backup):
     assert again.store.content(B).body == SECRET.encode()
     again.clock.advance_ms(FAR_MS - again.clock.now_ms())
     found = again.store.maintenance.repair(wait=False).repaired
-    assert set(found) == {"record of a pack that no page has"}  # what was written after the tables
+    assert set(found) == {
+        "record of a pack that no page has"
+    }  # records written after the tables were copied
     again.store.takedowns.take_down(url=B)
     for _ in range(24):
         again.upkeep(hours=1)
@@ -70,7 +74,7 @@ def test_a_backup_made_while_everything_runs_is_restored(backup):
     assert again.store.maintenance.repair(wait=False).repaired == {}
 
 
-def test_a_page_whose_pack_was_deleted_before_it_was_copied_is_fetched_again(backup):
+def test_page_whose_pack_was_deleted_before_the_copy_is_refetched(backup):
     """The copy of the packs began more than 15 minutes after a rewrite."""
     files, kept, copy = backup
     stand = pack_stand(files=files)
@@ -91,7 +95,7 @@ def test_a_page_whose_pack_was_deleted_before_it_was_copied_is_fetched_again(bac
     assert again.store.content(B).body == b"stays"
 
 
-def test_a_copy_that_was_cut_off_is_continued_and_its_indexes_are_complete():
+def test_interrupted_copy_is_continued_with_complete_indexes():
     stand, kept = pack_stand(), MemoryPacks()
     for n in range(4):
         write(stand, fetched(f"{A}{n}", f"text {n}"))

@@ -1,4 +1,4 @@
-"""Upkeep of packs: dead space, takedowns, killed writers, and what repair finds."""
+"""Upkeep of packs: dead space, takedowns, killed writers, and repair."""
 
 import random
 from contextlib import suppress
@@ -23,7 +23,7 @@ def write_together(stand, pages):
     packing.settle()
 
 
-def test_a_pack_that_is_more_than_half_dead_is_rewritten_and_then_deleted(files):
+def test_pack_more_than_half_dead_is_rewritten_and_deleted(files):
     stand = pack_stand(files=files)
     write_together(stand, [fetched(f"{A}{n}", f"old {n}") for n in range(5)])
     (first,) = stand.names()
@@ -40,7 +40,7 @@ def test_a_pack_that_is_more_than_half_dead_is_rewritten_and_then_deleted(files)
     assert b"old 0" not in stand.everything()
 
 
-def test_a_pack_that_is_half_alive_stays(files):
+def test_pack_half_alive_stays(files):
     stand = pack_stand(files=files)
     write_together(stand, [fetched(f"{A}{n}", f"old {n}") for n in range(4)])
     write_together(stand, [fetched(f"{A}0", "new", NOW_MS + 1)])
@@ -50,7 +50,7 @@ def test_a_pack_that_is_half_alive_stays(files):
 
 
 def test_packs_with_little_dead_space_do_not_hide_one_with_much():
-    """Each run reads a few packs of each bucket, and the next one continues behind them."""
+    """Each run reads a few packs of each bucket, and the next run continues after them."""
     stand = pack_stand()
     for n in range(3):
         write_together(stand, [fetched(f"{A}{n}-{m}", f"old {n} {m}") for m in range(4)])
@@ -67,7 +67,7 @@ def _pointer(stand, url):
     return pointer_of(stand.store.zen.nodes.get(node_id(url)))
 
 
-def test_dead_space_is_counted_for_the_metric(files):
+def test_metric_counts_dead_space(files):
     stand = pack_stand(files=files)
     assert stand.store.maintenance.dead_pack_bytes() is None
     write_together(stand, [fetched(f"{A}{n}", f"old {n}") for n in range(4)])
@@ -83,7 +83,7 @@ def test_dead_space_is_counted_for_the_metric(files):
     assert stand.reopened().store.maintenance.dead_pack_bytes() == 0
 
 
-def test_a_reader_that_read_a_pointer_before_a_rewrite_can_read_it_until_the_grace_is_over():
+def test_pointer_read_before_a_rewrite_works_until_the_grace_period_ends():
     stand = pack_stand()
     write_together(stand, [fetched(f"{A}{n}", f"old {n}") for n in range(3)])
     before = pointer_of(stand.store.zen.nodes.get(node_id(f"{A}2")))
@@ -93,7 +93,7 @@ def test_a_reader_that_read_a_pointer_before_a_rewrite_can_read_it_until_the_gra
     assert stand.store.bodies.read(before).body == b"old 2"
 
 
-def test_a_takedown_is_unreadable_at_once_and_its_bytes_are_gone_within_the_hours(files):
+def test_takedown_hides_a_page_at_once_and_removes_its_bytes_in_time(files):
     stand = pack_stand(files=files)
     write_together(stand, [fetched(A, SECRET), fetched(B, "stays")])
     write_together(stand, [fetched(A, f"{SECRET}, changed", NOW_MS + 1)])
@@ -109,7 +109,7 @@ def test_a_takedown_is_unreadable_at_once_and_its_bytes_are_gone_within_the_hour
 
 
 @pytest.mark.parametrize("hours", [0.1, 24, 100])
-def test_the_hours_of_a_takedown_are_kept(hours):
+def test_takedown_hours_are_kept(hours):
     stand = pack_stand(takedown_hours=hours)
     write_together(stand, [fetched(A, SECRET), fetched(B, "stays")])
     stand.store.takedowns.take_down(url=A)
@@ -119,7 +119,7 @@ def test_the_hours_of_a_takedown_are_kept(hours):
     assert SECRET.encode() not in stand.everything()
 
 
-def test_a_takedown_of_a_host_removes_all_of_its_pages_and_revisits():
+def test_host_takedown_removes_all_its_pages_and_revisits():
     stand = pack_stand()
     for at_ms in (NOW_MS, NOW_MS + 1):
         write_together(stand, [*(fetched(f"{A}{n}", SECRET, at_ms) for n in range(3)),
@@ -134,7 +134,7 @@ def test_a_takedown_of_a_host_removes_all_of_its_pages_and_revisits():
 
 
 @pytest.mark.parametrize("redirected", [True, False])
-def test_a_takedown_finds_what_a_url_sent_under_another_one(redirected):
+def test_takedown_finds_content_fetched_under_another_url(redirected):
     stand = pack_stand()
     final = C if redirected else A
     page = fetched(A, SECRET, final_url=final, canonical_url=A if redirected else C)
@@ -146,7 +146,7 @@ def test_a_takedown_finds_what_a_url_sent_under_another_one(redirected):
     assert SECRET.encode() not in stand.everything()
 
 
-def test_a_page_that_was_removed_leaves_no_bytes_and_may_come_back():
+def test_removed_page_leaves_no_bytes_and_may_come_back():
     stand = pack_stand()
     write_together(stand, [fetched(A, SECRET)])
     stand.store.remove(A)
@@ -159,8 +159,8 @@ def test_a_page_that_was_removed_leaves_no_bytes_and_may_come_back():
     assert stand.store.content(A).body == b"back"
 
 
-def test_a_body_that_another_page_still_has_is_written_under_that_page_alone():
-    """B shares the record of A, as pages of the same body do."""
+def test_shared_body_is_rewritten_under_the_remaining_page_alone():
+    """B shares the record of A, as pages with the same body do."""
     stand = pack_stand()
     write_together(stand, [fetched(A, "shared")])
     row = stand.store.zen.nodes.get(node_id(A))
@@ -185,7 +185,7 @@ def share(stand, row, url):
     stand.store.zen.nodes.put(node_id(url), {**cells, nodes.URL: url.encode()}, at_ms=NOW_MS)
 
 
-def test_an_alias_keeps_its_records_in_mind_and_its_canonical_url_has_the_body():
+def test_alias_keeps_track_of_its_records_and_its_canonical_url_has_the_body():
     stand = pack_stand()
     write_together(stand, [fetched(A, "of the alias")])
     stand.store.aliases.merge(A, B)
@@ -213,7 +213,7 @@ class Killed(BaseException):
 
 
 class KillingPacks(MemoryPacks):
-    """Ends the process before, within or after a put."""
+    """Ends the process before, during or after a put."""
 
     when = ""
 
@@ -229,7 +229,7 @@ class KillingPacks(MemoryPacks):
 
 
 @pytest.mark.parametrize("when", ["before", "after its index", "after"])
-def test_a_writer_killed_around_the_put_leaves_no_pointer_and_its_batch_runs_again(when):
+def test_writer_killed_around_the_put_leaves_no_pointer_and_its_batch_runs_again(when):
     stand = pack_stand(files=KillingPacks())
     stand.files.when = when
     with pytest.raises((Killed, ContentUnavailable)):
@@ -246,7 +246,7 @@ def test_a_writer_killed_around_the_put_leaves_no_pointer_and_its_batch_runs_aga
     assert len(stand.files.indexes) == len(stand.files.stored) == 1
 
 
-def test_a_writer_killed_before_its_pages_were_written_leaves_nothing_behind(files):
+def test_writer_killed_before_writing_its_pages_leaves_nothing_behind(files):
     stand = pack_stand(files=files)
     stand.store.pack_pages([fetched(A, SECRET), fetched(B, SECRET)], now=True).wait()
 
@@ -259,7 +259,7 @@ def test_a_writer_killed_before_its_pages_were_written_leaves_nothing_behind(fil
     assert again.store.content(B).body == b"another"
 
 
-def test_a_writer_killed_between_two_of_its_batches_keeps_what_was_written():
+def test_writer_killed_between_two_batches_keeps_the_first():
     stand = pack_stand(pack_wait_s=0.2)
     first = stand.store.pack_pages([fetched(A, "written")])
     stand.store.pack_pages([fetched(B, SECRET)])
@@ -273,7 +273,7 @@ def test_a_writer_killed_between_two_of_its_batches_keeps_what_was_written():
     assert SECRET.encode() not in again.everything()
 
 
-def test_upkeep_leaves_a_young_pack_alone_whose_pages_are_not_written_yet():
+def test_upkeep_leaves_a_new_pack_alone_until_its_pages_are_written():
     stand = pack_stand(takedown_hours=0.001)
     packing = stand.store.pack_pages([fetched(A, "text")], now=True)
     pages = packing.wait()
@@ -284,7 +284,7 @@ def test_upkeep_leaves_a_young_pack_alone_whose_pages_are_not_written_yet():
     assert stand.store.content(A).body == b"text"
 
 
-def test_a_batch_that_comes_too_late_runs_again():
+def test_late_batch_runs_again():
     stand = pack_stand()
     pages = stand.store.pack_pages([fetched(A, "text")], now=True).wait()
     stand.store.bodies.packs.writer.late_s = -1.0
@@ -295,7 +295,7 @@ def test_a_batch_that_comes_too_late_runs_again():
 
 
 class Stopping:
-    """Raises Killed at the nth call of anything that writes."""
+    """Raises Killed at the nth call that writes."""
 
     def __init__(self, at):
         self.left = at
@@ -366,8 +366,10 @@ def killed_at(stand, step):
 
 
 @pytest.mark.parametrize("part", range(1, 10))
-def test_a_damaged_body_is_reported_and_its_pack_stays(part):
-    """Upkeep decompresses no body whose hash is known, and must not take damage for dead space."""
+def test_damaged_body_is_reported_and_its_pack_stays(part):
+    """
+    Upkeep does not decompress a body whose hash is known, and must not take damage for dead space.
+    """
     stand = pack_stand(pack_bytes=50_000_000)
     texts = [random.Random(n).randbytes(40_000).hex() for n in range(3)]
     write_together(stand, [fetched(f"{A}{n}", text) for n, text in enumerate(texts)])
@@ -391,7 +393,7 @@ def test_a_damaged_body_is_reported_and_its_pack_stays(part):
 # Repair
 
 
-def test_repair_finds_pages_whose_pack_is_lost_and_has_them_fetched_again():
+def test_repair_reschedules_pages_whose_pack_is_lost():
     stand = pack_stand()
     write_together(stand, [fetched(A, "text")])
     stand.clock.advance_ms(HOUR_MS)
@@ -403,7 +405,7 @@ def test_repair_finds_pages_whose_pack_is_lost_and_has_them_fetched_again():
     assert stand.store.get(A).due_at_ms is not None
 
 
-def test_repair_finds_packs_that_no_page_and_no_catalog_knows():
+def test_repair_finds_packs_unknown_to_pages_and_catalog():
     stand = pack_stand()
     lost = pack_stand(files=stand.files)
     write_together(lost, [fetched(A, SECRET)])
@@ -418,7 +420,7 @@ def test_repair_finds_packs_that_no_page_and_no_catalog_knows():
     assert stand.store.content(B).body == b"known"
 
 
-def test_repair_finds_nothing_in_a_store_in_order(files):
+def test_repair_finds_nothing_in_an_intact_store(files):
     stand = pack_stand(files=files)
     write_together(stand, [fetched(A, "text"), fetched(B, "same")])
     write_together(stand, [fetched(A, "new", NOW_MS + 1), fetched(B, "same", NOW_MS + 1)])
@@ -446,7 +448,7 @@ def test_kept_versions_are_read_by_time_and_survive_upkeep():
     assert b"text 1" not in stand.everything()
 
 
-def test_a_takedown_removes_all_versions():
+def test_takedown_removes_all_versions():
     stand = pack_stand(keep_versions=5)
     for n in range(3):
         write_together(stand, [fetched(A, f"{SECRET} {n}", NOW_MS + n)])
@@ -458,11 +460,11 @@ def test_a_takedown_removes_all_versions():
     assert SECRET.encode() not in stand.everything()
 
 
-# Objects that move into packs
+# Moving objects into packs
 
 
 @pytest.mark.parametrize("step", range(1, 16))
-def test_objects_are_moved_into_packs_whatever_step_is_killed(step):
+def test_objects_move_into_packs_after_a_kill_at_any_step(step):
     stand = pack_stand()
     objects = stand.reopened(layout="objects")
     objects.store.write_pages([fetched(A, "one"), fetched(B, "two")])

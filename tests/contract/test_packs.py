@@ -1,4 +1,4 @@
-"""Content in packs: the same store, whatever holds the files."""
+"""Content in packs: the store behaves the same with every kind of file storage."""
 
 import gc
 import itertools
@@ -22,7 +22,7 @@ A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 PACK = "20261129/101502-00112233445566aa.warc.zst"
 
 
-def test_what_was_put_is_read_in_parts_and_whole(files):
+def test_pack_is_read_in_parts_and_whole(files):
     files.put(PACK, b"0123456789", b"index")
 
     assert files.read(PACK, 3, 4) == b"3456"
@@ -31,13 +31,13 @@ def test_what_was_put_is_read_in_parts_and_whole(files):
     assert [(file.name, file.size) for file in files.packs()] == [(PACK, 10)]
 
 
-def test_what_is_not_there_is_none(files):
+def test_missing_pack_reads_as_none(files):
     assert files.read(PACK, 0, 1) is None
     assert files.read_all(PACK) is None
     assert list(files.packs()) == []
 
 
-def test_a_deleted_pack_is_gone_with_its_index_and_may_be_deleted_again(files):
+def test_deleted_pack_loses_its_index_and_can_be_deleted_again(files):
     files.put(PACK, b"0123456789", b"index")
     files.delete(PACK)
     files.delete(PACK)
@@ -55,7 +55,7 @@ def test_packs_are_listed_in_order(files):
 
 
 @pytest.mark.parametrize("name", ["../x", "20261129/x.warc.zst", "", f"{PACK}x", index_name(PACK)])
-def test_what_is_not_a_name_of_a_pack_is_refused(files, name):
+def test_invalid_pack_name_is_refused(files, name):
     for call in (
         lambda: files.put(name, b"", b""),
         lambda: files.read(name, 0, 1),
@@ -67,7 +67,7 @@ def test_what_is_not_a_name_of_a_pack_is_refused(files, name):
 
 
 @pytest.mark.parametrize("compression", ["zstd", "gzip"])
-def test_a_page_is_read_as_it_was_written(files, compression):
+def test_page_is_read_as_written(files, compression):
     stand = pack_stand(files=files, pack_compression=compression)
     stand.store.write_pages([fetched(A, "the text"), fetched(B, "another")])
 
@@ -80,7 +80,7 @@ def test_a_page_is_read_as_it_was_written(files, compression):
     assert len(stand.names()) == 1
 
 
-def test_content_that_an_application_puts_is_read_with_its_meta(files):
+def test_content_put_by_an_application_keeps_its_metadata(files):
     stand = pack_stand(files=files)
     stand.store.put_content(A, b"mine", {"content_type": "text/plain", "é": "ü\r\nWARC-Type: x"})
 
@@ -90,7 +90,7 @@ def test_content_that_an_application_puts_is_read_with_its_meta(files):
     assert content.meta["content_type"] == "text/plain"
 
 
-def test_a_newer_page_replaces_an_older_one_and_not_the_other_way(files):
+def test_newer_page_replaces_an_older_one_in_any_order(files):
     stand = pack_stand(files=files)
     for at_ms, text in ((NOW_MS, "first"), (NOW_MS + 10, "second"), (NOW_MS + 5, "late")):
         stand.store.write_pages([fetched(A, text, at_ms)])
@@ -99,7 +99,7 @@ def test_a_newer_page_replaces_an_older_one_and_not_the_other_way(files):
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_two_writers_of_one_page_leave_the_newest_whatever_comes_first(order):
+def test_two_writers_of_a_page_leave_the_newest_in_any_order(order):
     stand = pack_stand()
     other = stand.reopened()
     packing = [
@@ -113,7 +113,7 @@ def test_two_writers_of_one_page_leave_the_newest_whatever_comes_first(order):
     assert stand.store.content(A).body == b"text 2"
 
 
-def test_bodies_of_many_batches_are_one_pack():
+def test_bodies_of_many_batches_share_a_pack():
     stand = pack_stand(pack_wait_s=0.3)
     packing = [
         stand.store.pack_pages([fetched(f"{A}{n}/{m}", f"{n} {m}") for m in range(3)])
@@ -128,7 +128,7 @@ def test_bodies_of_many_batches_are_one_pack():
     assert stand.upkeep(hours=48).rewritten == 0
 
 
-def test_a_pack_closes_when_it_is_full():
+def test_full_pack_is_closed():
     stand = pack_stand(pack_wait_s=600, pack_bytes=2_000)
     pages = [fetched(f"{A}{n}", f"{n}") for n in range(10)]
     packing = [stand.store.pack_pages([page]) for page in pages[:9]]
@@ -142,10 +142,8 @@ def test_a_pack_closes_when_it_is_full():
 
 
 @pytest.mark.parametrize(("waiting_bytes", "packs"), [(10_000, 1), (1_100_000, 2)])
-def test_a_page_that_somebody_waits_for_does_not_wait_for_the_put_of_a_large_pack(
-    waiting_bytes, packs
-):
-    """A put of 8 MB into a bucket took a quarter of a second."""
+def test_urgent_page_does_not_wait_for_a_large_pack(waiting_bytes, packs):
+    """Putting 8 MB into a bucket took a quarter of a second."""
     stand = pack_stand(pack_wait_s=600)
     text = random.Random(1).randbytes(waiting_bytes).hex()[:waiting_bytes]
     others = [fetched(f"{A}{n}", f"{n} {text}") for n in range(2)]
@@ -161,7 +159,7 @@ def test_a_page_that_somebody_waits_for_does_not_wait_for_the_put_of_a_large_pac
     assert stand.store.content(f"{A}1").body == f"1 {text}".encode()
 
 
-def test_an_open_pack_is_put_at_the_end_of_the_store():
+def test_open_pack_is_put_when_the_store_closes():
     stand = pack_stand(pack_wait_s=600)
     packing = stand.store.pack_pages([fetched(A, "text")])
     stand.store.bodies.packs.writer.close()
@@ -170,7 +168,7 @@ def test_an_open_pack_is_put_at_the_end_of_the_store():
     assert stand.store.content(A).body == b"text"
 
 
-def test_a_body_that_did_not_change_is_a_revisit_and_stays_where_it_is():
+def test_unchanged_body_becomes_a_revisit_and_stays_in_place():
     stand = pack_stand()
     stand.store.write_pages([fetched(A, "same")])
     before = pointer_of(stand.store.zen.nodes.get(node_id(A)))
@@ -184,7 +182,7 @@ def test_a_body_that_did_not_change_is_a_revisit_and_stays_where_it_is():
     assert stand.store.content(A).body == b"same"
 
 
-def test_a_batch_that_runs_again_after_it_was_written_writes_no_record():
+def test_repeated_batch_writes_no_record():
     stand = pack_stand()
     stand.store.write_pages([fetched(A, "text")])
     packing = stand.store.pack_pages([fetched(A, "text")], now=True)
@@ -193,7 +191,7 @@ def test_a_batch_that_runs_again_after_it_was_written_writes_no_record():
     assert len(stand.names()) == 1
 
 
-def test_pages_that_are_objects_are_read_and_become_records_when_they_change():
+def test_pages_in_objects_are_readable_and_move_to_packs_when_changed():
     stand = pack_stand()
     objects = stand.reopened(layout="objects")
     objects.store.write_pages([fetched(A, "old"), fetched(B, "stays")])
@@ -204,7 +202,7 @@ def test_pages_that_are_objects_are_read_and_become_records_when_they_change():
     assert nodes.CONTENT_KEY not in stand.store.zen.nodes.get(node_id(A))
 
 
-def test_pages_in_packs_are_read_and_become_objects_when_the_layout_is_changed_back():
+def test_pages_in_packs_are_readable_and_move_to_objects_when_changed():
     stand = pack_stand()
     stand.store.write_pages([fetched(A, "old")])
     objects = stand.reopened(layout="objects")
@@ -215,7 +213,7 @@ def test_pages_in_packs_are_read_and_become_objects_when_the_layout_is_changed_b
     assert len(list(stand.content.keys())) == 1
 
 
-def test_damage_in_a_pack_is_noticed(files):
+def test_damage_in_a_pack_is_detected(files):
     stand = pack_stand(files=Memory())
     stand.store.write_pages([fetched(A, "text")])
     (name,) = stand.names()
@@ -229,7 +227,7 @@ def test_damage_in_a_pack_is_noticed(files):
         stand.store.content(A)
 
 
-def test_a_pack_that_cannot_be_put_writes_no_page():
+def test_failed_pack_writes_no_page():
     class Full(Memory):
         def put(self, name, data, index):
             raise ContentUnavailable("folder", "the disk is full")
@@ -244,14 +242,16 @@ def test_a_pack_that_cannot_be_put_writes_no_page():
     assert stand.store.get(A) is None
 
 
-def test_a_store_that_was_closed_is_freed_with_its_files(tmp_path):
-    """The writer of packs was registered for the end of the process, with all that it needs."""
+def test_closed_store_is_garbage_collected_with_its_files(tmp_path):
+    """
+    The pack writer stayed registered until the end of the process, with everything that it needs.
+    """
     stand = pack_stand(SqliteTables(tmp_path / "tables", shards=1), pack_wait_s=600)
     packing = stand.store.pack_pages([fetched(A, "one")])
     writer = weakref.ref(stand.store.bodies.packs.writer)
     stand.store.close()
     packing.settle()
-    assert stand.names()  # closing put the open pack
+    assert stand.names()  # closing the writer put the open pack
 
     del stand, packing
 
@@ -262,7 +262,7 @@ def test_a_store_that_was_closed_is_freed_with_its_files(tmp_path):
     assert wait_until(is_freed, within_s=20, every_s=0.05)  # its thread ends first
 
 
-def test_a_writer_that_was_closed_puts_later_packs_in_time():
+def test_closed_writer_still_puts_later_packs_in_time():
     stand = pack_stand(pack_wait_s=0.05)
     for n in range(2):
         packing = stand.store.pack_pages([fetched(f"{A}{n}", f"text {n}")])
@@ -273,9 +273,10 @@ def test_a_writer_that_was_closed_puts_later_packs_in_time():
     assert len(stand.names()) == 2
 
 
-def test_a_fetched_body_is_neither_decompressed_nor_compressed_again(files):
+def test_fetched_body_is_stored_compressed_as_received(files):
     """
-    That was two thirds of what a large page cost the store: what it does not look at may be damaged.
+    Recompressing took two thirds of the time to store a large page. The writer does not look into
+    the body, so the body may be damaged.
     """
     stand = pack_stand(files=files)
     page = fetched(A, "<p>the text of a page</p>" * 1000)

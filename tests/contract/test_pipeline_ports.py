@@ -1,4 +1,4 @@
-"""The stages' small ports: the ones on Redis behave as those in memory that unit tests use."""
+"""The stages' small ports: Redis adapters behave like the memory adapters that unit tests use."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def marks(kind, redis_client):
     return MemoryMarks() if kind == "memory" else RunMarks(redis_client, prefix=PREFIX, ttl_s=60)
 
 
-def test_runs_that_never_ended_are_counted_for_each_batch(marks):
+def test_unfinished_runs_are_counted_per_batch(marks):
     assert [marks.begin(["1", "2"]) for _ in range(3)] == [0, 1, 2]
     assert marks.begin(["1"]) == 0
     marks.end(["1", "2"])
@@ -46,7 +46,7 @@ def test_runs_that_never_ended_are_counted_for_each_batch(marks):
     assert (marks.begin(["1", "2"]), marks.begin(["1"])) == (0, 1)
 
 
-def test_bodies_are_read_by_their_tokens_until_they_are_freed(spool):
+def test_bodies_are_read_by_token_until_freed(spool):
     tokens = spool.put_many([b"one", b"two"])
     spool.free(tokens[:1])
 
@@ -56,7 +56,7 @@ def test_bodies_are_read_by_their_tokens_until_they_are_freed(spool):
     assert spool.get_many(tokens) == [None, None]
 
 
-def test_a_fetch_reserves_room_and_offers_its_bodies_for_it(spool):
+def test_fetch_reserves_space_and_uses_it_for_its_bodies(spool):
     reservation = spool.reserve(2, urgent=False)
 
     assert reservation
@@ -65,7 +65,7 @@ def test_a_fetch_reserves_room_and_offers_its_bodies_for_it(spool):
     assert not spool.state().closed
 
 
-def test_a_url_is_marked_once_until_it_is_cleared(in_flight):
+def test_url_is_marked_once_until_cleared(in_flight):
     assert in_flight.mark([A, B]) == [True, True]
     in_flight.confirm([A, B])
 
@@ -74,7 +74,7 @@ def test_a_url_is_marked_once_until_it_is_cleared(in_flight):
     assert in_flight.mark([A, B]) == [True, False]
 
 
-def test_counters_add_up(kind, redis_client):
+def test_counters_are_summed(kind, redis_client):
     counters = MemoryCounters() if kind == "memory" else Counters(redis_client, prefix=PREFIX)
     counters.add({"a": 1, "b": 2})
     counters.add({"a": 4})
@@ -93,7 +93,7 @@ def test_urls_of_taken_down_hosts_and_domains_are_refused(redis_client):
     assert blocks.refused([A, B]) == set()
 
 
-def test_the_first_store_of_a_redis_owns_it_until_another_takes_it(redis_client):
+def test_first_store_on_a_redis_owns_it_until_another_takes_it(redis_client):
     claim = StoreClaim(redis_client, prefix=PREFIX)
     mine, other = (StoreIdentity(name, "sqlite", "host:/var") for name in ("one", "two"))
 
@@ -103,7 +103,7 @@ def test_the_first_store_of_a_redis_owns_it_until_another_takes_it(redis_client)
     assert claim.claim(mine) == other
 
 
-def test_a_record_that_cannot_be_read_is_none(redis_client):
+def test_unreadable_store_record_has_no_owner(redis_client):
     redis_client.set(f"{PREFIX}store", b"no json")
 
     assert StoreClaim(redis_client, prefix=PREFIX).owner() is None
@@ -118,7 +118,7 @@ def test_a_record_that_cannot_be_read_is_none(redis_client):
         lambda nobody: StoreClaim(nobody, prefix="").claim(StoreIdentity("i", "e", "w")),
     ],
 )
-def test_a_redis_that_is_away_is_a_passing_error(call, tmp_path):
+def test_unreachable_redis_is_a_temporary_error(call, tmp_path):
     with (
         connect(f"unix://{tmp_path}/nobody", attempts=1) as nobody,
         pytest.raises(BrokerUnavailable),

@@ -1,4 +1,6 @@
-"""Plain reads of two processes with caches, on every engine: never too old, own writes at once."""
+"""
+Plain reads of two processes with caches, on every engine: never too old, and own writes at once.
+"""
 
 import random
 
@@ -20,19 +22,19 @@ def store_over(tables, clock):
 
 
 def served_over(tables, clock):
-    """The store of a process of the API."""
+    """The store of an API process."""
     cache = ReadCache(AGE_MS / 1000, 1_000_000, lambda: clock.now_ms() / 1000)
     return store_over(CachedTables(tables, cache), clock)
 
 
 def number_in(store, url):
-    """The number that was put there last, as a plain read sees it; 0 for none."""
+    """The number written there last, as a plain read sees it; 0 without one."""
     (values,) = store.pages.values([url], ("title",))
     return int(values.values[0]) if values and values.values[0] else 0
 
 
 def write(store, url, number, clock, rng):
-    """Put a field, or store a page with it: of an alias, or of the first URL itself."""
+    """Put a field, or store a page with it, for an alias or for the first URL itself."""
     value = b"%d" % number
     if rng.random() < 0.5:
         store.put(url, {"title": value})
@@ -43,7 +45,7 @@ def write(store, url, number, clock, rng):
         store.write_pages([page(fetched, clock.now_ms(), **parts)])
 
 
-def test_reads_are_never_older_than_the_setting_and_see_own_writes_at_once(tables):
+def test_cached_reads_are_never_too_old_and_show_own_writes_at_once(tables):
     rng, clock = random.Random(7), ManualClock(NOW_MS)
     worker = store_over(tables, clock)
     api = [served_over(tables, clock) for _ in range(2)]
@@ -56,7 +58,7 @@ def test_reads_are_never_older_than_the_setting_and_see_own_writes_at_once(table
         if action < 0.3:
             who = rng.choice([None, 0, 1])
             write(worker if who is None else api[who], url, number, clock, rng)
-            # An alias that agrees with the page that has the record adds nothing to it.
+            # An alias that agrees with the page that owns the record adds nothing to it.
             if number_in(worker, url) == number:
                 writes.append((clock.now_ms(), url, who, number))
         else:
@@ -68,7 +70,7 @@ def test_reads_are_never_older_than_the_setting_and_see_own_writes_at_once(table
                 assert number_in(api[reader], spelling) >= max(known)
 
 
-def test_reads_that_are_not_plain_are_not_cached(tables):
+def test_only_plain_reads_are_cached(tables):
     clock = ManualClock(NOW_MS)
     worker, api = store_over(tables, clock), served_over(tables, clock)
     worker.put(URLS[0], {"title": b"1"})
@@ -82,7 +84,7 @@ def test_reads_that_are_not_plain_are_not_cached(tables):
     assert number_in(api, URLS[0]) == 2
 
 
-def test_a_page_that_this_process_takes_down_is_not_shown_by_its_cache(tables):
+def test_page_taken_down_by_this_process_leaves_its_cache(tables):
     clock = ManualClock(NOW_MS)
     api = served_over(tables, clock)
     api.put(URLS[0], {"title": b"1"})

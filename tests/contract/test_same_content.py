@@ -1,4 +1,4 @@
-"""Identical bodies of a host are stored once, and pages are found by what they are like."""
+"""Identical bodies on a host are stored once, and pages are found by similarity."""
 
 import hashlib
 from dataclasses import replace
@@ -22,8 +22,8 @@ OTHER_HOST = "http://b.example/first"
 TEXT = "<p>the body that several pages have</p>" * 60
 
 
-def liked(url, text=TEXT, at_ms=NOW_MS, words="", **more):
-    """A fetch with what its page is compared by."""
+def with_likeness(url, text=TEXT, at_ms=NOW_MS, words="", **more):
+    """A fetch with the values by which its page is compared."""
     likeness = Likeness(hashlib.sha256(text.encode()).hexdigest()[:16], sketch_of(words))
     return replace(fetched(url, text, at_ms, **more), likeness=likeness)
 
@@ -39,20 +39,20 @@ def node(stand, url):
     return stand.store.zen.nodes.get(node_id(url))
 
 
-def whose(stand, url):
+def original_of(stand, url):
     row = node(stand, url)
     shared = shared_of(row, pointer_of(row))
     return None if shared is None else shared.url
 
 
 def bodies_in(stand):
-    """How many records of the bucket have the text."""
+    """The number of records in the bucket that contain the text."""
     return stand.everything().count(TEXT.encode())
 
 
-def test_a_body_that_the_host_has_is_stored_once():
+def test_repeated_body_on_a_host_is_stored_once():
     stand = pack_stand()
-    (first,), (second,) = write(stand, liked(A)), write(stand, liked(B))
+    (first,), (second,) = write(stand, with_likeness(A)), write(stand, with_likeness(B))
 
     assert (first.same_as, second.same_as) == (None, A)
     assert bodies_in(stand) == 1
@@ -61,38 +61,38 @@ def test_a_body_that_the_host_has_is_stored_once():
     assert b"WARC-Refers-To-Target-URI: " + A.encode() in stand.everything()
 
 
-def test_another_host_stores_the_body_again():
+def test_another_host_stores_its_own_copy():
     stand = pack_stand()
-    write(stand, liked(A))
+    write(stand, with_likeness(A))
 
-    (other,) = write(stand, liked(OTHER_HOST))
+    (other,) = write(stand, with_likeness(OTHER_HOST))
 
     assert other.same_as is None
     assert bodies_in(stand) == 2
 
 
-def test_a_small_body_is_stored_again():
+def test_small_body_is_stored_again():
     stand = pack_stand()
-    write(stand, liked(A, "small"))
+    write(stand, with_likeness(A, "small"))
 
-    assert write(stand, liked(B, "small"))[0].same_as is None
+    assert write(stand, with_likeness(B, "small"))[0].same_as is None
 
 
-def test_an_unchanged_page_names_the_original_again():
+def test_unchanged_page_still_refers_to_the_original():
     stand = pack_stand()
-    write(stand, liked(A))
-    write(stand, liked(B))
-    (again,) = write(stand, liked(B, at_ms=NOW_MS + 1000))
+    write(stand, with_likeness(A))
+    write(stand, with_likeness(B))
+    (again,) = write(stand, with_likeness(B, at_ms=NOW_MS + 1000))
 
     assert again.same_as is None
-    assert whose(stand, B) == A
+    assert original_of(stand, B) == A
     assert stand.everything().count(b"WARC-Refers-To-Target-URI: " + A.encode()) == 2
 
 
-def test_a_takedown_of_the_page_with_the_bytes_leaves_them_to_the_other_alone():
+def test_takedown_of_the_original_leaves_its_bytes_to_the_copy():
     stand = pack_stand()
-    write(stand, liked(A))
-    write(stand, liked(B))
+    write(stand, with_likeness(A))
+    write(stand, with_likeness(B))
     stand.store.takedowns.take_down(url=A)
 
     assert stand.store.content(A) is None
@@ -102,13 +102,13 @@ def test_a_takedown_of_the_page_with_the_bytes_leaves_them_to_the_other_alone():
     assert A.encode() not in stand.everything()
     assert bodies_in(stand) == 1
     assert stand.store.content(B).body == TEXT.encode()
-    assert whose(stand, B) is None
+    assert original_of(stand, B) is None
 
 
-def test_a_takedown_of_both_leaves_no_bytes():
+def test_takedown_of_both_leaves_no_bytes():
     stand = pack_stand()
-    write(stand, liked(A))
-    write(stand, liked(B))
+    write(stand, with_likeness(A))
+    write(stand, with_likeness(B))
     stand.store.takedowns.take_down(url=A)
     for _ in range(24):
         stand.upkeep(hours=1)
@@ -120,11 +120,11 @@ def test_a_takedown_of_both_leaves_no_bytes():
     assert HOST.encode() not in stand.everything()
 
 
-def test_a_takedown_of_a_page_that_shares_leaves_the_record_of_the_other_as_it_is():
+def test_takedown_of_the_copy_leaves_the_original_record_unchanged():
     stand = pack_stand()
-    write(stand, liked(A))
+    write(stand, with_likeness(A))
     before = pointer_of(node(stand, A))
-    write(stand, liked(B))
+    write(stand, with_likeness(B))
     stand.store.takedowns.take_down(url=B)
     for _ in range(24):
         stand.upkeep(hours=1)
@@ -135,10 +135,10 @@ def test_a_takedown_of_a_page_that_shares_leaves_the_record_of_the_other_as_it_i
 
 
 @pytest.mark.parametrize("remove", ["remove", "withdraw"])
-def test_what_a_removed_page_had_stays_for_the_other(remove):
+def test_removed_page_leaves_its_body_to_the_copy(remove):
     stand = pack_stand()
-    write(stand, liked(A))
-    write(stand, liked(B))
+    write(stand, with_likeness(A))
+    write(stand, with_likeness(B))
     if remove == "remove":
         stand.store.remove(A)
     else:
@@ -150,17 +150,17 @@ def test_what_a_removed_page_had_stays_for_the_other(remove):
     assert stand.store.content(B).body == TEXT.encode()
 
 
-def test_a_body_stays_when_the_page_that_sent_it_has_another_one():
+def test_copy_keeps_its_body_when_the_original_page_changes():
     stand = pack_stand()
-    write(stand, liked(A), *(liked(f"{HOST}{n}", f"{n} {TEXT}") for n in range(3)))
-    write(stand, liked(B))
-    write(stand, liked(A, "new" * 1000, NOW_MS + 1),
-          *(liked(f"{HOST}{n}", f"new {n}", NOW_MS + 1) for n in range(3)))  # fmt: skip
+    write(stand, with_likeness(A), *(with_likeness(f"{HOST}{n}", f"{n} {TEXT}") for n in range(3)))
+    write(stand, with_likeness(B))
+    write(stand, with_likeness(A, "new" * 1000, NOW_MS + 1),
+          *(with_likeness(f"{HOST}{n}", f"new {n}", NOW_MS + 1) for n in range(3)))  # fmt: skip
     for _ in range(3):
         stand.upkeep(hours=1)
 
     assert stand.store.content(B).body == TEXT.encode()
-    assert whose(stand, B) is None
+    assert original_of(stand, B) is None
     stand.store.takedowns.take_down(url=A)
     for _ in range(24):
         stand.upkeep(hours=1)
@@ -168,39 +168,39 @@ def test_a_body_stays_when_the_page_that_sent_it_has_another_one():
     assert stand.store.content(B).body == TEXT.encode()
 
 
-def test_a_pack_that_was_moved_before_its_page_was_written_is_not_pointed_to():
+def test_page_does_not_point_to_a_pack_moved_before_its_write():
     stand = pack_stand()
-    write(stand, liked(A))
-    packing = stand.store.pack_pages([liked(B)], now=True)
+    write(stand, with_likeness(A))
+    packing = stand.store.pack_pages([with_likeness(B)], now=True)
     pages = packing.wait()
-    write(stand, liked(A, "new" * 1000, NOW_MS + 1))
-    stand.upkeep()  # the pack is all dead, and goes at once
+    write(stand, with_likeness(A, "new" * 1000, NOW_MS + 1))
+    stand.upkeep()  # the pack is all dead and is deleted at once
 
     stand.store.write_pages(pages)
     packing.settle()
 
     assert stand.store.content(B).body == TEXT.encode()
-    assert whose(stand, B) is None
+    assert original_of(stand, B) is None
 
 
-def test_a_batch_that_was_killed_before_it_looked_finds_that_its_pack_went():
+def test_batch_delayed_before_its_lookup_notices_that_its_pack_was_deleted():
     stand = pack_stand()
-    write(stand, liked(A))
-    packing = stand.store.pack_pages([liked(B)], now=True)
+    write(stand, with_likeness(A))
+    packing = stand.store.pack_pages([with_likeness(B)], now=True)
     stand.store.write_pages(packing.wait())
     pack = pointer_of(node(stand, B)).pack
     stand.store.bodies.packs.catalog.moved(pack)  # as if it had read the nodes before
 
-    write(stand, liked(B))
+    write(stand, with_likeness(B))
 
     assert pointer_of(node(stand, B)).pack != pack
-    assert whose(stand, B) is None
+    assert original_of(stand, B) is None
 
 
-def test_the_last_look_before_a_pack_is_deleted_finds_who_shares_it():
+def test_final_check_before_deleting_a_pack_finds_the_pages_that_share_it():
     stand = pack_stand()
-    write(stand, liked(A))
-    write(stand, liked(B))
+    write(stand, with_likeness(A))
+    write(stand, with_likeness(B))
     pack = pointer_of(node(stand, B)).pack
     stand.store.bodies.packs.catalog.moved(pack)  # a rewrite that read the node of B too early
 
@@ -212,32 +212,32 @@ def test_the_last_look_before_a_pack_is_deleted_finds_who_shares_it():
     assert stand.store.content(B).body == TEXT.encode()
 
 
-def test_a_version_that_was_shared_is_kept():
+def test_version_with_a_shared_body_is_kept():
     stand = pack_stand(keep_versions=1)
-    write(stand, liked(A))
-    write(stand, liked(B))
-    write(stand, liked(B, "later" * 1000, NOW_MS + 1000))
+    write(stand, with_likeness(A))
+    write(stand, with_likeness(B))
+    write(stand, with_likeness(B, "later" * 1000, NOW_MS + 1000))
 
     assert stand.store.content(B, at_ms=NOW_MS).body == TEXT.encode()
 
 
-def test_a_crowded_pack_lends_no_more():
+def test_record_with_too_many_copies_is_no_longer_shared():
     stand = pack_stand()
-    write(stand, liked(A))
+    write(stand, with_likeness(A))
     pointer = pointer_of(node(stand, A))
     for n in range(MAX_SHARING - 1):
         stand.store.bodies.packs.catalog.share(pointer, f"{HOST}other/{n}")
-    written = [write(stand, liked(f"{HOST}{n}"))[0].same_as for n in range(4)]
+    written = [write(stand, with_likeness(f"{HOST}{n}"))[0].same_as for n in range(4)]
 
     assert written == [A, None, f"{HOST}1", f"{HOST}1"]
 
 
-def test_what_is_taken_down_lends_nothing():
+def test_page_taken_down_is_not_used_as_an_original():
     stand = pack_stand()
-    write(stand, liked(A))
+    write(stand, with_likeness(A))
     stand.store.takedowns.take_down(url=A)
 
-    assert write(stand, liked(B))[0].same_as is None
+    assert write(stand, with_likeness(B))[0].same_as is None
 
 
 def urls(page):
@@ -245,18 +245,18 @@ def urls(page):
 
 
 @pytest.mark.parametrize("layout", ["packs", "objects"])
-def test_readers_find_the_pages_with_the_same_body(layout):
+def test_pages_with_the_same_body_are_found(layout):
     stand = pack_stand(layout=layout)
     for url in (A, B, OTHER_HOST):
-        write(stand, liked(url))
-    write(stand, liked(C, "another"))
+        write(stand, with_likeness(url))
+    write(stand, with_likeness(C, "another"))
 
     assert urls(stand.store.same.page(A)) == [B]
     assert urls(stand.store.same.page(C)) == []
     assert urls(stand.store.same.page(f"{HOST}unknown")) == []
-    write(stand, liked(B, "changed", NOW_MS + 1))
+    write(stand, with_likeness(B, "changed", NOW_MS + 1))
     assert urls(stand.store.same.page(A)) == []
-    write(stand, liked(B, TEXT, NOW_MS + 2))
+    write(stand, with_likeness(B, TEXT, NOW_MS + 2))
     assert urls(stand.store.same.page(A)) == [B]
     stand.store.takedowns.take_down(url=B)
     assert urls(stand.store.same.page(A)) == []
@@ -265,12 +265,12 @@ def test_readers_find_the_pages_with_the_same_body(layout):
 WORDS = [f"word{n}" for n in range(400)]
 
 
-def test_near_copies_are_found_by_the_distance_of_their_fingerprints():
+def test_near_copies_are_found_by_fingerprint_distance():
     near = [*WORDS[:200], "changed", *WORDS[201:]]
     stand = pack_stand()
-    write(stand, liked(A, "a", words=" ".join(WORDS)))
-    write(stand, liked(B, "b", words=" ".join(near)))
-    write(stand, liked(C, "c", words=" ".join(reversed(WORDS))))
+    write(stand, with_likeness(A, "a", words=" ".join(WORDS)))
+    write(stand, with_likeness(B, "b", words=" ".join(near)))
+    write(stand, with_likeness(C, "c", words=" ".join(reversed(WORDS))))
 
     assert urls(stand.store.same.page(A)) == []
     (found,) = stand.store.same.page(A, within=3).items
@@ -283,11 +283,11 @@ def test_near_copies_are_found_by_the_distance_of_their_fingerprints():
 
 
 @pytest.mark.parametrize("within", [None, 3])
-def test_a_list_continues_behind_its_cursor(within):
+def test_cursor_continues_a_list_of_copies(within):
     stand = pack_stand()
     for n in range(12):
-        write(stand, liked(f"{HOST}{n}"))
-    write(stand, liked(OTHER_HOST))
+        write(stand, with_likeness(f"{HOST}{n}"))
+    write(stand, with_likeness(OTHER_HOST))
 
     found, cursor = [], None
     while True:
@@ -301,15 +301,15 @@ def test_a_list_continues_behind_its_cursor(within):
 
 
 @pytest.mark.parametrize("more", [{"within": 4}, {"within": -1}, {"cursor": "x"}, {"cursor": "00"}])
-def test_what_no_caller_may_ask_is_refused(more):
+def test_invalid_arguments_are_refused(more):
     with pytest.raises(BadInput):
         pack_stand().store.same.page(A, **more)
 
 
-def test_repair_enters_pages_of_stores_without_the_index():
+def test_repair_adds_missing_entries_of_bodies():
     stand = pack_stand()
-    write(stand, liked(A))
-    write(stand, liked(B))
+    write(stand, with_likeness(A))
+    write(stand, with_likeness(B))
     for bucket in range(16):
         for name, row in list(stand.store.zen.registry.walk(bytes([bucket]) + b"same\0")):
             stand.store.zen.registry.delete(name, at_ms=max(c.at_ms for c in row.values()))
@@ -321,9 +321,9 @@ def test_repair_enters_pages_of_stores_without_the_index():
     assert urls(stand.store.same.page(A)) == [B]
 
 
-def test_no_entry_of_a_page_that_was_taken_down_stays():
+def test_takedown_removes_the_entries_of_a_page():
     stand = pack_stand()
-    write(stand, liked(A))
+    write(stand, with_likeness(A))
     stand.store.takedowns.take_down(url=A)
 
     left = [row for bucket in range(16)
@@ -331,10 +331,10 @@ def test_no_entry_of_a_page_that_was_taken_down_stays():
     assert left == []
 
 
-def test_a_node_knows_the_record_that_it_shares():
+def test_node_lists_the_record_that_it_shares():
     stand = pack_stand()
-    write(stand, liked(A))
-    write(stand, liked(B))
+    write(stand, with_likeness(A))
+    write(stand, with_likeness(B))
 
     kinds = [kind for _, kind, _ in records_of(node(stand, B))]
     assert sorted(kinds) == [b"revisit", b"shared"]

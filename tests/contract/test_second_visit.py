@@ -1,4 +1,4 @@
-"""Neighbors of the table of second visits (tests.support.second_visit), on every engine."""
+"""Cases beside those in the table of second visits (tests.support.second_visit)."""
 
 from dataclasses import replace
 
@@ -12,14 +12,14 @@ from tests.support.stores import NOW_MS, page
 
 
 def seen(a_page):
-    """The page with what the refresh schedule needs, without which the feed has no entries."""
+    """The page with the data for the refresh schedule; the feed has entries only with it."""
     outcome = a_page.facts.get("outcome", "Fetched")
     at_ms = a_page.fetched_at_ms
     facts = {**a_page.facts, "outcome": outcome}
     return replace(a_page, facts=facts, seen=Seen(outcome=outcome, fetched_at_ms=at_ms))
 
 
-def brought(url, at_ms, **parts):
+def fetched_with_schedule(url, at_ms, **parts):
     return seen(fetched(url, at_ms, **parts))
 
 
@@ -37,9 +37,9 @@ def kinds(a_stand):
 
 
 def answers(*names):
-    """Fetches of a page, a millisecond apart."""
+    """Fetches of a page, one millisecond apart."""
     make = {
-        "page": lambda at: brought(LIST, at),
+        "page": lambda at: fetched_with_schedule(LIST, at),
         "404": lambda at: gone(LIST, at),
         "400": lambda at: failed(LIST, at, "Gone", 400),
         "403": lambda at: failed(LIST, at, "Forbidden", 403),
@@ -66,13 +66,13 @@ def answers(*names):
         ("page 500 page", []),
     ],
 )
-def test_the_feed_takes_back_what_it_said_once(a_stand, names, entries):
+def test_feed_reports_loss_and_return_of_a_page_once(a_stand, names, entries):
     write(a_stand, *answers(*names.split()))
 
     assert kinds(a_stand) == entries
 
 
-def test_an_absence_stays_when_a_page_of_before_arrives_after_it(a_stand):
+def test_absence_remains_when_an_earlier_page_arrives_late(a_stand):
     first, late, absence, passing, last = answers("page", "page", "404", "500", "page")
 
     write(a_stand, first, absence, late, passing, last)
@@ -81,39 +81,39 @@ def test_an_absence_stays_when_a_page_of_before_arrives_after_it(a_stand):
 
 
 @pytest.mark.parametrize("is_stored", [True, False])
-def test_a_page_of_before_its_withdrawal_is_not_stored(a_stand, is_stored):
+def test_page_from_before_its_withdrawal_is_not_stored(a_stand, is_stored):
     store = a_stand.store
     withdrawal = failed(LIST, NOW_MS + 6, "Reserved", 200, withdrawn=True)
     if is_stored:
-        write(a_stand, brought(LIST, NOW_MS))
+        write(a_stand, fetched_with_schedule(LIST, NOW_MS))
 
-    write(a_stand, withdrawal, gone(LIST, NOW_MS + 7), brought(LIST, NOW_MS + 5))
+    write(a_stand, withdrawal, gone(LIST, NOW_MS + 7), fetched_with_schedule(LIST, NOW_MS + 5))
 
     record = store.get(LIST)
     assert (record.fields, store.content(LIST)) == ({}, None)
     assert store.links.outlinks(LIST).items == []
-    write(a_stand, brought(LIST, NOW_MS + 8))
+    write(a_stand, fetched_with_schedule(LIST, NOW_MS + 8))
     assert shown(store, LIST) == f"the page of {LIST}"
     assert kinds(a_stand) == (["withdrawn", "new"] if is_stored else [])
 
 
-def test_a_withdrawal_that_arrives_late_leaves_a_newer_page_as_it_is(a_stand):
+def test_late_withdrawal_leaves_a_newer_page_unchanged(a_stand):
     write(
         a_stand,
-        brought(LIST, NOW_MS),
-        brought(LIST, NOW_MS + 8),
+        fetched_with_schedule(LIST, NOW_MS),
+        fetched_with_schedule(LIST, NOW_MS + 8),
         failed(LIST, NOW_MS + 6, "Reserved", 200, withdrawn=True),
     )
 
     assert shown(a_stand.store, LIST) == f"the page of {LIST}"
 
 
-def test_an_alias_that_redirects_to_a_page_that_joins_another_is_in_the_feed(a_stand):
+def test_feed_has_an_alias_that_redirects_to_a_joining_page(a_stand):
     write(
         a_stand,
-        brought(P1, NOW_MS, same="one text"),
-        brought(LIST, NOW_MS + 1),
-        brought(LIST, NOW_MS + 2, final_url=P2, canonical_url=P1, same="one text"),
+        fetched_with_schedule(P1, NOW_MS, same="one text"),
+        fetched_with_schedule(LIST, NOW_MS + 1),
+        fetched_with_schedule(LIST, NOW_MS + 2, final_url=P2, canonical_url=P1, same="one text"),
     )
 
     assert a_stand.store.resolve(LIST) == P1
@@ -121,7 +121,7 @@ def test_an_alias_that_redirects_to_a_page_that_joins_another_is_in_the_feed(a_s
 
 
 @pytest.mark.parametrize("links", [[f"{P1}/link"], []])
-def test_links_of_a_page_that_moves_do_not_replace_those_of_a_newer_page(a_stand, links):
+def test_links_of_a_moving_page_do_not_replace_newer_ones(a_stand, links):
     there = replace(fetched(P1, NOW_MS), links=page(P1, links=links).links)
     moves = replace(there, url=LIST, fetched_at_ms=NOW_MS + 2)
 
@@ -131,7 +131,7 @@ def test_links_of_a_page_that_moves_do_not_replace_those_of_a_newer_page(a_stand
     assert [link.url for link in a_stand.store.links.outlinks(P1).items] == links
 
 
-def test_a_fetch_that_only_joins_keeps_the_response_of_the_stored_page(a_stand):
+def test_joining_fetch_keeps_the_response_of_the_stored_page(a_stand):
     report = fetched_report(LIST, P1, NOW_MS)
     through = replace(fetched(P1, NOW_MS, same="one text"), url=LIST, report=report)
     joins = fetched(LIST, NOW_MS + 1, canonical_url=P1, same="one text")

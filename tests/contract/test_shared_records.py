@@ -1,4 +1,7 @@
-"""Pages that share the record of a URL which nobody fetched: what each has when it ends."""
+"""
+Pages that share the record of a URL that was never fetched: what each of them keeps when the
+sharing ends.
+"""
 
 from itertools import permutations
 
@@ -13,7 +16,7 @@ LATER_MS = NOW_MS + 10**9
 
 
 def share(a_stand, *urls):
-    """The first URL sends the record of the declared one; the others join it."""
+    """The first URL sends the record of the declared URL; the others join it."""
     write(
         a_stand,
         *(
@@ -29,7 +32,7 @@ def due(a_stand):
 
 
 @pytest.mark.parametrize("first", [P1, ELSEWHERE])
-def test_a_takedown_of_the_sender_lets_the_page_that_joined_be_fetched(a_stand, first):
+def test_takedown_of_the_sender_makes_the_joined_page_due(a_stand, first):
     share(a_stand, first, P2)
 
     a_stand.store.takedowns.take_down(url=first)
@@ -43,7 +46,7 @@ def test_a_takedown_of_the_sender_lets_the_page_that_joined_be_fetched(a_stand, 
 
 
 @pytest.mark.parametrize("other", [P1, ELSEWHERE])
-def test_a_takedown_of_a_page_that_joined_leaves_the_record_to_its_sender(a_stand, other):
+def test_takedown_of_a_joined_page_leaves_the_record_to_its_sender(a_stand, other):
     share(a_stand, P2, other, P3)
 
     a_stand.store.takedowns.take_down(url=other)
@@ -54,7 +57,7 @@ def test_a_takedown_of_a_page_that_joined_leaves_the_record_to_its_sender(a_stan
         assert shown(a_stand.store, url) == f"the page of {P2}"
 
 
-def test_a_takedown_of_the_senders_host_lets_the_page_that_joined_be_fetched(a_stand):
+def test_takedown_of_the_senders_host_makes_the_joined_page_due(a_stand):
     share(a_stand, ELSEWHERE, P2)
 
     a_stand.store.takedowns.take_down(host="m.shop.example")
@@ -64,7 +67,7 @@ def test_a_takedown_of_the_senders_host_lets_the_page_that_joined_be_fetched(a_s
     assert P2 in due(a_stand)
 
 
-def test_a_takedown_of_the_only_page_of_a_declared_url_is_of_both(a_stand):
+def test_takedown_of_the_only_page_covers_its_declared_url(a_stand):
     share(a_stand, P1)
 
     a_stand.store.takedowns.take_down(url=P1)
@@ -72,7 +75,7 @@ def test_a_takedown_of_the_only_page_of_a_declared_url_is_of_both(a_stand):
     assert a_stand.store.takedowns.refused([P1, DECLARED]) == {P1, DECLARED}
 
 
-def test_a_takedown_that_ended_within_the_first_step_spares_the_other_page_when_repeated(a_stand):
+def test_repeated_takedown_that_ended_in_its_first_step_spares_the_other_page(a_stand):
     share(a_stand, P1, P2)
     trust = a_stand.store.takedowns.trust
     trust.withdraw_from(DECLARED, P1, NOW_MS + 50)
@@ -85,8 +88,8 @@ def test_a_takedown_that_ended_within_the_first_step_spares_the_other_page_when_
     assert shown(a_stand.store, P2) == f"the page of {P2}"
 
 
-def test_a_page_that_its_site_withdraws_leaves_those_that_agreed_to_their_own_fetch(a_stand):
-    """A page that must not be kept says nothing about the one that only agreed with it."""
+def test_joined_pages_are_fetched_again_when_the_senders_site_withdraws_it(a_stand):
+    """The withdrawal of a page does not apply to pages that only agreed with it."""
     share(a_stand, P1, P2)
     withdrawn = page(
         P1, NOW_MS + 50, canonical_url=DECLARED, facts={"outcome": "Reserved"}, withdrawn=True
@@ -105,7 +108,7 @@ def shown_fields(a_stand, url):
     return record.fields if record else {}
 
 
-def test_pages_that_joined_keep_what_they_agreed_with_when_its_sender_changes(a_stand):
+def test_joined_pages_keep_their_content_when_the_sender_changes(a_stand):
     share(a_stand, P1, P2, P3)
     write(a_stand, changed := fetched(P1, NOW_MS + 50, text="other", canonical_url=DECLARED))
 
@@ -125,7 +128,7 @@ def test_pages_that_joined_keep_what_they_agreed_with_when_its_sender_changes(a_
     assert shown(a_stand.store, P2) == f"the page of {P2}"
 
 
-def test_a_sender_that_changes_back_and_is_written_twice_keeps_its_record(a_stand):
+def test_sender_that_changes_back_keeps_its_record(a_stand):
     share(a_stand, P1, P2)
     other = fetched(P1, NOW_MS + 50, canonical_url=DECLARED, same="y", text=f"the page of {P3}")
     write(a_stand, other, other, fetched(P1, NOW_MS + 90, canonical_url=DECLARED, same="x"))
@@ -134,7 +137,7 @@ def test_a_sender_that_changes_back_and_is_written_twice_keeps_its_record(a_stan
     assert shown(a_stand.store, P2) == f"the page of {P1}"
 
 
-def test_pages_that_joined_keep_their_page_when_its_sender_leaves_with_another(a_stand):
+def test_joined_pages_keep_their_page_when_the_sender_leaves(a_stand):
     share(a_stand, P1, P2)
 
     write(a_stand, fetched(P1, NOW_MS + 50, text=f"the page of {P3}", same="y"))
@@ -143,7 +146,7 @@ def test_pages_that_joined_keep_their_page_when_its_sender_leaves_with_another(a
     assert shown(a_stand.store, P2) == f"the page of {P1}"
 
 
-def test_a_sender_that_changes_a_little_takes_all_with_it(a_stand):
+def test_agreeing_change_of_the_sender_applies_to_all(a_stand):
     share(a_stand, P1, P2)
 
     write(a_stand, fetched(P1, NOW_MS + 50, canonical_url=DECLARED, same="x", text="the page of x"))
@@ -154,7 +157,7 @@ def test_a_sender_that_changes_a_little_takes_all_with_it(a_stand):
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 @pytest.mark.parametrize("late_ms", [1, 3])
-def test_a_late_page_of_a_declared_url_that_is_gone_comes_with_its_body(a_stand, order, late_ms):
+def test_late_page_of_a_gone_declared_url_has_its_body(a_stand, order, late_ms):
     pages = [
         fetched(P1, NOW_MS + 2, canonical_url=DECLARED),
         page(DECLARED, NOW_MS + 20, facts={"status": 404, "outcome": "Gone"}, gone=True),
@@ -178,7 +181,7 @@ def takedown_of_the_sender(a_stand):
 
 
 @pytest.mark.parametrize("step", [change_of_the_sender, takedown_of_the_sender])
-def test_killed_anywhere_and_run_again_each_page_has_what_it_would_have(step):
+def test_step_killed_at_any_write_ends_the_same_when_repeated(step):
     def shared(a_stand):
         share(a_stand, P1, P2, P3)
 

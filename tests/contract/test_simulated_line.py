@@ -1,4 +1,4 @@
-"""The line of the simulation serves whatever comes in the order of the scripts."""
+"""The simulated line serves requests in the same order as the scripts."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Stores of the first form, whose ids are hashes of whole URLs: in use, and copied to a new one."""
+"""Stores in form 1, whose ids are hashes of whole URLs: in use, and copied to a new store."""
 
 import pytest
 
@@ -22,7 +22,7 @@ OWN_NODE = bytes(range(16))
 
 
 def old_store():
-    """A store of the first form with every kind of row."""
+    """A store in form 1 with every kind of row."""
     its = stand(MemoryTables(ManualClock(), form=1), SETTINGS)
     store = its.store
     store.write_pages(
@@ -45,7 +45,7 @@ def old_store():
 
 
 def seen(its, id_of):
-    """What readers find in a store, without the ids of its pages."""
+    """What readers find in a store, without page ids."""
     store, own = its.store, its.store.zen
     names = {id_of(url): url for url in (A, B, OTHER, MOVED, ALIAS, SENT, NEVER)}
     urls = (A, B, MOVED, ALIAS, SENT, OTHER)
@@ -66,7 +66,7 @@ def seen(its, id_of):
     }
 
 
-def test_a_store_of_the_first_form_keeps_its_ids():
+def test_store_in_form_1_keeps_its_ids():
     its = old_store()
 
     assert its.store.get(A).fields == {"color": b"red", "sku": b"7"}
@@ -76,7 +76,7 @@ def test_a_store_of_the_first_form_keeps_its_ids():
     assert its.store.maintenance.repair(grace_s=0.001).repaired == {}
 
 
-def test_a_copy_of_it_to_a_new_store_has_new_ids_and_shows_the_same(tables):
+def test_copy_in_a_new_store_has_new_ids_and_reads_the_same(tables):
     its = old_store()
     copy_tables(its.tables, tables)
     copied = stand(tables, SETTINGS)
@@ -101,13 +101,13 @@ def test_every_row_of_a_page_gets_its_new_id():
     for name in set(TABLES) - {"j", "l", "f"}:
         rows = ids.rekeyed(name, list(its.tables[name].scan(b"", None)))
         for key, row in rows:
-            # Who claimed a URL is named by its hash in every store.
+            # The process that claimed a URL is named by its hash in every store.
             texts = [key, *(cell.value for column, cell in row.items() if column != CLAIM)]
             found = [one for one in old for text in texts if one in text]
             assert not found, (name, key)
 
 
-def test_copying_back_to_an_older_form_is_refused():
+def test_copying_to_an_older_form_is_refused():
     its = stand(MemoryTables(ManualClock()))
     its.store.write_pages([page(A)])
 

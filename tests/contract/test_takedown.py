@@ -1,4 +1,4 @@
-"""Takedowns on every engine: refused from then on, and forgotten wherever it was noted."""
+"""Takedowns on every engine: the site is refused from then on, and all of its data is deleted."""
 
 import threading
 from dataclasses import replace
@@ -34,7 +34,7 @@ def secret_page(url, at_ms=NOW_MS, **more):
 
 
 def rows_with(stand, text):
-    """Tables with a row that holds `text`."""
+    """Tables with a row that contains `text`."""
     return {
         name
         for name in TABLES
@@ -44,7 +44,7 @@ def rows_with(stand, text):
 
 
 def readable(value):
-    """A cell's value, and behind it what its compressed parts contain."""
+    """A cell's value, followed by the content of its compressed parts."""
     parts = value.split(zstd.MAGIC)[1:]
     return b" ".join([value, *(zstd.decompress(zstd.MAGIC + part) for part in parts)])
 
@@ -55,7 +55,7 @@ def linking(*targets):
 
 
 @pytest.mark.parametrize("site", [{"host": "gone.example"}, {"domain": "gone.example"}])
-def test_a_new_url_of_a_taken_down_site_is_refused_by_every_write(a_stand, site):
+def test_every_write_refuses_new_urls_of_a_taken_down_site(a_stand, site):
     store = a_stand.store
     store.takedowns.take_down(**site)
     a_stand.clock.advance_ms(5)
@@ -80,7 +80,7 @@ def test_a_new_url_of_a_taken_down_site_is_refused_by_every_write(a_stand, site)
     assert rows_with(a_stand, b"/new") == set()
 
 
-def test_hosts_below_a_domain_are_refused_and_those_below_a_host_are_not(a_stand):
+def test_domain_takedown_covers_its_hosts_and_host_takedown_does_not(a_stand):
     store = a_stand.store
     store.takedowns.take_down(host="gone.example")
     assert store.takedowns.refused([GONE, SUB, "http://xgone.example/"]) == {GONE}
@@ -91,7 +91,7 @@ def test_hosts_below_a_domain_are_refused_and_those_below_a_host_are_not(a_stand
 
 
 @pytest.mark.parametrize(
-    ("name", "means"),
+    ("name", "expected"),
     [
         ("GONE.example.", "gone.example"),
         ("Bücher.example", "xn--bcher-kva.example"),
@@ -99,24 +99,24 @@ def test_hosts_below_a_domain_are_refused_and_those_below_a_host_are_not(a_stand
         ("[::1]", "[::1]"),
     ],
 )
-def test_a_host_is_normalized(a_stand, name, means):
+def test_host_is_normalized(a_stand, name, expected):
     a_stand.store.takedowns.take_down(host=name)
 
-    assert a_stand.store.takedowns.sites() == [("host", means)]
+    assert a_stand.store.takedowns.sites() == [("host", expected)]
 
 
 @pytest.mark.parametrize(
     "name",
     ["http://gone.example/", "gone.example:8080", "gone.example/x", "a@gone.example", "", "a b"],
 )
-def test_what_is_not_a_host_is_refused_and_takes_nothing_down(a_stand, name):
+def test_invalid_host_is_refused_and_takes_nothing_down(a_stand, name):
     with pytest.raises(BadInput):
         a_stand.store.takedowns.take_down(host=name)
 
     assert a_stand.store.takedowns.sites() == []
 
 
-def test_nothing_of_a_page_stays_in_any_table(a_stand):
+def test_takedown_leaves_nothing_of_a_page_in_any_table(a_stand):
     store = a_stand.store
     for at_ms in (NOW_MS, NOW_MS + 10, NOW_MS + 20):
         store.write_pages([secret_page(GONE, at_ms, links=[THIRD, OTHER])])
@@ -132,7 +132,7 @@ def test_nothing_of_a_page_stays_in_any_table(a_stand):
 
     assert rows_with(a_stand, SECRET) == set()
     assert rows_with(a_stand, b"the owner") == set()
-    # The stub that refuses it is all that names it, and the tombstone.
+    # Only the stub that refuses the URL still names it, with the tombstone.
     assert rows_with(a_stand, GONE.encode()) == {"n"}
     assert list(a_stand.content.keys()) == []
     assert a_stand.sources(THIRD) == []
@@ -141,8 +141,8 @@ def test_nothing_of_a_page_stays_in_any_table(a_stand):
     assert store.links.count_inlinks(OTHER) == 1
 
 
-def test_nothing_stays_of_a_link_that_the_page_had_before_its_last_fetch(a_stand):
-    """Both a short list and a long one keep removed links until they are merged."""
+def test_takedown_removes_links_that_the_page_had_before_its_last_fetch(a_stand):
+    """Both short and long lists keep removed links until they are merged."""
     store, clock = a_stand.store, a_stand.clock
     fans = [f"http://fan.example/{number:03d}" for number in range(2 * ListLimits().inline_lines)]
     store.write_pages([page(url, NOW_MS, links=[THIRD]) for url in fans])
@@ -165,11 +165,11 @@ def test_nothing_stays_of_a_link_that_the_page_had_before_its_last_fetch(a_stand
     assert store.maintenance.repair().repaired == {}
 
 
-def test_a_takedown_waits_for_another_process_that_compacts(a_stand):
+def test_takedown_waits_for_a_running_compaction(a_stand):
     store = a_stand.store
     store.write_pages([replace(secret_page(GONE), links=linking(THIRD))])
     a_stand.compact()
-    # A compaction that was killed: its lock expires, in a second, which is twenty looks at it.
+    # A compaction was killed. Its lock expires in a second, after twenty checks.
     assert ClaimCell(a_stand.tables["j"], a_stand.clock, 4).begin_alone()
     a_stand.clock.advance_ms(LOCK_MS - 1000)
 
@@ -184,7 +184,7 @@ MIRROR = "http://mirror.example/"
 
 
 def write_site(a_stand):
-    """Two pages of a site with two aliases; they once had a link that long lists still hold."""
+    """Two pages of a site with two aliases; long lists still hold a link that they once had."""
     fans = [f"http://fan.example/{number}" for number in range(4)]
     a_stand.store.write_pages([page(url, links=[THIRD]) for url in fans])
     for at_ms, links in ((NOW_MS, linking(THIRD, OTHER)), (NOW_MS + 1, linking(OTHER))):
@@ -199,7 +199,7 @@ def write_site(a_stand):
 
 
 @pytest.mark.parametrize("what", [{"url": GONE}, {"host": "gone.example"}])
-def test_a_takedown_that_was_killed_anywhere_is_completed_by_the_next(what):
+def test_takedown_killed_at_any_write_is_completed_by_the_next(what):
     def take_down(a_stand):
         a_stand.clock.advance_ms(10)
         a_stand.store.takedowns.take_down(**what)
@@ -220,7 +220,7 @@ def test_a_takedown_that_was_killed_anywhere_is_completed_by_the_next(what):
 
 
 class SlowContent(MemoryContent):
-    """Once `slow`, a put waits for the first delete, which waits until the writer has ended."""
+    """When `slow`, a put waits for the first delete, which waits until the writer has finished."""
 
     def __init__(self):
         super().__init__()
@@ -240,7 +240,7 @@ class SlowContent(MemoryContent):
             assert self.ended.wait(WITHIN_S)
 
 
-def test_a_page_that_is_written_while_it_is_taken_down_does_not_stay(tables):
+def test_page_written_during_its_takedown_does_not_stay(tables):
     content = SlowContent()
     a_stand = replace(stand(tables), content=content)
     store = a_stand.store = UrlStore(tables, content, StoreSettings(), a_stand.clock)
@@ -262,7 +262,7 @@ def test_a_page_that_is_written_while_it_is_taken_down_does_not_stay(tables):
     assert list(content.keys()) == []
 
 
-def test_cursors_of_the_change_feed_hold_over_a_takedown(a_stand):
+def test_feed_cursors_stay_valid_after_a_takedown(a_stand):
     store = a_stand.store
     for at_ms in (NOW_MS, NOW_MS + 10):
         store.write_pages([secret_page(url, at_ms) for url in (GONE, OTHER, THIRD)])
@@ -277,7 +277,7 @@ def test_cursors_of_the_change_feed_hold_over_a_takedown(a_stand):
     assert behind == {OTHER, THIRD} - {c.url for c in before.items}
 
 
-def test_a_page_that_leads_to_a_taken_down_one_stores_nothing_of_it(a_stand):
+def test_page_that_leads_to_a_taken_down_url_stores_nothing_of_it(a_stand):
     store = a_stand.store
     store.takedowns.take_down(url=GONE)
     a_stand.clock.advance_ms(5)
@@ -303,7 +303,7 @@ def test_links_to_a_taken_down_host_are_not_stored(a_stand):
     assert [link.url for link in a_stand.store.links.outlinks(OTHER).items] == [THIRD]
 
 
-def test_an_import_of_a_taken_down_host_is_reported_by_number(a_stand):
+def test_import_reports_records_of_a_taken_down_host_by_number(a_stand):
     store = a_stand.store
     store.takedowns.take_down(host="gone.example")
     writer = BulkWriter(store, store.zen, StoreSettings(), a_stand.clock)
@@ -321,8 +321,8 @@ def test_an_import_of_a_taken_down_host_is_reported_by_number(a_stand):
     assert store.get(OTHER) is not None
 
 
-def test_a_write_that_a_takedown_overtakes_leaves_nothing(a_stand, request):
-    """The takedown comes when the content is written, after the writer had looked."""
+def test_write_overtaken_by_a_takedown_leaves_nothing(a_stand, request):
+    """The takedown comes while the content is written, after the writer checked."""
     store, content = a_stand.store, a_stand.content
     put_many = content.put_many
 
@@ -339,7 +339,7 @@ def test_a_write_that_a_takedown_overtakes_leaves_nothing(a_stand, request):
     assert store.get(GONE) is None
 
 
-def test_a_site_can_be_lifted(a_stand):
+def test_site_takedown_can_be_lifted(a_stand):
     store = a_stand.store
     store.takedowns.take_down(host="gone.example")
     a_stand.clock.advance_ms(5)

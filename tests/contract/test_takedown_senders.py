@@ -1,4 +1,4 @@
-"""Takedowns reach text that a host sent and that is stored under the URLs of other hosts."""
+"""Takedowns reach text that a host sent and that is stored under URLs of other hosts."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ TAKEDOWNS = ({"host": "bank.example"}, {"domain": "bank.example"}, {"url": LOGIN
 
 
 def redirected(url=THIEF, at_ms=NOW_MS, **more):
-    """A fetch of `url` that was redirected for now to the bank, which sent the page."""
+    """A fetch of `url` that was temporarily redirected to the bank, which sent the page."""
     more = {"final_url": LOGIN, "canonical_url": url} | more
     return replace(secret_page(url, at_ms, **more), links=[OutLink(OTHER, SECRET.decode())])
 
@@ -54,7 +54,7 @@ def assert_nothing_is_left(a_stand, *urls):
 
 
 @pytest.mark.parametrize("what", TAKEDOWNS)
-def test_text_that_a_redirect_brought_under_another_host_goes(a_stand, what):
+def test_takedown_deletes_text_from_a_redirect_stored_under_another_host(a_stand, what):
     store = a_stand.store
     for at_ms in (NOW_MS, NOW_MS + 1):
         store.write_pages([redirected(at_ms=at_ms)])
@@ -70,7 +70,7 @@ def test_text_that_a_redirect_brought_under_another_host_goes(a_stand, what):
 
 
 @pytest.mark.parametrize("what", TAKEDOWNS)
-def test_text_that_names_a_canonical_url_of_another_host_goes(a_stand, what):
+def test_takedown_deletes_text_that_names_a_canonical_url_of_another_host(a_stand, what):
     a_stand.store.write_pages(
         [redirected(LOGIN, canonical_url=NAMED, provisional=True), redirected(START)]
     )
@@ -81,7 +81,7 @@ def test_text_that_names_a_canonical_url_of_another_host_goes(a_stand, what):
     assert_nothing_is_left(a_stand, NAMED, START, LOGIN)
 
 
-def test_text_that_a_merge_moved_to_another_host_goes(a_stand):
+def test_takedown_deletes_text_that_a_merge_moved_to_another_host(a_stand):
     store = a_stand.store
     store.write_pages([redirected()])
     a_stand.clock.advance_ms(10)
@@ -94,7 +94,7 @@ def test_text_that_a_merge_moved_to_another_host_goes(a_stand):
     assert_nothing_is_left(a_stand, NAMED)
 
 
-def test_text_that_undoing_an_alias_moved_back_goes(a_stand):
+def test_takedown_deletes_text_that_undoing_an_alias_moved_back(a_stand):
     store = a_stand.store
     store.write_pages([redirected(canonical_url=NAMED, provisional=True)])
     a_stand.clock.advance_ms(10)
@@ -108,7 +108,7 @@ def test_text_that_undoing_an_alias_moved_back_goes(a_stand):
     assert store.content(THIEF) is None
 
 
-def test_a_page_that_sends_its_own_text_by_now_keeps_it(a_stand):
+def test_page_that_now_sends_its_own_text_keeps_it(a_stand):
     store = a_stand.store
     store.write_pages([redirected()])
     a_stand.clock.advance_ms(10)
@@ -125,7 +125,7 @@ def test_a_page_that_sends_its_own_text_by_now_keeps_it(a_stand):
 
 @pytest.mark.parametrize("what", TAKEDOWNS)
 def test_links_of_a_newer_page_of_another_host_stay(a_stand, what):
-    """What was seen: the page that THIEF sent itself by now kept its fields and lost its links."""
+    """The page that THIEF now sent itself kept its fields but lost its links."""
     store = a_stand.store
     store.write_pages([redirected()])
     a_stand.clock.advance_ms(10)
@@ -144,8 +144,8 @@ def test_links_of_a_newer_page_of_another_host_stay(a_stand, what):
     assert rows_with(a_stand, SECRET) == set()
 
 
-def test_the_report_of_a_redirect_through_an_alias_goes(a_stand):
-    """The response's headers are the host's text as well."""
+def test_takedown_deletes_the_report_of_a_redirect_through_an_alias(a_stand):
+    """The response's headers are also text from the host."""
     store = a_stand.store
     store.write_pages([page(NAMED, fields={"own": b"1"})])
     a_stand.clock.advance_ms(10)
@@ -166,7 +166,7 @@ def store_report(url, final_url):
     )
 
 
-def test_watches_and_the_next_fetch_of_such_a_page_stay(a_stand):
+def test_watches_and_next_fetch_of_the_page_stay(a_stand):
     store = a_stand.store
     store.write_pages([redirected()])
     store.schedule.watch(THIEF, "team")
@@ -180,8 +180,8 @@ def test_watches_and_the_next_fetch_of_such_a_page_stay(a_stand):
     assert [due.url for due in store.schedule.claim_due(due_at_ms, 10, 60.0)] == [THIEF]
 
 
-def test_a_refresh_that_a_takedown_refuses_drops_the_stored_page(a_stand):
-    """The page was the site's own; it has moved to a URL that was taken down."""
+def test_refresh_refused_by_a_takedown_deletes_the_stored_page(a_stand):
+    """The page belonged to the site and has moved to a URL that was taken down."""
     store = a_stand.store
     store.write_pages([secret_page(THIEF)])
     a_stand.clock.advance_ms(100)
@@ -204,7 +204,7 @@ def test_a_refresh_that_a_takedown_refuses_drops_the_stored_page(a_stand):
     assert rows_with(a_stand, SECRET) <= {"f"}
 
 
-def test_a_refused_refresh_of_an_alias_leaves_the_page_of_another_url(a_stand):
+def test_refused_refresh_of_an_alias_leaves_the_page_of_another_url(a_stand):
     store = a_stand.store
     store.write_pages([page(NAMED, fields={"own": b"1"})])
     a_stand.clock.advance_ms(10)
@@ -215,7 +215,7 @@ def test_a_refused_refresh_of_an_alias_leaves_the_page_of_another_url(a_stand):
     assert store.get(NAMED).fields == {"own": b"1"}
 
 
-def test_an_import_of_text_that_a_taken_down_url_sent_is_refused(a_stand):
+def test_import_of_text_sent_by_a_taken_down_url_is_refused(a_stand):
     store = a_stand.store
     store.takedowns.take_down(url=LOGIN)
     store.takedowns.take_down(host="gone.example")
@@ -235,7 +235,7 @@ def test_an_import_of_text_that_a_taken_down_url_sent_is_refused(a_stand):
     assert_nothing_is_left(a_stand, f"{THIEF}2")
 
 
-def test_a_late_write_of_text_that_was_sent_by_a_taken_down_host_is_refused(a_stand):
+def test_late_write_of_text_sent_by_a_taken_down_host_is_refused(a_stand):
     store = a_stand.store
     store.write_pages([redirected()])
     a_stand.clock.advance_ms(10)
@@ -248,7 +248,7 @@ def test_a_late_write_of_text_that_was_sent_by_a_taken_down_host_is_refused(a_st
     assert_nothing_is_left(a_stand, THIEF)
 
 
-def test_reextraction_does_not_bring_back_text_of_a_taken_down_sender(a_stand):
+def test_reextraction_does_not_restore_text_of_a_taken_down_sender(a_stand):
     store = a_stand.store
     store.write_pages([redirected()])
     a_stand.clock.advance_ms(10)
@@ -265,7 +265,7 @@ def write_stolen(a_stand):
 
 
 @pytest.mark.parametrize("what", TAKEDOWNS)
-def test_a_takedown_that_was_killed_anywhere_finds_sent_text_again(what):
+def test_takedown_killed_at_any_write_finds_sent_text_when_repeated(what):
     def take_down(a_stand):
         a_stand.clock.advance_ms(10)
         a_stand.store.takedowns.take_down(**what)
@@ -287,7 +287,7 @@ def with_alias(store):
     store.aliases.merge(START, LOGIN)
 
 
-def test_a_takedown_of_an_alias_on_another_host_leaves_its_target(a_stand):
+def test_takedown_of_an_alias_on_another_host_leaves_its_target(a_stand):
     store = a_stand.store
     with_alias(store)
     a_stand.clock.advance_ms(10)
@@ -304,7 +304,7 @@ def test_a_takedown_of_an_alias_on_another_host_leaves_its_target(a_stand):
         store.put(THIEF, {"own": b"2"})
 
 
-def test_a_takedown_of_an_alias_on_the_same_host_takes_its_page_down(a_stand):
+def test_takedown_of_an_alias_on_the_same_host_takes_its_page_down(a_stand):
     store = a_stand.store
     with_alias(store)
     a_stand.clock.advance_ms(10)
@@ -327,7 +327,7 @@ def test_lifting_an_alias_on_another_host_leaves_its_target_refused(a_stand):
     assert store.takedowns.refused([THIEF, LOGIN, START]) == {LOGIN, START}
 
 
-def test_removing_a_page_that_was_taken_down_does_not_lift_the_takedown(a_stand):
+def test_removing_a_taken_down_page_does_not_lift_the_takedown(a_stand):
     store = a_stand.store
     store.write_pages([page(LOGIN, fields={"own": b"1"})])
     a_stand.clock.advance_ms(10)
@@ -339,7 +339,7 @@ def test_removing_a_page_that_was_taken_down_does_not_lift_the_takedown(a_stand)
     assert store.takedowns.refused([LOGIN]) == {LOGIN}
 
 
-def test_the_hosts_of_senders_are_not_listed_as_hosts_with_pages(a_stand):
+def test_senders_are_not_listed_as_hosts_with_pages(a_stand):
     a_stand.store.write_pages([redirected()])
 
     assert a_stand.store.pages.urls_of_host("bank.example").items == []

@@ -1,4 +1,4 @@
-"""Fields in `store.unique`: a value belongs to one page, whatever writes it, on every engine."""
+"""Fields in `store.unique`: a value belongs to one page, however it is written, on every engine."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -22,13 +22,13 @@ def unique(tables):
 
 
 def page_of(a_stand, value):
-    """The page that has a value; None if there is none."""
+    """The page that has a value, or None."""
     found = a_stand.store.pages.with_value(SKU, value)
     assert found.cursor is None
     return found.items[0] if found.items else None
 
 
-def test_a_value_of_another_page_is_refused_and_nothing_is_written(unique):
+def test_value_of_another_page_is_refused_and_nothing_is_written(unique):
     unique.store.put(A, {SKU: b"1"})
 
     with pytest.raises(NotUnique):
@@ -38,7 +38,7 @@ def test_a_value_of_another_page_is_refused_and_nothing_is_written(unique):
     assert page_of(unique, b"1") == A
 
 
-def test_a_page_may_have_its_value_again_and_a_value_that_is_free(unique):
+def test_page_may_repeat_its_value_or_take_a_free_one(unique):
     unique.store.put(A, {SKU: b"1"})
     unique.clock.advance_ms(1)
     unique.store.put(A, {SKU: b"1"})
@@ -52,7 +52,7 @@ def test_a_page_may_have_its_value_again_and_a_value_that_is_free(unique):
 
 
 @pytest.mark.parametrize("how", ["field", "page", "takedown"])
-def test_a_value_is_free_as_soon_as_its_page_no_longer_has_it(unique, how):
+def test_value_is_free_once_its_page_no_longer_has_it(unique, how):
     unique.store.put(A, {SKU: b"1"})
     unique.clock.advance_ms(10)
     match how:
@@ -69,7 +69,7 @@ def test_a_value_is_free_as_soon_as_its_page_no_longer_has_it(unique, how):
     assert page_of(unique, b"1") == B
 
 
-def test_a_value_follows_its_page_to_the_canonical_url(unique):
+def test_value_follows_its_page_to_the_canonical_url(unique):
     unique.store.put(A, {SKU: b"1"})
     unique.clock.advance_ms(10)
 
@@ -83,7 +83,7 @@ def test_a_value_follows_its_page_to_the_canonical_url(unique):
     assert page_of(unique, b"1") == B
 
 
-def test_of_two_values_of_a_merged_page_the_later_one_stays_and_the_other_is_free(unique):
+def test_merged_page_keeps_the_later_value_and_frees_the_other(unique):
     unique.store.put(B, {SKU: b"newer"}, at_ms=NOW_MS)
     unique.store.put(A, {SKU: b"older"}, at_ms=NOW_MS - 5)
     unique.clock.advance_ms(10)
@@ -95,7 +95,7 @@ def test_of_two_values_of_a_merged_page_the_later_one_stays_and_the_other_is_fre
     assert (page_of(unique, b"newer"), page_of(unique, b"older")) == (B, C)
 
 
-def test_a_fetch_sets_no_unique_field_and_is_refused_none(unique):
+def test_fetch_never_sets_or_fails_on_a_unique_field(unique):
     unique.store.put(A, {SKU: b"1"})
     unique.clock.advance_ms(10)
 
@@ -109,7 +109,7 @@ def test_a_fetch_sets_no_unique_field_and_is_refused_none(unique):
     assert page_of(unique, b"1") == A
 
 
-def test_an_import_reports_the_records_that_it_refuses_and_writes_the_others(unique):
+def test_import_reports_refused_records_and_writes_the_others(unique):
     unique.store.put(A, {SKU: b"1"})
     writer = BulkWriter(unique.store, unique.store.zen, StoreSettings(unique=(SKU,)), unique.clock)
     records = [
@@ -126,7 +126,7 @@ def test_an_import_reports_the_records_that_it_refuses_and_writes_the_others(uni
     assert unique.store.get(C).due_at_ms == NOW_MS + 5
 
 
-def test_a_repair_enters_stored_values_and_reports_those_that_two_pages_have(tables):
+def test_repair_enters_stored_values_and_reports_duplicates(tables):
     before = stand(tables)
     for url, value in ((A, b"1"), (B, b"1"), (C, b"2")):
         before.store.put(url, {SKU: value})
@@ -145,7 +145,7 @@ def test_a_repair_enters_stored_values_and_reports_those_that_two_pages_have(tab
     assert store.pages.with_value(SKU, b"2").items == [C]
 
 
-def test_of_many_writers_of_one_value_one_gets_it(tables):
+def test_one_of_many_concurrent_writers_gets_a_value(tables):
     unique = stand(tables, StoreSettings(unique=(SKU,)))
     urls = [f"http://a.example/{n}" for n in range(8)]
 
@@ -163,7 +163,7 @@ def test_of_many_writers_of_one_value_one_gets_it(tables):
     assert [url for url in urls if unique.store.get(url)] == [winner]
 
 
-def test_a_conditional_write_is_refused_by_its_version_first(unique):
+def test_conditional_write_checks_its_version_first(unique):
     version = unique.store.put(A, {SKU: b"1"})
     unique.store.put(B, {SKU: b"2"})
 
@@ -176,6 +176,6 @@ def test_a_conditional_write_is_refused_by_its_version_first(unique):
     assert (page_of(unique, b"1"), page_of(unique, b"3")) == (None, A)
 
 
-def test_an_extracted_field_cannot_be_unique(tables):
+def test_extracted_field_cannot_be_unique(tables):
     with pytest.raises(ConfigError, match=r"store\.unique: 'product\.brand' is extracted"):
         UrlStore(tables, MemoryContent(), StoreSettings(unique=("product.brand",)))

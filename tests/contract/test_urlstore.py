@@ -1,4 +1,4 @@
-"""The UrlStore on every engine: reading, writing, content."""
+"""UrlStore on every engine: reading, writing, content."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.support.stores import NOW_MS, body, page
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 
 
-def test_a_page_is_read_back_by_any_spelling(a_stand):
+def test_page_is_read_back_by_any_spelling(a_stand):
     fields = {"title": b"T", "product.price": b"5"}
     a_stand.store.write_pages([page(A, fields=fields, facts={"status": 200}, due_at_ms=NOW_MS + 9)])
 
@@ -23,14 +23,14 @@ def test_a_page_is_read_back_by_any_spelling(a_stand):
     assert record.due_at_ms == NOW_MS + 9
 
 
-def test_only_the_asked_fields_come(a_stand):
+def test_only_requested_fields_are_returned(a_stand):
     a_stand.store.write_pages([page(A, fields={"title": b"T", "x": b"1"})])
 
     assert a_stand.store.get(A, ["title", "absent"]).fields == {"title": b"T"}
     assert a_stand.store.get(A, []).fields == {}
 
 
-def test_an_unknown_url_is_none_and_garbage_is_refused(a_stand):
+def test_unknown_url_is_none_and_invalid_url_is_refused(a_stand):
     assert a_stand.store.get(A) is None
     assert a_stand.store.get_many([A, B]) == [None, None]
     assert a_stand.store.content(A) is None
@@ -38,7 +38,7 @@ def test_an_unknown_url_is_none_and_garbage_is_refused(a_stand):
         a_stand.store.get("ftp://x")
 
 
-def test_many_are_answered_in_order_through_aliases(a_stand):
+def test_get_many_keeps_the_order_and_follows_aliases(a_stand):
     a_stand.store.write_pages(
         [page(A, canonical_url=B, fields={"title": b"B"}), page(C, fields={"title": b"C"})]
     )
@@ -84,7 +84,7 @@ def snapshot(stand):
     ] + [stand.store.pages.urls_of_host("a.example").items]
 
 
-def test_an_older_fetch_never_overwrites_a_newer_one(a_stand):
+def test_older_fetch_never_overwrites_a_newer_one(a_stand):
     a_stand.store.write_pages(
         [
             page(
@@ -119,7 +119,7 @@ def test_an_older_fetch_never_overwrites_a_newer_one(a_stand):
     assert [link.url for link in a_stand.store.links.outlinks(A).items] == [B]
 
 
-def test_two_fetches_of_one_page_in_a_batch_end_with_the_newer(a_stand):
+def test_newer_of_two_fetches_in_a_batch_is_stored(a_stand):
     a_stand.store.write_pages(
         [
             page(A, NOW_MS, canonical_url=C, fields={"t": b"new"}, links=[A], content=body("new")),
@@ -134,7 +134,7 @@ def test_two_fetches_of_one_page_in_a_batch_end_with_the_newer(a_stand):
     assert [link.url for link in a_stand.store.links.outlinks(C).items] == [A]
 
 
-def test_a_failure_leaves_what_was_there_and_tells_why(a_stand):
+def test_failed_fetch_keeps_the_page_and_records_its_reason(a_stand):
     a_stand.store.write_pages(
         [
             page(
@@ -159,7 +159,7 @@ def test_a_failure_leaves_what_was_there_and_tells_why(a_stand):
     assert a_stand.store.content(A).body == b"x"
 
 
-def test_facts_of_an_attempt_do_not_outlive_it(a_stand):
+def test_facts_of_an_attempt_end_with_the_next(a_stand):
     write = a_stand.store.write_pages
     expected_facts = {"outcome": "Fetched", "status": 200, "bytes": 9, "etag": '"1"'}
     write([page(A, NOW_MS, fields={"title": b"x"}, facts=expected_facts)])
@@ -173,7 +173,7 @@ def test_facts_of_an_attempt_do_not_outlive_it(a_stand):
     assert facts.keys().isdisjoint({"status", "reason"})
 
 
-def test_a_failed_first_fetch_is_a_record_too(a_stand):
+def test_failed_first_fetch_is_recorded_too(a_stand):
     a_stand.store.write_pages([page(A, facts={"outcome": "Unreachable", "reason": "dns"})])
 
     record = a_stand.store.get(A)
@@ -183,7 +183,7 @@ def test_a_failed_first_fetch_is_a_record_too(a_stand):
     assert a_stand.store.content(A) is None
 
 
-def test_fields_are_put_beside_those_of_others(a_stand):
+def test_put_fields_are_stored_beside_extracted_ones(a_stand):
     a_stand.store.write_pages([page(A, fields={"title": b"T"}, provenance={"title": "og:title"})])
 
     a_stand.store.put("http://a.example/#x", {"mine": b"1"}, provenance={"mine": "team"})
@@ -195,7 +195,7 @@ def test_fields_are_put_beside_those_of_others(a_stand):
     assert record.info["mine"].at_ms >= NOW_MS
 
 
-def test_a_put_of_an_earlier_time_does_not_replace(a_stand):
+def test_put_with_an_earlier_time_does_not_replace(a_stand):
     a_stand.store.put(A, {"f": b"new"}, at_ms=NOW_MS - 10)
 
     a_stand.store.put(A, {"f": b"old"}, at_ms=NOW_MS - 20)
@@ -203,7 +203,7 @@ def test_a_put_of_an_earlier_time_does_not_replace(a_stand):
     assert a_stand.store.get(A).fields == {"f": b"new"}
 
 
-def test_a_conditional_write_needs_the_version_it_was_meant_for(a_stand):
+def test_conditional_write_needs_the_current_version(a_stand):
     first = a_stand.store.put(A, {"f": b"1"}, if_version="")
     second = a_stand.store.put(A, {"f": b"2"}, if_version=first)
 
@@ -215,21 +215,21 @@ def test_a_conditional_write_needs_the_version_it_was_meant_for(a_stand):
 
 
 @pytest.mark.parametrize("name", ["", "_", "x" * 201, "a\nb", "\0"])
-def test_a_bad_field_name_is_refused(a_stand, name):
+def test_invalid_field_name_is_refused(a_stand, name):
     with pytest.raises(InvalidField):
         a_stand.store.put(A, {name: b""})
 
     assert a_stand.store.get(A) is None
 
 
-def test_a_value_over_the_limit_is_refused_with_limit_and_remedy(a_stand):
+def test_value_over_the_limit_is_refused_with_limit_and_remedy(a_stand):
     with pytest.raises(InvalidField, match=r"1048576.*store.max_field_bytes.*content store"):
         a_stand.store.write_pages([page(B), page(A, fields={"f": bytes(1_048_577)})])
 
     assert a_stand.store.get(B) is None
 
 
-def test_content_that_is_not_what_its_pointer_says_is_never_given(a_stand):
+def test_content_that_does_not_match_its_pointer_is_never_returned(a_stand):
     a_stand.store.write_pages([page(A, content=body("x"))])
     key = a_stand.store.get(A).content_key
     a_stand.content.put(key, body("another").body, {})
@@ -247,7 +247,7 @@ def test_content_put_by_hand_is_read_back(a_stand):
     assert content.meta["content-type"] == "text/html"
 
 
-def test_a_history_keeps_the_last_changes_only(a_stand):
+def test_history_keeps_only_the_last_changes(a_stand):
     for i, price in enumerate([b"5", b"5", b"4", b"4", b"5"]):
         a_stand.store.write_pages([page(A, NOW_MS + i, fields={"product.price": price})])
     a_stand.store.put(A, {"product.price": b"7"}, at_ms=NOW_MS + 9)
@@ -257,7 +257,7 @@ def test_a_history_keeps_the_last_changes_only(a_stand):
     assert past == [(b"7", NOW_MS + 9), (b"5", NOW_MS + 4), (b"4", NOW_MS + 2), (b"5", NOW_MS)]
 
 
-def test_what_is_due_is_claimed_once_until_the_lease_is_over(a_stand):
+def test_due_page_is_claimed_once_until_the_lease_expires(a_stand):
     a_stand.store.write_pages([page(u, due_at_ms=NOW_MS + i) for i, u in enumerate([B, A, C])])
 
     assert a_stand.store.schedule.claim_due(NOW_MS - 1, 10, lease_s=5) == []
@@ -270,7 +270,7 @@ def test_what_is_due_is_claimed_once_until_the_lease_is_over(a_stand):
     assert {due.url for due in later} == {A, B, C}
 
 
-def test_a_page_that_was_written_again_is_due_when_it_says_now(a_stand):
+def test_rewritten_page_is_due_at_its_new_time(a_stand):
     a_stand.store.write_pages([page(A, NOW_MS, due_at_ms=NOW_MS + 10)])
     a_stand.store.schedule.claim_due(NOW_MS + 10, 10, lease_s=5)
     a_stand.store.write_pages([page(A, NOW_MS + 20, due_at_ms=NOW_MS + 1000)])
@@ -280,7 +280,7 @@ def test_a_page_that_was_written_again_is_due_when_it_says_now(a_stand):
     assert len(list(a_stand.tables["d"].scan(b"", None))) == 1
 
 
-def test_a_schedule_replaces_the_one_before(a_stand):
+def test_new_schedule_replaces_the_old_one(a_stand):
     a_stand.store.write_pages([page(A, due_at_ms=NOW_MS + 10)])
 
     a_stand.store.schedule.plan(A, NOW_MS + 2)
@@ -289,7 +289,7 @@ def test_a_schedule_replaces_the_one_before(a_stand):
     assert a_stand.store.schedule.claim_due(NOW_MS + 99_000, 10, lease_s=5) == []
 
 
-def test_a_limit_bounds_a_claim(a_stand):
+def test_claim_keeps_its_limit(a_stand):
     a_stand.store.write_pages([page(f"http://a.example/{i}", due_at_ms=NOW_MS) for i in range(40)])
 
     taken = [len(a_stand.store.schedule.claim_due(NOW_MS, 15, lease_s=50)) for _ in range(6)]
@@ -298,7 +298,7 @@ def test_a_limit_bounds_a_claim(a_stand):
     assert max(taken) <= 15
 
 
-def test_the_urls_of_a_host_are_listed_page_by_page(a_stand):
+def test_urls_of_a_host_are_listed_page_by_page(a_stand):
     urls = {f"http://a.example/{i}" for i in range(25)}
     a_stand.store.write_pages([page(u) for u in urls] + [page("http://aa.example/"), page(B)])
 
@@ -313,7 +313,7 @@ def test_the_urls_of_a_host_are_listed_page_by_page(a_stand):
     assert sorted(listed) == sorted(urls)
 
 
-def test_known_pages_are_those_that_were_fetched_themselves(a_stand):
+def test_known_pages_are_those_fetched_themselves(a_stand):
     a_stand.store.write_pages(
         [
             page(
@@ -337,7 +337,7 @@ def test_known_pages_are_those_that_were_fetched_themselves(a_stand):
     assert known["http://gone.example/"].gone
 
 
-def test_values_are_those_of_whole_records(a_stand):
+def test_values_match_full_records(a_stand):
     store = a_stand.store
     store.write_pages([page("http://a.example/", fields={"title": b"one"})])
     store.put("http://a.example/", {"price": b"2"})

@@ -1,4 +1,6 @@
-"""Aliases on every engine: merging in any order, undoing, provisional ones, chains and circles."""
+"""
+Aliases on every engine: merging in any order, undoing, provisional aliases, chains and cycles.
+"""
 
 from itertools import permutations
 
@@ -14,7 +16,7 @@ HOUR_MS = 3_600_000
 A, B, C, D = (f"http://{x}.example/" for x in "abcd")
 
 
-def test_what_an_alias_had_moves_with_its_timestamps(a_stand):
+def test_alias_data_moves_with_its_timestamps(a_stand):
     store = a_stand.store
     store.write_pages(
         [page(A, NOW_MS - 9, fields={"t": b"old"}, content=body("a"), links=[C], due_at_ms=NOW_MS)]
@@ -39,7 +41,7 @@ def test_what_an_alias_had_moves_with_its_timestamps(a_stand):
 
 
 @pytest.mark.parametrize("order", [*permutations("ABX"), tuple("ABXABX")])
-def test_merging_twice_and_in_any_order_ends_the_same(a_stand, order):
+def test_merging_twice_or_in_any_order_gives_the_same_result(a_stand, order):
     store = a_stand.store
     store.put(A, {"f": b"a", "a": b"1"}, at_ms=NOW_MS - 5)
     store.put(B, {"f": b"b", "b": b"1"}, at_ms=NOW_MS - 4)
@@ -62,7 +64,7 @@ def test_merging_twice_and_in_any_order_ends_the_same(a_stand, order):
     assert fields["b"] == fields["c"] == b"1"
 
 
-def test_every_write_through_an_alias_goes_to_its_home(a_stand):
+def test_writes_through_an_alias_go_to_its_canonical_url(a_stand):
     store = a_stand.store
     store.aliases.merge(A, B)
 
@@ -76,7 +78,7 @@ def test_every_write_through_an_alias_goes_to_its_home(a_stand):
     assert [due.url for due in store.schedule.claim_due(NOW_MS + 9, 5, 5)] == [B]
 
 
-def test_links_to_an_alias_are_links_to_its_home_until_it_is_undone(a_stand):
+def test_links_to_an_alias_count_for_its_canonical_url_until_undone(a_stand):
     store = a_stand.store
     store.write_pages([page(C, links=[A, B]), page(D, links=[A])])
     a_stand.compact()
@@ -93,7 +95,7 @@ def test_links_to_an_alias_are_links_to_its_home_until_it_is_undone(a_stand):
     assert store.links.count_inlinks(B) == 1
 
 
-def test_undoing_gives_back_what_the_alias_had_brought(a_stand):
+def test_undoing_an_alias_restores_its_data(a_stand):
     store = a_stand.store
     store.write_pages([alias_page(A, B, "1", [C])])
     store.put(B, {"team": b"2"}, at_ms=NOW_MS - 5)
@@ -115,7 +117,7 @@ OK = {"status": 200}
 
 
 @pytest.mark.parametrize("canonical_from_the_start", [True, False])
-def test_a_page_that_agrees_with_the_canonical_url_it_names_only_becomes_an_alias(
+def test_page_that_agrees_with_its_canonical_url_only_becomes_an_alias(
     a_stand, canonical_from_the_start
 ):
     store = a_stand.store
@@ -156,7 +158,7 @@ def test_a_page_that_agrees_with_the_canonical_url_it_names_only_becomes_an_alia
     assert store.schedule.claim_due(NOW_MS + 99, 10, 5) == []
 
 
-def test_what_a_team_stored_of_an_alias_on_another_host_moves_without_its_page(a_stand):
+def test_team_fields_of_an_alias_on_another_host_move_without_its_page(a_stand):
     store = a_stand.store
     bank = page(BANK, fields={"t": b"bank"}, content=body("bank"), facts=OK, likeness=SAME)
     store.write_pages([bank])
@@ -171,8 +173,10 @@ def test_what_a_team_stored_of_an_alias_on_another_host_moves_without_its_page(a
 
 
 @pytest.mark.parametrize("newer_page_at_home", [True, False])
-def test_an_undone_alias_stands_for_itself_and_is_fetched_soon(a_stand, newer_page_at_home):
-    """It had no record and was never fetched again when its home held a later page by then."""
+def test_undone_alias_is_its_own_page_and_is_fetched_soon(a_stand, newer_page_at_home):
+    """
+    If its canonical URL held a later page by then, it had no record and was never fetched again.
+    """
     store = a_stand.store
     first = page(A, canonical_url=B, provisional=True, fields={"t": b"1"}, likeness=SAME)
     store.write_pages([first])
@@ -196,7 +200,7 @@ def test_an_undone_alias_stands_for_itself_and_is_fetched_soon(a_stand, newer_pa
     assert store.maintenance.repair(grace_s=0.001).repaired == {}
 
 
-def test_an_undone_alias_that_nobody_holds_any_more_is_not_fetched(a_stand):
+def test_undone_alias_without_watchers_is_not_fetched(a_stand):
     store = a_stand.store
     store.write_pages([page(A, canonical_url=B, fields={"t": b"1"})])
     store.schedule.watch(A, "team")
@@ -208,7 +212,7 @@ def test_an_undone_alias_that_nobody_holds_any_more_is_not_fetched(a_stand):
     assert [due.url for due in store.schedule.claim_due(NOW_MS + HOUR_MS, 10, 60)] == []
 
 
-def test_older_evidence_does_not_bring_back_what_was_undone(a_stand):
+def test_older_evidence_does_not_restore_an_undone_alias(a_stand):
     store = a_stand.store
     batch = [page(A, NOW_MS - 5, canonical_url=B, fields={"t": b"1"})]
     store.write_pages(batch)
@@ -220,7 +224,7 @@ def test_older_evidence_does_not_bring_back_what_was_undone(a_stand):
     assert store.aliases.of(B) == []
 
 
-def test_a_provisional_alias_is_confirmed_by_the_fetch_of_its_home(a_stand):
+def test_fetching_the_canonical_url_confirms_a_provisional_alias(a_stand):
     store = a_stand.store
     first = page(A, canonical_url=B, provisional=True, fields={"t": b"1"}, likeness=SAME)
     store.write_pages([first])
@@ -233,7 +237,7 @@ def test_a_provisional_alias_is_confirmed_by_the_fetch_of_its_home(a_stand):
 
 
 @pytest.mark.parametrize("dead", [True, False])
-def test_a_provisional_alias_is_undone_when_its_canonical_url_fails(a_stand, dead):
+def test_provisional_alias_is_undone_if_its_canonical_url_fails(a_stand, dead):
     store = a_stand.store
     store.write_pages(
         [page(A, canonical_url=B, provisional=True, fields={"t": b"1"}, content=body("x"))]
@@ -253,7 +257,7 @@ def test_a_provisional_alias_is_undone_when_its_canonical_url_fails(a_stand, dea
 
 
 @pytest.mark.parametrize("status", [401, 402, 403, 451])
-def test_a_provisional_alias_stays_when_its_canonical_url_is_withheld(a_stand, status):
+def test_provisional_alias_stays_if_its_canonical_url_is_withheld(a_stand, status):
     store = a_stand.store
     store.write_pages(
         [page(A, canonical_url=B, provisional=True, fields={"t": b"1"}, content=body("x"))]
@@ -271,7 +275,7 @@ def test_a_provisional_alias_stays_when_its_canonical_url_is_withheld(a_stand, s
     assert store.content(A).body == b"x"
 
 
-def test_a_settled_alias_outlives_a_failure_of_its_home(a_stand):
+def test_confirmed_alias_survives_a_failure_of_its_canonical_url(a_stand):
     store = a_stand.store
     store.write_pages([page(A, canonical_url=B, fields={"t": b"1"})])
 
@@ -280,7 +284,7 @@ def test_a_settled_alias_outlives_a_failure_of_its_home(a_stand):
     assert store.resolve(A) == B
 
 
-def test_a_failure_says_nothing_of_identity(a_stand):
+def test_failed_fetch_does_not_change_aliases(a_stand):
     store = a_stand.store
     store.write_pages([page(A, canonical_url=B, fields={"t": b"1"})])
 
@@ -290,7 +294,7 @@ def test_a_failure_says_nothing_of_identity(a_stand):
     assert store.get(A).fields == {"t": b"1"}
 
 
-def test_a_page_that_says_it_stands_for_itself_is_not_an_alias_any_more(a_stand):
+def test_page_that_declares_itself_canonical_is_no_longer_an_alias(a_stand):
     store = a_stand.store
     store.write_pages([page(A, canonical_url=B, fields={"t": b"1"})])
 
@@ -301,7 +305,7 @@ def test_a_page_that_says_it_stands_for_itself_is_not_an_alias_any_more(a_stand)
     assert store.aliases.of(B) == []
 
 
-def test_chains_are_followed(a_stand):
+def test_chains_of_aliases_are_followed(a_stand):
     store = a_stand.store
     store.put(D, {"f": b"1"})
     for alias, home in [(A, B), (B, C), (C, D)]:
@@ -312,7 +316,7 @@ def test_chains_are_followed(a_stand):
     assert sorted(store.aliases.of(D)) == [A, B, C]
 
 
-def test_a_circle_has_one_home_whoever_is_asked(a_stand):
+def test_every_url_of_a_cycle_has_the_same_canonical_url(a_stand):
     store = a_stand.store
     store.put(A, {"f": b"1"})
     store.aliases.merge(A, B, at_ms=NOW_MS)
@@ -332,7 +336,7 @@ def test_redirect_sources_become_aliases_of_the_page(a_stand):
     assert store.get(B).fields == {"t": b"1"}
 
 
-def test_a_temporary_redirect_to_a_canonical_url_undoes_none_of_its_aliases(a_stand):
+def test_temporary_redirect_to_a_canonical_url_keeps_its_aliases(a_stand):
     store = a_stand.store
     store.write_pages([page(A, NOW_MS, canonical_url=B, provisional=True, fields={"t": b"1"})])
 
@@ -342,7 +346,7 @@ def test_a_temporary_redirect_to_a_canonical_url_undoes_none_of_its_aliases(a_st
     assert store.get(A).fields == {"t": b"1"}
 
 
-def test_the_graph_shows_an_alias_and_the_url_that_stands_for_it(a_stand):
+def test_graph_shows_an_alias_and_its_canonical_url(a_stand):
     a_stand.store.write_pages([page(A, final_url=A, canonical_url=B, fields={"title": b"x"})])
 
     nodes = a_stand.store.zen.get_nodes([node_id(A), node_id(B)])

@@ -1,4 +1,4 @@
-"""The feed of changes on every engine: what is in it, for how long, and behind which cursor."""
+"""The change feed on every engine: its entries, how long they are kept, and cursors."""
 
 from hashlib import sha256
 
@@ -15,7 +15,7 @@ from zengraph import MultiGraph
 from zengraph.tables.memory import MemoryTables
 
 
-def test_the_history_of_a_price_keeps_its_changes_newest_first(a_stand):
+def test_price_history_lists_its_changes_newest_first(a_stand):
     prices = [b'"5"', b'"5"', b'"4"', b'"4"', b'"6"']
     for n, price in enumerate(prices):
         a_stand.store.write_pages([fetched(A, NOW_MS + n, fields={"product.price": price})])
@@ -27,7 +27,7 @@ def test_the_history_of_a_price_keeps_its_changes_newest_first(a_stand):
     ]
 
 
-def test_the_feed_tells_what_was_before_and_what_is_now(a_stand):
+def test_feed_entry_has_old_and_new_values(a_stand):
     a_stand.store.write_pages([fetched(A), fetched(B)])
     a_stand.store.write_pages(
         [fetched(A, NOW_MS + 9, fields={"product.price": b'"4"'}), fetched(B, NOW_MS + 9)]
@@ -38,7 +38,7 @@ def test_the_feed_tells_what_was_before_and_what_is_now(a_stand):
     assert change.fields == {"product.price": ('"5"', '"4"')}
 
 
-def test_the_feed_goes_on_behind_a_cursor(a_stand):
+def test_feed_continues_after_a_cursor(a_stand):
     urls = [f"http://{n}.example/" for n in range(7)]
     a_stand.store.write_pages([fetched(u) for u in urls])
     a_stand.store.write_pages([fetched(u, NOW_MS + 9, fields={"page.title": b"2"}) for u in urls])
@@ -54,7 +54,7 @@ def test_the_feed_goes_on_behind_a_cursor(a_stand):
     assert [change.url for change in reported(a_stand, cursor)] == [A]
 
 
-def test_the_feed_of_a_host_and_its_end(a_stand):
+def test_feed_can_be_limited_to_a_host_and_read_from_its_end(a_stand):
     a_stand.store.write_pages([fetched(A), fetched(B)])
     news = {"page.title": b"2"}
     a_stand.store.write_pages([fetched(u, NOW_MS + 9, fields=news) for u in (A, B)])
@@ -66,7 +66,7 @@ def test_the_feed_of_a_host_and_its_end(a_stand):
             a_stand.store.feed.changes(bad)
 
 
-def test_a_long_value_is_left_out_of_the_feed(a_stand):
+def test_long_value_is_left_out_of_the_feed(a_stand):
     long = b"x" * (MAX_VALUE_BYTES + 1)
     a_stand.store.write_pages([fetched(A)])
     a_stand.store.write_pages([fetched(A, NOW_MS + 9, fields={"article.body": long})])
@@ -74,7 +74,7 @@ def test_a_long_value_is_left_out_of_the_feed(a_stand):
     assert reported(a_stand)[0].fields == {"article.body": (None, None)}
 
 
-def test_the_feed_lets_go_of_what_is_old(a_stand):
+def test_sweep_deletes_old_feed_entries(a_stand):
     a_stand.store.write_pages([fetched(A)])
     a_stand.store.write_pages([fetched(A, NOW_MS + 9, fields={"page.title": b"2"})])
     a_stand.clock.advance_ms(100_000)
@@ -84,14 +84,14 @@ def test_the_feed_lets_go_of_what_is_old(a_stand):
     assert reported(a_stand) == []
 
 
-def test_unchanged_pages_write_nothing_into_the_feed(a_stand):
+def test_unchanged_pages_write_no_feed_entries(a_stand):
     a_stand.store.write_pages([fetched(A)])
     a_stand.store.write_pages([fetched(A, NOW_MS + 9), failed(A, NOW_MS + 10, "NotModified")])
 
     assert list(a_stand.tables["f"].scan(b"", None)) == []
 
 
-def test_a_change_whose_writing_was_slow_is_reported_again_so_that_nobody_passes_it_by():
+def test_slowly_written_change_is_reported_again_so_no_reader_misses_it():
     class Slow(MemoryTables):
         slow = True
 
@@ -111,7 +111,7 @@ def test_a_change_whose_writing_was_slow_is_reported_again_so_that_nobody_passes
 
 
 def with_body(url, text, at_ms, **parts):
-    """A fetch of a page with these bytes, and always the same fields."""
+    """A fetch of a page with this body, and always the same fields."""
     digest = sha256(text.encode()).hexdigest()
     parts.setdefault(
         "seen", Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product", body_hash=digest)
@@ -124,7 +124,7 @@ def kinds(stand, **which):
     return [(change.url, change.kind) for change in reported(stand, **which)]
 
 
-def test_a_page_with_new_text_is_in_the_feed_with_both_hashes(a_stand):
+def test_page_with_new_text_is_in_the_feed_with_both_hashes(a_stand):
     a_stand.store.write_pages([with_body(A, "old", NOW_MS)])
     before = a_stand.store.get(A).content_hash
     for at_ms in (NOW_MS + 1, NOW_MS + 2):
@@ -139,7 +139,7 @@ def test_a_page_with_new_text_is_in_the_feed_with_both_hashes(a_stand):
 @pytest.mark.parametrize(
     "outcome", ["Unauthorized", "PaymentRequired", "Forbidden", "UnavailableLegally"]
 )
-def test_a_page_that_its_site_withholds_is_in_the_feed_once(a_stand, outcome):
+def test_page_withheld_by_its_site_is_in_the_feed_once(a_stand, outcome):
     a_stand.store.write_pages([with_body(A, "x", NOW_MS)])
     for at_ms in (NOW_MS + 1, NOW_MS + 2):
         a_stand.store.write_pages([failed(A, at_ms, outcome)])
@@ -147,7 +147,7 @@ def test_a_page_that_its_site_withholds_is_in_the_feed_once(a_stand, outcome):
     assert kinds(a_stand) == [(A, "withheld")]
 
 
-def test_a_first_404_is_in_the_feed_and_one_after_it_is_not(a_stand):
+def test_only_the_first_404_is_in_the_feed(a_stand):
     a_stand.store.write_pages([with_body(A, "x", NOW_MS)])
     for at_ms in (NOW_MS + 1, NOW_MS + 2):
         a_stand.store.write_pages([failed(A, at_ms, "Gone", gone=True)])
@@ -155,7 +155,7 @@ def test_a_first_404_is_in_the_feed_and_one_after_it_is_not(a_stand):
     assert kinds(a_stand) == [(A, "gone")]
 
 
-def test_what_was_never_stored_is_in_the_feed_only_if_it_is_watched(a_stand):
+def test_never_stored_page_is_in_the_feed_only_if_watched(a_stand):
     a_stand.store.schedule.watch(B, "shop")
     a_stand.store.write_pages([failed(u, NOW_MS, "Gone", gone=True) for u in (A, B)])
 
@@ -163,7 +163,7 @@ def test_what_was_never_stored_is_in_the_feed_only_if_it_is_watched(a_stand):
 
 
 @pytest.mark.parametrize("is_temporary", [False, True])
-def test_a_url_that_leads_elsewhere_now_is_in_the_feed_once(a_stand, is_temporary):
+def test_url_that_now_redirects_is_in_the_feed_once(a_stand, is_temporary):
     a_stand.store.schedule.watch(A, "shop")
     a_stand.store.write_pages([with_body(A, "x", NOW_MS)])
     before = a_stand.store.get(A).content_hash
@@ -179,7 +179,7 @@ def test_a_url_that_leads_elsewhere_now_is_in_the_feed_once(a_stand, is_temporar
     assert change.content_hash == (None if is_temporary else (before, None))
 
 
-def test_passing_failures_are_not_in_the_feed(a_stand):
+def test_temporary_failures_are_not_in_the_feed(a_stand):
     a_stand.store.write_pages([with_body(A, "x", NOW_MS)])
     outcomes = ["Busy", "Unreachable", "TooLarge", "NotModified"]
     for at, outcome in enumerate(outcomes, 1):
@@ -188,8 +188,8 @@ def test_passing_failures_are_not_in_the_feed(a_stand):
     assert kinds(a_stand) == []
 
 
-def test_an_entry_can_be_read_by_version_0_1_and_an_entry_of_it_can_be_read(a_stand):
-    """It unpacks five values, and knows no others."""
+def test_version_0_1_and_this_one_read_each_others_entries(a_stand):
+    """Version 0.1 unpacks exactly five values."""
     a_stand.store.write_pages([with_body(A, "old", NOW_MS)])
     a_stand.store.write_pages([with_body(A, "new", NOW_MS + 1)])
     ((key, row),) = a_stand.tables["f"].scan(b"", None)

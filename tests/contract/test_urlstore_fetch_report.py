@@ -1,4 +1,4 @@
-"""Fetch reports on every engine: each URL has that of its own last fetch, aliases too."""
+"""Fetch reports on every engine: each URL, also an alias, has the report of its own last fetch."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def fetched(report_, **parts):
     )
 
 
-def test_an_alias_has_the_report_of_its_own_fetch(a_stand):
+def test_alias_has_the_report_of_its_own_fetch(a_stand):
     through_old = report(OLD, hops=(HOP,), total_ms=40.5, address="192.0.2.1", tls="TLSv1.3")
     itself = report(NEW, NOW_MS + 5, total_ms=7.0)
     a_stand.store.write_pages([fetched(through_old), fetched(itself)])
@@ -38,7 +38,7 @@ def test_an_alias_has_the_report_of_its_own_fetch(a_stand):
     assert a_stand.store.pages.fetch_report("HTTP://A.example:80/new") == itself
 
 
-def test_an_alias_that_fails_later_has_the_report_of_its_failure(a_stand):
+def test_alias_that_fails_later_has_the_report_of_its_failure(a_stand):
     a_stand.store.write_pages([fetched(report(OLD, hops=(HOP,)))])
     failed = report(
         OLD, NOW_MS + 5, outcome="Unreachable", status=None, final_url=OLD, reason="timeout"
@@ -49,7 +49,7 @@ def test_an_alias_that_fails_later_has_the_report_of_its_failure(a_stand):
     assert a_stand.store.get(OLD).canonical_url == NEW
 
 
-def test_a_late_write_does_not_replace_a_newer_report(a_stand):
+def test_late_write_does_not_replace_a_newer_report(a_stand):
     newer, older = report(NEW, NOW_MS + 5), report(NEW, NOW_MS)
     a_stand.store.write_pages([fetched(newer)])
     a_stand.store.write_pages([fetched(older)])
@@ -57,7 +57,7 @@ def test_a_late_write_does_not_replace_a_newer_report(a_stand):
     assert a_stand.store.pages.fetch_report(NEW) == newer
 
 
-def test_a_url_that_was_never_requested_has_the_report_of_the_fetch_that_brought_its_page(a_stand):
+def test_url_never_requested_has_the_report_of_the_fetch_that_stored_its_page(a_stand):
     through_old = report(OLD, hops=(HOP,))
     a_stand.store.write_pages([fetched(through_old, also=(NAMED,))])
 
@@ -66,7 +66,7 @@ def test_a_url_that_was_never_requested_has_the_report_of_the_fetch_that_brought
     assert a_stand.store.pages.fetch_report("http://unknown.example/") is None
 
 
-def test_a_removed_page_has_no_report(a_stand):
+def test_removed_page_has_no_report(a_stand):
     a_stand.store.write_pages([fetched(report(NEW))])
     a_stand.clock.advance_ms(10)
 
@@ -75,8 +75,8 @@ def test_a_removed_page_has_no_report(a_stand):
     assert a_stand.store.pages.fetch_report(NEW) is None
 
 
-def brought(report_):
-    """A fetch that brought content, whose metadata is that of the pipeline."""
+def fetched_with_content(report_):
+    """A fetch with content and with the pipeline's metadata."""
     meta = {"status": "200", "fetched_at_ms": str(report_.fetched_at_ms)}
     content = ContentWrite(compress(b"<html>"), "zstd", 6, meta)
     return fetched(report_, content=content, facts={"outcome": report_.outcome})
@@ -88,7 +88,7 @@ def headers_of(a_stand, url):
 
 
 def test_headers_are_stored_once_and_read_with_report_and_content(a_stand):
-    a_stand.store.write_pages([brought(report(NEW))])
+    a_stand.store.write_pages([fetched_with_content(report(NEW))])
 
     key = content_key(NEW)
     assert "headers" not in a_stand.content.get(key).meta
@@ -96,8 +96,8 @@ def test_headers_are_stored_once_and_read_with_report_and_content(a_stand):
     assert a_stand.store.pages.fetch_report(NEW) == report(NEW)
 
 
-def test_content_keeps_the_headers_of_its_response_after_a_304_and_a_failure(a_stand):
-    a_stand.store.write_pages([brought(report(NEW))])
+def test_content_keeps_its_response_headers_after_a_304_and_a_failure(a_stand):
+    a_stand.store.write_pages([fetched_with_content(report(NEW))])
     unchanged = replace(
         report(NEW, NOW_MS + 5, outcome="NotModified", status=304), headers=(("Age", "1"),)
     )
@@ -107,27 +107,27 @@ def test_content_keeps_the_headers_of_its_response_after_a_304_and_a_failure(a_s
     assert headers_of(a_stand, NEW) == [["Server", "é"], ["Set-Cookie", "sid="]]
 
 
-def test_a_response_with_the_same_bytes_replaces_the_headers(a_stand):
-    a_stand.store.write_pages([brought(report(NEW))])
+def test_response_with_the_same_body_replaces_the_headers(a_stand):
+    a_stand.store.write_pages([fetched_with_content(report(NEW))])
     again = replace(report(NEW, NOW_MS + 5), headers=(("Server", "2"),))
-    a_stand.store.write_pages([brought(again)])
+    a_stand.store.write_pages([fetched_with_content(again)])
 
     assert headers_of(a_stand, NEW) == [["Server", "2"]]
     assert a_stand.store.content(NEW).meta["fetched_at_ms"] == str(NOW_MS + 5)
 
 
-def test_content_that_an_alias_brought_has_the_headers_of_that_fetch(a_stand):
-    a_stand.store.write_pages([brought(report(OLD, hops=(HOP,)))])
+def test_content_stored_through_an_alias_has_the_headers_of_that_fetch(a_stand):
+    a_stand.store.write_pages([fetched_with_content(report(OLD, hops=(HOP,)))])
 
     assert a_stand.store.content(NEW).url == NEW
     assert headers_of(a_stand, OLD) == [["Server", "é"], ["Set-Cookie", "sid="]]
 
 
-def test_content_keeps_its_headers_when_the_url_that_redirected_has_its_own_page(a_stand):
-    """What was seen: the page of NEW was archived as a resource, without status and headers."""
-    a_stand.store.write_pages([brought(report(OLD, hops=(HOP,)))])
+def test_content_keeps_its_headers_when_the_redirecting_url_gets_its_own_page(a_stand):
+    """The page of NEW was archived as a resource, without status and headers."""
+    a_stand.store.write_pages([fetched_with_content(report(OLD, hops=(HOP,)))])
     own = replace(report(OLD, NOW_MS + 5, final_url=OLD), headers=(("Server", "own"),))
-    a_stand.store.write_pages([replace(brought(own), canonical_url=OLD)])
+    a_stand.store.write_pages([replace(fetched_with_content(own), canonical_url=OLD)])
 
     assert a_stand.store.get(OLD).canonical_url == OLD
     assert headers_of(a_stand, OLD) == [["Server", "own"]]
@@ -135,9 +135,9 @@ def test_content_keeps_its_headers_when_the_url_that_redirected_has_its_own_page
     assert a_stand.store.pages.responses([NEW])[NEW].status == 200
 
 
-def test_content_that_a_merge_moved_keeps_its_headers(a_stand):
+def test_merged_content_keeps_its_headers(a_stand):
     own = report(OLD, final_url=OLD)
-    a_stand.store.write_pages([replace(brought(own), canonical_url=OLD)])
+    a_stand.store.write_pages([replace(fetched_with_content(own), canonical_url=OLD)])
     a_stand.clock.advance_ms(10)
     a_stand.store.aliases.merge(OLD, NEW)
     a_stand.tables["n"].delete(node_id(OLD), [FETCHED], at_ms=NOW_MS)
@@ -145,28 +145,28 @@ def test_content_that_a_merge_moved_keeps_its_headers(a_stand):
     assert headers_of(a_stand, NEW) == [["Server", "é"], ["Set-Cookie", "sid="]]
 
 
-def test_the_headers_of_another_urls_response_say_nothing_of_its_redirects(a_stand):
-    a_stand.store.write_pages([brought(report(OLD, hops=(HOP,)))])
+def test_headers_from_another_urls_response_include_no_redirects(a_stand):
+    a_stand.store.write_pages([fetched_with_content(report(OLD, hops=(HOP,)))])
 
     assert a_stand.store.pages.responses([NEW])[NEW].hops == ()
 
 
-def test_a_direct_response_replaces_that_of_another_url(a_stand):
-    a_stand.store.write_pages([brought(report(OLD, hops=(HOP,)))])
+def test_direct_response_replaces_that_of_another_url(a_stand):
+    a_stand.store.write_pages([fetched_with_content(report(OLD, hops=(HOP,)))])
     direct = replace(report(NEW, NOW_MS + 5), headers=(("Server", "direct"),))
-    a_stand.store.write_pages([brought(direct)])
+    a_stand.store.write_pages([fetched_with_content(direct)])
 
     assert headers_of(a_stand, NEW) == [["Server", "direct"]]
 
 
-def test_content_that_no_fetch_brought_has_no_headers_of_a_fetch(a_stand):
-    a_stand.store.write_pages([brought(report(NEW))])
+def test_content_not_from_a_fetch_has_no_headers(a_stand):
+    a_stand.store.write_pages([fetched_with_content(report(NEW))])
     a_stand.store.put_content(NEW, b"other", {"fetched_at_ms": "7"}, at_ms=NOW_MS + 5)
 
     assert "headers" not in a_stand.store.content(NEW).meta
 
 
-def test_headers_that_were_stored_with_the_content_are_still_read(a_stand):
+def test_headers_stored_with_the_content_are_still_read(a_stand):
     old = {"status": "200", "fetched_at_ms": str(NOW_MS), "headers": '[["Server","old"]]'}
     stored = report(NEW)
     a_stand.store.write_pages([

@@ -1,4 +1,4 @@
-"""Links from both ends, on every engine: random histories against a naive model."""
+"""Links in both directions, on every engine: random histories against a naive model."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ from zengraph.links._claims import LOCK_MS, ClaimCell
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 
 
-def test_outlinks_come_in_the_order_of_the_page_with_text_and_rel(a_stand):
+def test_outlinks_keep_page_order_with_text_and_rel(a_stand):
     links = [
         OutLink(C, "see", "nofollow ugc"),
         OutLink(A),
@@ -36,7 +36,7 @@ def test_outlinks_come_in_the_order_of_the_page_with_text_and_rel(a_stand):
     assert rest.cursor is None
 
 
-def test_a_changed_page_removes_its_old_links(a_stand):
+def test_changed_page_removes_its_old_links(a_stand):
     a_stand.store.write_pages([page(A, NOW_MS, links=[B, C])])
     a_stand.compact()
     a_stand.store.write_pages([page(A, NOW_MS + 1, links=[C])])
@@ -49,7 +49,7 @@ def test_a_changed_page_removes_its_old_links(a_stand):
     assert a_stand.store.links.count_inlinks(B) == 0
 
 
-def test_links_of_none_leave_those_of_before(a_stand):
+def test_write_without_links_keeps_the_old_ones(a_stand):
     a_stand.store.write_pages([page(A, NOW_MS, links=[B])])
 
     a_stand.store.write_pages([page(A, NOW_MS + 1, fields={"x": b""})])
@@ -57,7 +57,7 @@ def test_links_of_none_leave_those_of_before(a_stand):
     assert [link.url for link in a_stand.store.links.outlinks(A).items] == [B]
 
 
-def test_another_text_shows_and_counts_once(a_stand):
+def test_new_link_text_replaces_the_old_and_counts_once(a_stand):
     for i, text in enumerate(["one", "two"]):
         a_stand.clock.advance_ms(1)
         a_stand.store.links.add(A, [OutLink(B, text)])
@@ -69,7 +69,7 @@ def test_another_text_shows_and_counts_once(a_stand):
     assert a_stand.store.links.count_inlinks(B) == 1
 
 
-def test_the_lag_is_the_age_of_what_waits(a_stand):
+def test_compaction_lag_is_the_age_of_the_oldest_journal_row(a_stand):
     assert a_stand.store.maintenance.compaction_lag_ms() == 0
     a_stand.store.write_pages([page(A, links=[B])])
     a_stand.clock.advance_ms(5000)
@@ -79,17 +79,17 @@ def test_the_lag_is_the_age_of_what_waits(a_stand):
     assert a_stand.store.maintenance.compaction_lag_ms() == 0
 
 
-def test_a_lane_is_compacted_by_one_process_at_a_time_and_a_dead_ones_claim_runs_out(a_stand):
+def test_one_process_at_a_time_compacts_a_lane_and_a_dead_ones_claim_expires(a_stand):
     a_stand.store.write_pages([page(A, links=[B])])
     assert ClaimCell(a_stand.tables["j"], a_stand.clock, 4).begin_alone()
 
     assert a_stand.store.maintenance.compact_links(10).journal_rows == 0
-    # Tables stamp and claims expire by the same clock.
+    # Table timestamps and claims use the same clock.
     a_stand.clock.advance_ms(LOCK_MS + 1)
     assert a_stand.store.maintenance.compact_links(10).journal_rows == 1
 
 
-def test_inlinks_from_the_same_site_may_be_left_out(tables):
+def test_inlinks_from_the_same_site_can_be_left_out(tables):
     a_stand = stand(tables, StoreSettings(inlinks="external"))
     a_stand.store.write_pages([page(A, links=[B, "http://x.a.example/"]), page(B, links=[C])])
     a_stand.compact()
@@ -99,14 +99,14 @@ def test_inlinks_from_the_same_site_may_be_left_out(tables):
     assert len(a_stand.store.links.outlinks(A).items) == 2
 
 
-def test_inlinks_may_be_left_out_altogether(tables):
+def test_all_inlinks_can_be_left_out(tables):
     a_stand = stand(tables, StoreSettings(inlinks="none"))
     a_stand.store.write_pages([page(A, links=[B])])
 
     assert not list(tables["j"].scan(b"", None))
 
 
-def test_a_hub_is_read_and_counted_whole(tables):
+def test_hub_is_read_and_counted_completely(tables):
     a_stand = stand(tables, lists=ListLimits(inline_lines=8, chunk_lines=5, many_deltas=2))
     expected = set()
     for start in range(0, 120, 12):
@@ -125,7 +125,7 @@ def test_a_hub_is_read_and_counted_whole(tables):
     assert len(rows) > 5
 
 
-def test_a_made_up_cursor_is_refused(a_stand):
+def test_invalid_cursor_is_refused(a_stand):
     a_stand.store.write_pages([page(A, links=[B])])
 
     with pytest.raises(BadInput):
@@ -137,10 +137,13 @@ def compact_row_by_row(a_stand):
         pass
 
 
-def test_a_removal_is_never_compacted_before_the_addition_it_removes(tables):
-    """A journal row's bucket is random; with a small limit, a later row used to be compacted first."""
+def test_removal_is_never_compacted_before_its_addition(tables):
+    """
+    The bucket of a journal row is random; with a small limit, a later row used to be compacted
+    first.
+    """
     a_stand = stand(tables, lists=ListLimits(many_deltas=1))
-    writes = [(15, C, [B]), (15, A, [B]), (0, A, [])]  # the addition is behind another row
+    writes = [(15, C, [B]), (15, A, [B]), (0, A, [])]  # the addition comes after another row
     for number, (bucket, url, links) in enumerate(writes):
         a_stand.clock.advance_ms(1000)
         write_into_bucket(a_stand, bucket, page(url, NOW_MS + number, links=links))
@@ -151,7 +154,7 @@ def test_a_removal_is_never_compacted_before_the_addition_it_removes(tables):
     assert a_stand.store.links.count_inlinks(B) == 1
 
 
-def test_a_removal_by_a_writer_with_a_slow_clock_is_compacted_after_the_addition(tables):
+def test_removal_from_a_slow_clock_is_compacted_after_the_addition(tables):
     slow, fast = (stand(tables, lists=ListLimits(many_deltas=1)) for _ in range(2))
     fast.clock.advance_ms(60_000)
 
@@ -165,7 +168,7 @@ def test_a_removal_by_a_writer_with_a_slow_clock_is_compacted_after_the_addition
     assert fast.store.links.count_inlinks(B) == 1
 
 
-def test_a_compactor_with_a_slow_clock_loses_no_link_that_one_with_a_fast_clock_has_merged(tables):
+def test_compactor_with_a_slow_clock_keeps_links_merged_by_a_fast_one(tables):
     limits = ListLimits(many_deltas=1, large_lines=0)
     slow, fast = (stand(tables, lists=limits) for _ in range(2))
     fast.clock.advance_ms(60_000)
@@ -196,7 +199,7 @@ STEP = st.one_of(
 
 @examples(25)
 @given(st.lists(STEP, max_size=30))
-def test_after_any_history_lists_and_counts_are_those_of_a_naive_model(quick_tables, history):
+def test_lists_and_counts_match_a_naive_model_after_any_history(quick_tables, history):
     small = ListLimits(group_lines=4, inline_lines=2, chunk_lines=2, many_deltas=1, large_lines=1)
     a_stand = stand(quick_tables(), lists=small)
     links: dict[str, set[str]] = {}
@@ -206,7 +209,7 @@ def test_after_any_history_lists_and_counts_are_those_of_a_naive_model(quick_tab
         now = a_stand.clock.now_ms()
         if step[0] == "write":
             _, url, age, targets = step
-            # No two at one instant: of those either may stay.
+            # No two at the same time: either of them could stay.
             at = now - 1000 * age - number
             if at > newest.get(url, 0):
                 newest[url] = at

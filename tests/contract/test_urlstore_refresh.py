@@ -1,4 +1,6 @@
-"""Refreshing on every engine: when a page is due, what a refresh writes, and what ends it."""
+"""
+Refreshing on every engine: when a page is due, what a refresh writes, and what ends refreshing.
+"""
 
 from dataclasses import replace
 
@@ -12,7 +14,7 @@ from tests.support.refreshed_pages import HOUR_MS, A, B, C, failed, fetched, rep
 from tests.support.stores import NOW_MS, body, page
 
 
-def test_a_page_is_due_after_the_interval_of_its_fields(a_stand):
+def test_page_is_due_after_the_interval_of_its_fields(a_stand):
     a_stand.store.write_pages([fetched(A)])
 
     wait_s = (a_stand.store.get(A).due_at_ms - NOW_MS) / 1000
@@ -20,7 +22,7 @@ def test_a_page_is_due_after_the_interval_of_its_fields(a_stand):
     assert [d.url for d in a_stand.store.schedule.claim_due(NOW_MS + 7 * HOUR_MS, 9, 60)] == [A]
 
 
-def test_a_claim_brings_what_is_remembered_of_the_page(a_stand):
+def test_claim_returns_the_refresh_state_of_the_page(a_stand):
     a_stand.store.write_pages([fetched(A), page(B, fields={"t": b"1"}, due_at_ms=NOW_MS)])
     claimed = a_stand.store.schedule.claim_due(NOW_MS + 7 * HOUR_MS, 9, 60)
 
@@ -31,7 +33,7 @@ def test_a_claim_brings_what_is_remembered_of_the_page(a_stand):
     assert a_stand.store.schedule.refresh_state(A).page_type == "product"
 
 
-def test_what_is_remembered_of_a_domains_refreshes_is_kept(a_stand):
+def test_refresh_budgets_of_domains_are_kept(a_stand):
     budget = Budget(booked_ms=NOW_MS, free_ms=5, price_s=1.5, age_s=2.5, at_ms=7)
     a_stand.store.schedule.keep_budgets({"a.example": budget, "b.example": Budget(free_ms=1)})
     a_stand.clock.advance_ms(1)
@@ -44,7 +46,7 @@ def test_what_is_remembered_of_a_domains_refreshes_is_kept(a_stand):
     }
 
 
-def test_what_was_postponed_comes_then_and_not_before(a_stand):
+def test_postponed_pages_are_due_at_the_new_time(a_stand):
     a_stand.store.write_pages([fetched(A), fetched(B)])
     now_ms = NOW_MS + 7 * HOUR_MS
     claimed = a_stand.store.schedule.claim_due(now_ms, 9, 60)
@@ -55,7 +57,7 @@ def test_what_was_postponed_comes_then_and_not_before(a_stand):
     assert sorted(d.url for d in a_stand.store.schedule.claim_due(now_ms + 9, 9, 60)) == [A, B]
 
 
-def test_only_fields_that_changed_are_written(a_stand):
+def test_only_changed_fields_are_written(a_stand):
     a_stand.store.write_pages([fetched(A)])
     a_stand.clock.advance_ms(HOUR_MS)
     later = {"page.title": b'"T"', "product.price": b'"4"'}
@@ -67,7 +69,7 @@ def test_only_fields_that_changed_are_written(a_stand):
 
 
 def whole(url, at_ms, fields, **parts):
-    """A page that was read to its end: these are its fields."""
+    """A page that was read completely: these are all of its fields."""
     source = dict.fromkeys(fields, "json-ld[0]")
     return fetched(url, at_ms, fields=fields, provenance=source, complete=True, **parts)
 
@@ -75,7 +77,7 @@ def whole(url, at_ms, fields, **parts):
 TITLE, PRICE = {"page.title": b'"T"'}, {"product.price": b'"5"'}
 
 
-def test_a_field_that_the_page_has_no_more_goes_and_the_feed_tells_it(a_stand):
+def test_field_removed_from_its_page_is_deleted_and_in_the_feed(a_stand):
     a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
     a_stand.store.write_pages([whole(A, NOW_MS + 9, TITLE)])
 
@@ -86,7 +88,7 @@ def test_a_field_that_the_page_has_no_more_goes_and_the_feed_tells_it(a_stand):
     assert a_stand.store.schedule.refresh_state(A).changes == 1
 
 
-def test_a_field_that_comes_back_is_a_change_again(a_stand):
+def test_field_that_returns_is_a_new_change(a_stand):
     a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
     for n in range(1, 4):
         a_stand.store.write_pages([whole(A, NOW_MS + n, TITLE)])
@@ -98,7 +100,7 @@ def test_a_field_that_comes_back_is_a_change_again(a_stand):
     assert (info.at_ms, info.provenance) == (NOW_MS + 9, "json-ld[0]")
 
 
-def test_what_others_put_stays_when_the_page_has_it_no_more(a_stand):
+def test_fields_put_by_others_stay_when_the_page_loses_them(a_stand):
     a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
     a_stand.store.put(A, {"product.price": b'"ours"', "team.note": b"x"}, at_ms=NOW_MS + 5)
     a_stand.store.write_pages([whole(A, NOW_MS + 9, TITLE)])
@@ -107,7 +109,7 @@ def test_what_others_put_stays_when_the_page_has_it_no_more(a_stand):
     assert fields == {**TITLE, "product.price": b'"ours"', "team.note": b"x"}
 
 
-def test_a_page_that_was_not_read_to_its_end_keeps_its_fields(a_stand):
+def test_page_not_read_completely_keeps_its_fields(a_stand):
     a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
     a_stand.store.write_pages([fetched(A, NOW_MS + 8, fields=TITLE)])
     a_stand.store.write_pages([failed(A, NOW_MS + 9, "NotModified")])
@@ -116,7 +118,7 @@ def test_a_page_that_was_not_read_to_its_end_keeps_its_fields(a_stand):
     assert reported(a_stand) == []
 
 
-def test_an_older_fetch_that_comes_late_brings_nothing_back(a_stand):
+def test_late_older_fetch_restores_nothing(a_stand):
     older = whole(A, NOW_MS + 1, {**TITLE, **PRICE})
     a_stand.store.write_pages([older, whole(A, NOW_MS + 9, TITLE)])
     a_stand.store.write_pages([older])
@@ -124,7 +126,7 @@ def test_an_older_fetch_that_comes_late_brings_nothing_back(a_stand):
     assert a_stand.store.get(A).fields == TITLE
 
 
-def test_fields_go_once_whatever_was_stored_twice(a_stand):
+def test_repeated_write_deletes_fields_once(a_stand):
     a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
     again = [whole(A, NOW_MS + 9, TITLE)]
     a_stand.store.write_pages(again)
@@ -136,7 +138,7 @@ def test_fields_go_once_whatever_was_stored_twice(a_stand):
     assert len(reported(a_stand)) == 1
 
 
-def test_what_an_alias_brings_takes_nothing_from_its_page(a_stand):
+def test_page_from_an_alias_deletes_no_fields(a_stand):
     a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
     a_stand.store.write_pages([whole(B, NOW_MS + 8, TITLE, canonical_url=A, provisional=True)])
     assert a_stand.store.get(A).fields == {**TITLE, **PRICE}
@@ -145,7 +147,7 @@ def test_what_an_alias_brings_takes_nothing_from_its_page(a_stand):
     assert a_stand.store.get(B).fields == TITLE
 
 
-def test_a_change_makes_the_next_fetch_sooner(a_stand):
+def test_change_makes_the_next_fetch_sooner(a_stand):
     a_stand.store.write_pages([fetched(A), fetched(B)])
     at = NOW_MS + 6 * HOUR_MS
     changed = {"page.title": b'"T"', "product.price": b'"4"'}
@@ -155,7 +157,7 @@ def test_a_change_makes_the_next_fetch_sooner(a_stand):
     assert lively < 0.75 * quiet
 
 
-def test_a_304_is_a_check_that_keeps_content_and_fields(a_stand):
+def test_304_is_a_check_that_keeps_content_and_fields(a_stand):
     a_stand.store.write_pages([fetched(A, content=body("x"))])
     at = NOW_MS + 6 * HOUR_MS
     a_stand.clock.advance_ms(6 * HOUR_MS)
@@ -168,7 +170,7 @@ def test_a_304_is_a_check_that_keeps_content_and_fields(a_stand):
     assert record.due_at_ms - at > 6 * HOUR_MS * 0.9
 
 
-def test_an_older_fetch_that_comes_late_fills_gaps_alone(a_stand):
+def test_late_older_fetch_only_fills_gaps(a_stand):
     a_stand.store.write_pages([fetched(A), fetched(A, NOW_MS + 2)])
     a_stand.store.write_pages(
         [fetched(A, NOW_MS + 1, fields={"product.price": b'"9"', "product.sku": b'"1"'})]
@@ -179,7 +181,7 @@ def test_an_older_fetch_that_comes_late_fills_gaps_alone(a_stand):
     assert record.fields["product.sku"] == b'"1"'
 
 
-def test_of_two_fetches_in_one_batch_the_later_one_counts(a_stand):
+def test_later_of_two_fetches_in_a_batch_counts(a_stand):
     a_stand.store.write_pages([fetched(A)])
     a_stand.store.write_pages(
         [fetched(A, NOW_MS + 9), fetched(A, NOW_MS + 5, fields={"product.price": b'"9"'})]
@@ -188,7 +190,7 @@ def test_of_two_fetches_in_one_batch_the_later_one_counts(a_stand):
     assert a_stand.store.get(A).fields["product.price"] == b'"5"'
 
 
-def test_storing_a_refresh_twice_plans_and_tells_it_once(a_stand):
+def test_refresh_stored_twice_is_planned_and_reported_once(a_stand):
     a_stand.store.write_pages([fetched(A)])
     a_stand.clock.advance_ms(HOUR_MS)
     again = [fetched(A, NOW_MS + HOUR_MS, fields={"product.price": b'"4"'})]
@@ -211,7 +213,7 @@ class Exported:
         self.records += batch
 
 
-def test_a_page_with_an_end_is_due_then_and_not_served_afterwards(a_stand):
+def test_page_with_an_end_date_is_due_then_and_hidden_afterwards(a_stand):
     end_ms = NOW_MS + 3_600_000
     facts = {"outcome": "Fetched", "status": 200, "unavailable_after_ms": end_ms}
     seen = Seen(outcome="Fetched", fetched_at_ms=NOW_MS, body_hash="1")
@@ -244,7 +246,7 @@ def test_a_page_with_an_end_is_due_then_and_not_served_afterwards(a_stand):
     assert a_stand.store.pages.values([A], ("t",), facts=True)[0].values == (None,)
 
 
-def test_a_page_whose_end_was_taken_back_is_shown_again(a_stand):
+def test_page_without_its_end_date_is_shown_again(a_stand):
     end_ms = NOW_MS + 60_000
     facts = {"outcome": "Fetched", "status": 200}
     ending = page(A, fields={"t": b"1"}, facts={**facts, "unavailable_after_ms": end_ms})
@@ -256,7 +258,7 @@ def test_a_page_whose_end_was_taken_back_is_shown_again(a_stand):
     assert a_stand.store.pages.values([A], ("t",))[0].values == (b"1",)
 
 
-def test_a_page_that_gave_itself_up_leaves_nothing_and_may_come_back(a_stand):
+def test_page_withdrawn_by_its_site_leaves_nothing_and_may_come_back(a_stand):
     store = a_stand.store
     store.write_pages([page(A, canonical_url=B, fields={"t": b"1"}, content=body("x"), links=[B])])
     reserved = failed(A, NOW_MS + 5, "Reserved")
@@ -270,8 +272,8 @@ def test_a_page_that_gave_itself_up_leaves_nothing_and_may_come_back(a_stand):
     assert store.content(A).body == b"y"
 
 
-def test_an_unwatched_page_that_comes_back_after_it_was_withdrawn_is_in_the_feed_once(a_stand):
-    """A reader that deletes what is withdrawn never learned that it is there again."""
+def test_unwatched_page_that_returns_after_a_withdrawal_is_in_the_feed_once(a_stand):
+    """A reader that deletes withdrawn pages never learned that the page was back."""
     a_stand.store.write_pages([fetched(A)])
     for at_ms, page_ in (
         (NOW_MS + 5, replace(failed(A, NOW_MS + 5, "Reserved"), withdrawn=True)),
@@ -287,7 +289,7 @@ def test_an_unwatched_page_that_comes_back_after_it_was_withdrawn_is_in_the_feed
     assert kinds[1][1] == NOW_MS + 20
 
 
-def test_a_page_that_is_gone_three_times_is_given_up_and_reported(a_stand):
+def test_page_gone_three_times_is_given_up_and_reported(a_stand):
     a_stand.store.write_pages([fetched(A)])
     due = a_stand.store.get(A).due_at_ms
     waits = []
@@ -304,7 +306,7 @@ def test_a_page_that_is_gone_three_times_is_given_up_and_reported(a_stand):
     assert a_stand.store.get(A).fields["product.price"] == b'"5"'
 
 
-def test_a_tick_is_taken_once_and_again_after_its_time(a_stand):
+def test_tick_can_be_taken_again_only_after_its_interval(a_stand):
     store = a_stand.store
 
     assert store.schedule.take_tick("t", NOW_MS, 4) == 4
@@ -312,10 +314,10 @@ def test_a_tick_is_taken_once_and_again_after_its_time(a_stand):
     assert store.schedule.take_tick("t", NOW_MS + 3999, 4) is None
     assert store.schedule.take_tick("other", NOW_MS, 4) == 4
     assert store.schedule.take_tick("t", NOW_MS + 9000, 4) == 9
-    assert store.schedule.take_tick("t", NOW_MS - 10**9, 4) is not None, "a clock that went back"
+    assert store.schedule.take_tick("t", NOW_MS - 10**9, 4) is not None, "the clock was set back"
 
 
-def test_the_oldest_that_is_due_is_reported_until_it_is_claimed(a_stand):
+def test_oldest_due_time_is_reported_until_claimed(a_stand):
     a_stand.store.write_pages([page(u, due_at_ms=NOW_MS + i) for i, u in enumerate([A, B, C])])
 
     assert a_stand.store.schedule.oldest_due_ms(NOW_MS - 1) is None
@@ -326,7 +328,7 @@ def test_the_oldest_that_is_due_is_reported_until_it_is_claimed(a_stand):
     assert a_stand.store.schedule.oldest_due_ms(NOW_MS + 9) is None
 
 
-def test_what_was_planned_anew_meanwhile_is_not_put_off(a_stand):
+def test_page_rescheduled_meanwhile_is_not_postponed(a_stand):
     a_stand.store.write_pages([page(A, due_at_ms=NOW_MS)])
     (due,) = a_stand.store.schedule.claim_due(NOW_MS, 9, 60)
     a_stand.store.schedule.plan(A, NOW_MS + 5)
@@ -336,7 +338,7 @@ def test_what_was_planned_anew_meanwhile_is_not_put_off(a_stand):
     assert a_stand.store.get(A).due_at_ms == NOW_MS + 5
 
 
-def test_a_hook_keeps_its_place_and_only_one_moves_it(a_stand):
+def test_webhook_keeps_its_position_and_only_one_process_moves_it(a_stand):
     webhooks = a_stand.store.feed.webhooks
     reported = {"owner": "shop", "host": None, "now_ms": NOW_MS}
     webhook = webhooks.add("http://x.example/", "secret", cursor="1", **reported)
@@ -349,7 +351,7 @@ def test_a_hook_keeps_its_place_and_only_one_moves_it(a_stand):
     assert not webhooks.remove(webhook.name, NOW_MS + 99)
 
 
-def test_a_walk_is_remembered(a_stand):
+def test_bookmark_of_a_walk_is_kept(a_stand):
     assert a_stand.store.maintenance.bookmark("walk") is None
     for cursor in ("01", "02", ""):
         a_stand.store.maintenance.set_bookmark("walk", cursor)

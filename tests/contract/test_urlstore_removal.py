@@ -1,4 +1,4 @@
-"""Removing and taking down, on every engine."""
+"""Removing and taking down pages, on every engine."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def full(url, at_ms=NOW_MS, **more):
     )
 
 
-def test_a_removed_page_is_gone_and_comes_back_with_a_later_fetch(a_stand):
+def test_removed_page_is_gone_until_a_later_fetch(a_stand):
     store = a_stand.store
     store.write_pages([full(A)])
     a_stand.clock.advance_ms(5)
@@ -34,7 +34,7 @@ def test_a_removed_page_is_gone_and_comes_back_with_a_later_fetch(a_stand):
     assert store.get(A).fields == {"t": b"1"}
 
 
-def test_single_fields_are_deleted_through_an_alias_and_what_is_newer_stays(a_stand):
+def test_fields_are_deleted_through_an_alias_and_newer_ones_stay(a_stand):
     store = a_stand.store
     store.put(A, {"t": b"1", "u": b"2", "v": b"3"}, provenance={"t": "x"})
     store.aliases.merge(B, A)
@@ -54,7 +54,7 @@ def test_single_fields_are_deleted_through_an_alias_and_what_is_newer_stays(a_st
 
 
 @pytest.mark.parametrize("name", ["_", "", "a\nb", "\ud800"])
-def test_what_is_not_a_field_is_not_deleted(a_stand, name):
+def test_only_fields_can_be_deleted(a_stand, name):
     a_stand.store.put(A, {"t": b"1"})
     a_stand.clock.advance_ms(5)
 
@@ -64,7 +64,7 @@ def test_what_is_not_a_field_is_not_deleted(a_stand, name):
     assert a_stand.store.get(A).fields == {"t": b"1"}
 
 
-def test_what_is_put_in_the_millisecond_of_a_delete_stays(a_stand):
+def test_field_put_in_the_millisecond_of_a_delete_stays(a_stand):
     store = a_stand.store
     store.put(A, {"t": b"1"})
     store.delete_fields(A, ["t"])
@@ -83,7 +83,7 @@ def test_deleting_fields_of_an_unknown_url_makes_no_record(a_stand):
     assert a_stand.store.get(A) is None
 
 
-def test_a_page_taken_down_is_gone_with_its_aliases_for_good(a_stand):
+def test_page_taken_down_is_gone_for_good_with_its_aliases(a_stand):
     store = a_stand.store
     store.write_pages([full(B, canonical_url=A)])
     a_stand.clock.advance_ms(5)
@@ -102,7 +102,7 @@ def test_a_page_taken_down_is_gone_with_its_aliases_for_good(a_stand):
         assert all(table == "o" and key for key, _ in a_stand.tables[table].scan(b"", None)), table
 
 
-def test_a_takedown_can_be_lifted(a_stand):
+def test_takedown_can_be_lifted(a_stand):
     store = a_stand.store
     store.write_pages([full(A)])
     store.takedowns.take_down(url=A)
@@ -115,7 +115,7 @@ def test_a_takedown_can_be_lifted(a_stand):
     assert store.get(A).fields == {"f": b"1"}
 
 
-def test_a_host_and_a_domain_are_taken_down_whole(a_stand):
+def test_host_or_domain_is_taken_down_completely(a_stand):
     store = a_stand.store
     near, other = "http://notwww.a.example/", "http://xa.example/"
     store.write_pages([full(u) for u in (A, B, C, near, other)])
@@ -129,7 +129,7 @@ def test_a_host_and_a_domain_are_taken_down_whole(a_stand):
     assert [u for u in (A, B, C, near, other) if store.get(u)] == [C, other]
 
 
-def test_one_thing_at_a_time_is_taken_down(a_stand):
+def test_takedown_takes_exactly_one_target(a_stand):
     with pytest.raises(BadInput):
         a_stand.store.takedowns.take_down()
     with pytest.raises(BadInput):

@@ -7,7 +7,7 @@ from tests.support.refreshed_pages import A, B, C, fetched, reported
 from tests.support.stores import NOW_MS
 
 
-def test_holding_twice_is_holding_once_by_any_spelling_and_alias(a_stand):
+def test_watching_twice_by_any_spelling_or_alias_counts_once(a_stand):
     a_stand.store.write_pages([fetched(A, canonical_url=B)])
     for spelling in (A, "HTTP://A.example/#x", B):
         a_stand.store.schedule.watch(spelling, "shop")
@@ -22,7 +22,7 @@ def test_holding_twice_is_holding_once_by_any_spelling_and_alias(a_stand):
     assert a_stand.store.schedule.watchers(B) == ["kitchen"]
 
 
-def test_the_last_release_ends_refreshing_and_a_hold_begins_it_again(a_stand):
+def test_last_unwatch_ends_refreshing_and_a_watch_restarts_it(a_stand):
     a_stand.store.write_pages([fetched(A)])
     due = a_stand.store.get(A).due_at_ms
     a_stand.store.schedule.watch(A, "shop", at_ms=1)
@@ -41,7 +41,7 @@ def test_the_last_release_ends_refreshing_and_a_hold_begins_it_again(a_stand):
     assert a_stand.store.get(A).due_at_ms > NOW_MS
 
 
-def test_an_unwatch_of_what_nobody_watched_ends_no_refreshing(a_stand):
+def test_unwatching_an_unwatched_page_does_not_end_refreshing(a_stand):
     a_stand.store.write_pages([fetched(A)])
     due = a_stand.store.get(A).due_at_ms
     a_stand.store.schedule.unwatch(A, "shop", at_ms=2)
@@ -51,7 +51,7 @@ def test_an_unwatch_of_what_nobody_watched_ends_no_refreshing(a_stand):
     assert a_stand.store.get(A).due_at_ms > NOW_MS
 
 
-def test_a_release_that_comes_before_its_hold_ends_refreshing_with_it(a_stand):
+def test_unwatch_that_arrives_before_its_watch_ends_refreshing(a_stand):
     a_stand.store.write_pages([fetched(A)])
     a_stand.store.schedule.unwatch(A, "shop", at_ms=2)
     a_stand.store.schedule.watch(A, "shop", at_ms=1)
@@ -61,7 +61,7 @@ def test_a_release_that_comes_before_its_hold_ends_refreshing_with_it(a_stand):
     assert a_stand.store.get(A).due_at_ms is None
 
 
-def test_of_a_hold_and_a_release_the_later_asked_one_counts(a_stand):
+def test_later_request_to_watch_or_unwatch_counts(a_stand):
     a_stand.store.schedule.unwatch(A, "shop", at_ms=10)
     a_stand.store.schedule.watch(A, "shop", at_ms=9)
     assert a_stand.store.schedule.watchers(A) == []
@@ -70,7 +70,7 @@ def test_of_a_hold_and_a_release_the_later_asked_one_counts(a_stand):
     assert a_stand.store.schedule.watchers(A) == ["shop"]
 
 
-def test_holds_move_with_their_page_and_come_back_when_the_alias_is_undone(a_stand):
+def test_watches_move_with_their_page_and_return_when_the_alias_is_undone(a_stand):
     a_stand.store.write_pages([fetched(A), fetched(B)])
     a_stand.store.schedule.watch(A, "shop")
     a_stand.store.schedule.watch(B, "kitchen")
@@ -84,7 +84,7 @@ def test_holds_move_with_their_page_and_come_back_when_the_alias_is_undone(a_sta
     assert a_stand.store.schedule.watchers(B) == ["kitchen"]
 
 
-def test_a_url_watched_before_it_was_fetched_keeps_its_watchers_when_it_redirects(a_stand):
+def test_url_watched_before_its_fetch_keeps_watchers_when_it_redirects(a_stand):
     a_stand.store.schedule.watch(A, "shop")
     a_stand.clock.advance_ms(1000)
     a_stand.store.write_pages([fetched(A, NOW_MS + 1000, final_url=B)])
@@ -106,7 +106,7 @@ def test_watchers_get_the_first_fetch_and_are_named_in_the_feed(a_stand):
     assert reported(a_stand, owner="kitchen") == []
 
 
-def test_owners_have_names_and_what_was_taken_down_is_not_watched(a_stand):
+def test_owner_name_is_required_and_taken_down_pages_cannot_be_watched(a_stand):
     for owner in ("", "x" * 201):
         with pytest.raises(BadInput):
             a_stand.store.schedule.watch(A, owner)

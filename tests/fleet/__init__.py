@@ -1,5 +1,5 @@
 """
-A fleet on one machine: hosts that are network namespaces, restarted and cut off while they work.
+A fleet on one machine: its hosts are network namespaces, restarted and cut off while they work.
 
 `make fleet` runs it (docs/reliability.md).
 """

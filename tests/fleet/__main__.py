@@ -13,30 +13,30 @@ from functools import partial
 from pathlib import Path
 
 from aragog.settings import load_settings
-from deploy.hosts.cluster import Cluster, download, until
+from deploy.hosts.cluster import Cluster, download, wait_until
 from deploy.hosts.network import Network
 from deploy.hosts.processes import Processes
 from deploy.processes import exit_on_signals
 from tests.fleet import balancer, clocks, sites
 from tests.fleet.fleet import Fleet
-from tests.fleet.layout import APIS, HERE, NETWORK, Layout, settings
+from tests.fleet.layout import APIS, LOCAL_ADDRESS, NETWORK, Layout, settings
 from tests.fleet.run import Run
 
 ENGINES = ("postgres", "hbase")
-MAX_APART_S = 5.0
-"""What starting a program on a host may add to what its clock shows."""
+MAX_CLOCK_ERROR_S = 5.0
+"""Tolerance for the time that starting a program on a host takes."""
 
 
 def main() -> int:
-    """Run it in a temporary folder; the logs are printed when it fails."""
+    """Run it in a temporary folder. Prints the logs if it fails."""
     options = _options()
     if missing := list(_missing()):
         raise SystemExit(f"a fleet needs {'; '.join(missing)}")
-    exit_on_signals(143)  # everything that runs is stopped
+    exit_on_signals(143)  # so that all processes are stopped
     layout = Layout(options.hosts, options.store)
     download(layout.engine)
-    with tempfile.TemporaryDirectory(prefix="arf") as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(prefix="arf") as name:
+        folder = Path(name)
         try:
             return _run(layout, folder, options)
         except BaseException:
@@ -52,22 +52,26 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fleet", description=__doc__)
-    parser.add_argument("--hosts", type=int, default=6, help="machines, 4 to 60; two have the API")
+    parser.add_argument(
+        "--hosts", type=int, default=6, help="number of machines, 4 to 60; two run the API"
+    )
     store = os.environ.get("ARAGOG_STORE__ENGINE") or "postgres"
     parser.add_argument("--store", default=store, help=" or ".join(ENGINES))
     parser.add_argument("--urls", type=int, default=4000)
     parser.add_argument("--domains", type=int, default=80)
     parser.add_argument("--cut-s", type=float, default=60, help="how long machines are cut off")
-    parser.add_argument("--logs", type=Path, help="a folder that keeps the logs of all processes")
-    parser.add_argument("--rate", type=float, default=50, help="reads a second")
+    parser.add_argument("--logs", type=Path, help="folder to copy the logs of all processes to")
+    parser.add_argument("--rate", type=float, default=50, help="reads per second")
     options = parser.parse_args()
     if options.store not in ENGINES:
-        parser.error(f"STORE: {options.store} is not for several hosts: {' or '.join(ENGINES)}")
+        parser.error(
+            f"STORE: {options.store} does not support several hosts: {' or '.join(ENGINES)}"
+        )
     return options
 
 
 def _missing() -> Iterator[str]:
-    """What this machine lacks, and how to get it; nothing is installed here."""
+    """Yield what is missing on this machine and how to install it."""
     if os.geteuid() != 0:
         yield "root, to make network namespaces"
     if not shutil.which("ip"):
@@ -80,10 +84,10 @@ def _missing() -> Iterator[str]:
 
 def _run(layout: Layout, folder: Path, options: argparse.Namespace) -> int:
     environ, token = settings(layout)
-    environ["ARAGOG_LOGS__LEVEL"] = "INFO"  # they show which worker is ready
-    shifts = {host: clocks.shifted(folder, s) for host, s in layout.shifts_s.items()}
+    environ["ARAGOG_LOGS__LEVEL"] = "INFO"  # shows which workers are ready
+    shifts = {host: clocks.shifted_environ(folder, s) for host, s in layout.shifts_s.items()}
     with (
-        Network("fleet", layout.addresses, NETWORK, here=HERE) as network,
+        Network("fleet", layout.addresses, NETWORK, own_address=LOCAL_ADDRESS) as network,
         Processes(network, folder, environ, shifts) as processes,
     ):
         fleet = Fleet(layout, Cluster(network, processes), folder)
@@ -91,36 +95,38 @@ def _run(layout: Layout, folder: Path, options: argparse.Namespace) -> int:
             _start(fleet)
             # The checks run in this process, which reads content with these credentials.
             os.environ.update({k: v for k, v in environ.items() if k.startswith("AWS_")})
-            here = load_settings(environ={**environ, "ARAGOG_DATA_DIR": str(folder / "here")})
+            local_settings = load_settings(
+                environ={**environ, "ARAGOG_DATA_DIR": str(folder / "here")}
+            )
             run = Run(
-                fleet, here, token, sites.urls(options.urls, options.domains),
-                options.cancelled_until_s, options.rate,
+                fleet, local_settings, token, sites.urls(options.urls, options.domains),
+                options.cut_s, options.rate,
             )  # fmt: skip
             run()
         finally:
-            # Nobody needs what they do any more, and servers wait for their clients.
+            # Their work is no longer needed, and servers would wait for their clients.
             fleet.kill()
     print(f"\n{run.report}")
-    for law in run.broken:
-        print(f"broken: {law}")
-    print("no law is broken" if not run.broken else f"{len(run.broken)} laws are broken")
-    return 1 if run.broken else 0
+    for violation in run.violations:
+        print(f"broken: {violation}")
+    print("no law is broken" if not run.violations else f"{len(run.violations)} laws are broken")
+    return 1 if run.violations else 0
 
 
 def _start(fleet: Fleet) -> None:
-    began_s = time.monotonic()
+    started_s = time.monotonic()
     fleet.start_servers()
-    until("the store has its tables", partial(fleet.cluster.create_tables, "data"), 180)
+    wait_until("the store has its tables", partial(fleet.cluster.create_tables, "data"), 180)
     fleet.start_apis()
     fleet.start_workers()
     hosts = fleet.layout.workers
     fleet.wait(lambda: all(map(fleet.api_ready, APIS)), "the API")
-    fleet.wait(lambda: all(fleet.working(host) for host in hosts), "the workers")
-    ahead_s = dict(fleet.wall_clocks())
-    print(f"{time.monotonic() - began_s:6.1f} s  {len(hosts) + len(APIS)} hosts work; clocks: "
+    fleet.wait(lambda: all(fleet.are_workers_ready(host) for host in hosts), "the workers")
+    ahead_s = dict(fleet.clock_offsets())
+    print(f"{time.monotonic() - started_s:6.1f} s  {len(hosts) + len(APIS)} hosts work; clocks: "
           f"{', '.join(f'{host} {s:+.0f} s' for host, s in ahead_s.items())}", flush=True)  # fmt: skip
     for host, shift in fleet.layout.shifts_s.items():
-        if abs(ahead_s[host] - shift) > MAX_APART_S:
+        if abs(ahead_s[host] - shift) > MAX_CLOCK_ERROR_S:
             raise SystemExit(f"the clock of {host} is {ahead_s[host]:+.1f} s off, not {shift:+} s")
 
 

@@ -1,4 +1,4 @@
-"""The balancer in front of the API machines: nginx, which sends a failed read to the other one."""
+"""The load balancer in front of the API machines: nginx, which retries a failed read on the other."""
 
 from __future__ import annotations
 
@@ -43,17 +43,19 @@ http {{
 
 
 def program() -> str:
-    """The nginx of this machine; empty if there is none."""
+    """Return the path of nginx, or an empty string."""
     return shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin") or ""
 
 
 def command(folder: Path, listen: str, servers: Iterable[str]) -> list[str]:
     """
-    The command line of a balancer, after its configuration was written into a folder.
+    Write the configuration of a balancer into a folder, and return its command line.
 
-    A server that refuses a connection, or does not answer in time, gets no request for 2 s.
+    A server that refuses a connection or does not answer in time gets no requests for 2 s.
     """
-    lines = "\n        ".join(f"server {one} max_fails=1 fail_timeout=2s;" for one in servers)
+    server_lines = "\n        ".join(
+        f"server {address} max_fails=1 fail_timeout=2s;" for address in servers
+    )
     config = folder / "nginx.conf"
-    config.write_text(CONFIG.format(folder=folder, servers=lines, listen=listen))
+    config.write_text(CONFIG.format(folder=folder, servers=server_lines, listen=listen))
     return [program(), "-c", str(config), "-e", "stderr"]

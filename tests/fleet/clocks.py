@@ -1,4 +1,4 @@
-"""Clocks that are off: a library for LD_PRELOAD, compiled where the fleet runs."""
+"""Shift the clocks of processes with a library for LD_PRELOAD, compiled where the fleet runs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ SOURCE = Path(__file__).with_name("clock_shift.c")
 
 
 def compiler() -> str:
-    """The C compiler of this machine; empty if there is none."""
+    """Return the path of a C compiler, or an empty string."""
     return shutil.which("cc") or shutil.which("gcc") or shutil.which("clang") or ""
 
 
-def shifted(folder: Path, seconds: int) -> dict[str, str]:
-    """The environment of processes whose wall clock is off; compiles the library into a folder."""
+def shifted_environ(folder: Path, seconds: int) -> dict[str, str]:
+    """Compile the library into a folder. Returns the variables that shift a wall clock."""
     library = folder / "clock_shift.so"
     if not library.exists():
         command = [compiler(), "-shared", "-fPIC", "-O2", "-o", library, SOURCE, "-ldl"]

@@ -1,4 +1,4 @@
-"""What must be true of a fleet after all that was done to it, judged from outside."""
+"""The laws of a fleet, checked from outside after everything that was done to it."""
 
 from __future__ import annotations
 
@@ -21,82 +21,82 @@ from tests.fleet.sites import (
     parts,
 )
 
-IN_FLIGHT_MS = 2000.0
-"""How long after a 503 a busy worker may take to report it; other senders have permits until then."""
-READ_AT_ONCE = 200
-SHOWN = 5
+MAX_REPORT_DELAY_MS = 2000.0
+"""Time that a busy worker may take to report a 503; other senders have permits until then."""
+READ_BATCH = 200
+MAX_SHOWN = 5
 
 
-def gaps(arrivals: Sequence[Arrival]) -> Iterator[str]:
-    """Requests that came sooner than the interval of their domain allows, or in its pause."""
+def early_requests(arrivals: Sequence[Arrival]) -> Iterator[str]:
+    """Yield requests that came earlier than their domain's interval allows, or in its pause."""
     by_host: dict[str, list[Arrival]] = defaultdict(list)
     for arrival in arrivals:
         by_host[arrival.host].append(arrival)
     for host, requests in by_host.items():
-        shortest = {"crawl-delay": 1000.0 * CRAWL_DELAY_S}.get(kind(host), BASE_INTERVAL_MS)
-        for before, after in itertools.pairwise(requests):
-            # The rules are not known before they have been read.
-            allowed = BASE_INTERVAL_MS if before.path == "/robots.txt" else shortest
-            if (gap_ms := after.at_ms - before.at_ms) < allowed - NOISE_MS:
-                yield f"{host}{after.path} came {gap_ms:.1f} ms after {before.path}"
+        min_gap_ms = {"crawl-delay": 1000.0 * CRAWL_DELAY_S}.get(kind(host), BASE_INTERVAL_MS)
+        for previous, current in itertools.pairwise(requests):
+            # The rules are unknown until they have been read.
+            min_ms = BASE_INTERVAL_MS if previous.path == "/robots.txt" else min_gap_ms
+            if (gap_ms := current.at_ms - previous.at_ms) < min_ms - NOISE_MS:
+                yield f"{host}{current.path} came {gap_ms:.1f} ms after {previous.path}"
         yield from _pauses(host, requests)
 
 
 def _pauses(host: str, requests: Sequence[Arrival]) -> Iterator[str]:
-    # A date in the header has whole seconds, so it may be up to one shorter.
-    lasts_ms = (RETRY_AFTER_S - 1) * 1000 - NOISE_MS
-    began_ms = float("-inf")
+    # A date in the header has whole seconds, so the pause may be up to a second shorter.
+    pause_ms = (RETRY_AFTER_S - 1) * 1000 - NOISE_MS
+    pause_started_ms = float("-inf")
     for request in requests:
-        if IN_FLIGHT_MS < (passed_ms := request.at_ms - began_ms) < lasts_ms:
-            early_ms = lasts_ms - passed_ms
+        if MAX_REPORT_DELAY_MS < (elapsed_ms := request.at_ms - pause_started_ms) < pause_ms:
+            early_ms = pause_ms - elapsed_ms
             yield f"{host}{request.path} came {early_ms:.0f} ms before the end of a Retry-After"
         if request.status == 503:
-            began_ms = request.at_ms
+            pause_started_ms = request.at_ms
 
 
-def stored(store: UrlStore, versions: dict[str, int]) -> tuple[Counter[str], list[str]]:
+def check_stored(store: UrlStore, versions: dict[str, int]) -> tuple[Counter[str], list[str]]:
     """
-    Outcomes of all URLs by name, and what is stored otherwise than the origin served it.
+    Return outcomes of all URLs by name, and differences between stored and served pages.
 
     Args:
-        store: where the pages are.
-        versions: of each accepted URL the version that the origin served last.
+        store: the store of the pages.
+        versions: the version of each accepted URL that the origin served last.
     """
     outcomes: Counter[str] = Counter()
-    wrong: list[str] = []
+    problems: list[str] = []
     urls = sorted(versions)
-    for start in range(0, len(urls), READ_AT_ONCE):
-        batch = urls[start : start + READ_AT_ONCE]
+    for start in range(0, len(urls), READ_BATCH):
+        batch = urls[start : start + READ_BATCH]
         for url, record in zip(batch, store.get_many(batch), strict=True):
-            found = str(record.facts.get("outcome", "")) if record else "lost"
-            outcomes[found] += 1
-            if found != outcome(url):
-                wrong.append(f"{url} is {found}, not {outcome(url)}")
-            elif found == "Fetched":
-                wrong += _wrong_content(store, url, versions[url])
-    return outcomes, wrong
+            actual = str(record.facts.get("outcome", "")) if record else "lost"
+            outcomes[actual] += 1
+            if actual != outcome(url):
+                problems.append(f"{url} is {actual}, not {outcome(url)}")
+            elif actual == "Fetched":
+                problems += _content_problems(store, url, versions[url])
+    return outcomes, problems
 
 
-def _wrong_content(store: UrlStore, url: str, version: int) -> Iterator[str]:
+def _content_problems(store: UrlStore, url: str, version: int) -> Iterator[str]:
     content = store.content(url)
     expected = page(*parts(url), version)
     if content is None:
         yield f"{url} has no content"
     elif hashlib.sha256(content.body).digest() != hashlib.sha256(expected).digest():
-        older = any(content.body == page(*parts(url), n) for n in range(1, version))
-        yield f"{url} has the content of {'an older version' if older else 'another page'}"
+        is_older = any(content.body == page(*parts(url), n) for n in range(1, version))
+        yield f"{url} has the content of {'an older version' if is_older else 'another page'}"
 
 
-def links(store: UrlStore, versions: dict[str, int]) -> Iterator[str]:
-    """Whether all links have been compacted, and each was counted once."""
+def check_links(store: UrlStore, versions: dict[str, int]) -> Iterator[str]:
+    """Yield problems of the links: uncompacted ones, and wrong counts."""
     linking = sum(outcome(url) == "Fetched" for url in versions)
-    if (counted := store.links.count_inlinks(HUB)) != linking:
-        yield f"{HUB} has {counted} inlinks; {linking} pages link to it"
+    if (inlinks := store.links.count_inlinks(HUB)) != linking:
+        yield f"{HUB} has {inlinks} inlinks; {linking} pages link to it"
     if (lag_ms := store.maintenance.compaction_lag_ms()) > 0:
-        yield f"a link waits for compaction since {lag_ms} ms"
+        yield f"a link has waited for compaction for {lag_ms} ms"
 
 
-def shortened(problems: Sequence[str]) -> list[str]:
-    """The first few problems, and how many more there are."""
-    more = len(problems) - SHOWN
-    return [*problems[:SHOWN], *([f"… and {more} more"] if more > 0 else [])]
+def shorten(problems: Sequence[str]) -> list[str]:
+    """Return the first few problems, and the number of the others."""
+    omitted = len(problems) - MAX_SHOWN
+    return [*problems[:MAX_SHOWN], *([f"… and {omitted} more"] if omitted > 0 else [])]

@@ -1,4 +1,4 @@
-"""Which host has which address and runs what, and the settings of all of them."""
+"""The addresses, processes and settings of all hosts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from deploy.hosts.cluster import redis_url, s3_settings, store_settings
 from tests.fleet.sites import BASE_INTERVAL_MS
 
 NETWORK = "10.204.0.0/24"
-HERE = "10.204.0.250"
+LOCAL_ADDRESS = "10.204.0.250"
 WEB, DATA, FRONT = "10.204.0.2", "10.204.0.3", "10.204.0.4"
 WEB_PORT, API_PORT = 8080, 8100
 REDIS = {"redis1": 7001, "redis2": 7002, "redis3": 7003}
 APIS = ("api1", "api2")
 CLAIM_TIMEOUT_S = 10
 FAST_S, SLOW_S = 300, -300
-"""How far the clocks of two worker machines are off."""
+"""Clock shifts of two worker machines."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Layout:
     A fleet: two API machines, and workers on all others.
 
     Args:
-        hosts: machines of aragog, 4 to 60. The web, the servers of the data and the balancer have
-            further ones.
+        hosts: the number of aragog machines, 4 to 60. The web, the data servers and the balancer
+            have additional hosts.
         engine: `postgres` or `hbase`.
     """
 
@@ -36,23 +36,23 @@ class Layout:
 
     @property
     def workers(self) -> tuple[str, ...]:
-        """The hosts with workers of all roles; the first has beat, too."""
+        """Return the hosts with workers of all roles. The first also runs beat."""
         return tuple(f"w{n}" for n in range(1, self.hosts - len(APIS) + 1))
 
     @property
     def addresses(self) -> dict[str, str]:
-        """The address of each host."""
-        own = {name: f"10.204.0.{11 + n}" for n, name in enumerate((*APIS, *self.workers))}
-        return {"web": WEB, "data": DATA, "front": FRONT, **own}
+        """Return the address of each host."""
+        machines = {name: f"10.204.0.{11 + n}" for n, name in enumerate((*APIS, *self.workers))}
+        return {"web": WEB, "data": DATA, "front": FRONT, **machines}
 
     @property
     def shifts_s(self) -> dict[str, int]:
-        """How far the clocks of single hosts are off."""
+        """Return the clock shifts of single hosts."""
         return {self.workers[-1]: FAST_S, self.workers[-2]: SLOW_S}
 
 
 def settings(layout: Layout) -> tuple[dict[str, str], str]:
-    """The settings of all hosts as environment variables, and a token that may read."""
+    """Return the settings of all hosts as environment variables, and a token for reads."""
     token, entry = new_token("reader", [READ])
     urls = {name: redis_url(DATA, port) for name, port in REDIS.items()}
     return {

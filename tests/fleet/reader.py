@@ -1,9 +1,9 @@
 """
-Readers of known pages, at a fixed rate whatever the answers: `python -m tests.fleet.reader …`.
+Read known pages at a fixed rate, whatever the responses: `python -m tests.fleet.reader …`.
 
     ADDRESS RATE FILE    reads the URLs on standard input, in turn, until SIGTERM
 
-FILE then has a JSON list for each read: the second of `time.monotonic()` at which it was due, its
+Then it writes a JSON list for each read to FILE: the `time.monotonic()` at which it was due, its
 latency in ms from then on, and an empty string or why it failed. The token is in FLEET_TOKEN.
 """
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 from urllib.parse import quote
 
-LIMIT_S = 5.0
+MAX_READ_S = 5.0
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -36,7 +36,7 @@ class Read(NamedTuple):
 
 
 class Reader:
-    """The process, which reads until `stop`."""
+    """A process that reads until `stop`."""
 
     def __init__(
         self, address: str, token: str, rate: float, file: Path, urls: Sequence[str]
@@ -58,14 +58,14 @@ class Reader:
         self._process.wait()
 
     def stop(self) -> list[Read]:
-        """End it; returns all reads in the order in which they were due."""
+        """Stop it. Returns all reads in the order in which they were due."""
         self._process.terminate()
-        self._process.wait(LIMIT_S * 2)
-        return sorted(Read(*each) for each in json.loads(self._file.read_text()))
+        self._process.wait(MAX_READ_S * 2)
+        return sorted(Read(*record) for record in json.loads(self._file.read_text()))
 
 
 class _Reading:
-    """The reads, and the connections that are idle."""
+    """The reads, and the idle connections."""
 
     def __init__(self, address: str) -> None:
         self._host, _, self._port = address.partition(":")
@@ -73,12 +73,12 @@ class _Reading:
         self.reads: list[Read] = []
 
     async def read(self, url: str, at_s: float) -> None:
-        """Read one page and note what came of it."""
+        """Read one page and record the result."""
         try:
-            async with asyncio.timeout(LIMIT_S):
+            async with asyncio.timeout(MAX_READ_S):
                 failure = await self._answer(url)
         except TimeoutError:
-            failure = f"no answer within {LIMIT_S:.0f} s"
+            failure = f"no answer within {MAX_READ_S:.0f} s"
         except (OSError, asyncio.IncompleteReadError) as error:
             failure = type(error).__name__
         self.reads.append(Read(at_s, (time.monotonic() - at_s) * 1000, failure))
@@ -91,25 +91,25 @@ class _Reading:
         )
         try:
             writer.write(_request(url, self._host))
-            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            headers = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             body = await reader.readexactly(
-                int(head.lower().partition("content-length:")[2].split("\r\n")[0])
+                int(headers.lower().partition("content-length:")[2].split("\r\n")[0])
             )
         except BaseException:
             writer.close()
             raise
         self._idle.append((reader, writer))
-        status = head.split(" ", 2)[1]
+        status = headers.split(" ", 2)[1]
         if status != "200":
             return f"status {status} {_detail(body)}"
         record = json.loads(body)
         host, _, number = url.removeprefix("http://").partition("/")
-        right = record["fields"].get("page.title", "").startswith(f"{number} of {host}")
-        return "" if right else "another page"
+        is_right = record["fields"].get("page.title", "").startswith(f"{number} of {host}")
+        return "" if is_right else "another page"
 
 
 def _detail(body: bytes) -> str:
-    """What the API says of a failure; of another's answer the beginning."""
+    """Return the API's description of a failure, or the beginning of another response."""
     text = body.decode(errors="replace")
     with contextlib.suppress(ValueError, KeyError):
         text = str(json.loads(text)["detail"])

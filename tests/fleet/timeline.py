@@ -1,4 +1,4 @@
-"""What was done to the fleet and when, and what its readers saw in the meantime."""
+"""The events of a run, and what readers saw during each."""
 
 from __future__ import annotations
 
@@ -16,79 +16,79 @@ HEAD = "| s | for s | what | reads | failed | p99 ms | seen |\n|---:|---:|---|--
 
 @dataclass
 class Event:
-    """Something that was done."""
+    """Something that was done to the fleet."""
 
-    what: str
-    began_s: float
-    harmless: bool
-    """Whether no read may fail while it runs."""
+    description: str
+    started_s: float
+    may_not_fail: bool
+    """True if no read may fail while it lasts."""
     ended_s: float = 0.0
-    seen: str = ""
+    result: str = ""
 
 
 @dataclass
 class Timeline:
-    """All events, one after the other; seconds are those of `time.monotonic()`."""
+    """All events in order. Times are those of `time.monotonic()`."""
 
-    began_s: float = field(default_factory=time.monotonic)
+    started_s: float = field(default_factory=time.monotonic)
     events: list[Event] = field(default_factory=list)
 
     @contextlib.contextmanager
-    def event(self, what: str, *, harmless: bool = True) -> Iterator[Event]:
-        """Note an event that lasts as long as the block, and print it."""
-        event = Event(what, time.monotonic(), harmless)
+    def event(self, what: str, *, may_not_fail: bool = True) -> Iterator[Event]:
+        """Record an event that lasts as long as the block, and print it."""
+        event = Event(what, time.monotonic(), may_not_fail)
         yield event
-        time.sleep(SETTLE_S)  # what was broken may show a little later
+        time.sleep(SETTLE_S)  # effects may appear a little later
         event.ended_s = time.monotonic()
         self.events.append(event)
-        print(f"{event.ended_s - self.began_s:6.1f} s  {what}: {event.seen}", flush=True)
+        print(f"{event.ended_s - self.started_s:6.1f} s  {what}: {event.result}", flush=True)
 
     def table(self, reads: Sequence[Read]) -> str:
-        """All events as a table, with the reads that were due during each."""
+        """Return all events as a table, with the reads that were due during each."""
         return HEAD + "".join(self._row(event, during(reads, event)) for event in self.events)
 
-    def broken(self, reads: Sequence[Read]) -> list[str]:
-        """What readers saw that they must not see."""
-        unexcused = [read for read in reads if not self._met_harm(read)]
+    def violations(self, reads: Sequence[Read]) -> list[str]:
+        """Return the failures of reads during events in which none may fail."""
+        counted = [read for read in reads if not self._is_excused(read)]
         return [
-            f"{event.what}: {describe(failed)}"
+            f"{event.description}: {describe(failed)}"
             for event in self.events
-            if event.harmless and (failed := failures(during(unexcused, event)))
+            if event.may_not_fail and (failed := failures(during(counted, event)))
         ]
 
-    def _met_harm(self, read: Read) -> bool:
-        """Whether a read was under way while something happened that reads may fail by."""
+    def _is_excused(self, read: Read) -> bool:
+        """Return True if a read overlapped with an event during which reads may fail."""
         ended_s = read.at_s + read.latency_ms / 1000
         return any(
-            not event.harmless and read.at_s < event.ended_s and event.began_s <= ended_s
+            not event.may_not_fail and read.at_s < event.ended_s and event.started_s <= ended_s
             for event in self.events
         )
 
     def _row(self, event: Event, reads: Sequence[Read]) -> str:
         failed = failures(reads)
-        seen = "; ".join(filter(None, (event.seen, describe(failed))))
+        seen = "; ".join(filter(None, (event.result, describe(failed))))
         return (
-            f"| {event.began_s - self.began_s:.0f} | {event.ended_s - event.began_s:.1f} "
-            f"| {event.what} | {len(reads)} | {failed.total()} | {p99_ms(reads):.0f} | {seen} |\n"
+            f"| {event.started_s - self.started_s:.0f} | {event.ended_s - event.started_s:.1f} "
+            f"| {event.description} | {len(reads)} | {failed.total()} | {p99_ms(reads):.0f} | {seen} |\n"
         )
 
 
 def during(reads: Sequence[Read], event: Event) -> list[Read]:
-    """The reads that were due during an event."""
-    return [read for read in reads if event.began_s <= read.at_s < event.ended_s]
+    """Return the reads that were due during an event."""
+    return [read for read in reads if event.started_s <= read.at_s < event.ended_s]
 
 
 def failures(reads: Sequence[Read]) -> Counter[str]:
-    """The reads that failed, by reason."""
+    """Count the failed reads by reason."""
     return Counter(read.failure for read in reads if read.failure)
 
 
 def describe(failed: Counter[str]) -> str:
-    """Failed reads in words; empty if none failed."""
+    """Describe failed reads. Returns an empty string if none failed."""
     return ", ".join(f"{count} reads: {reason}" for reason, count in failed.most_common(3))
 
 
 def p99_ms(reads: Sequence[Read]) -> float:
-    """The latency that 99% of the reads did not exceed; 0 without reads."""
+    """Return the 99th percentile of the latency, or 0 without reads."""
     latencies = sorted(read.latency_ms for read in reads)
     return latencies[int(len(latencies) * 0.99)] if latencies else 0.0

@@ -1,5 +1,5 @@
 """
-The origin of the fleet: `python -m tests.fleet.web PORT`, a process that remembers each request.
+The origin of the fleet, a process that records each request: `python -m tests.fleet.web PORT`.
 
 `VERSION n` on a connection changes all pages, `TELL` lists the requests since the start.
 """
@@ -25,7 +25,7 @@ class Web(Origin):
     def __init__(self) -> None:
         super().__init__()
         self.version = 1
-        self.turned_away: set[tuple[str, int]] = set()
+        self.answered_503: set[tuple[str, int]] = set()
 
     def receive(self, number: int) -> None:
         connection = self.open[number]
@@ -39,30 +39,30 @@ class Web(Origin):
     def answer(self, connection: socket.socket, host: str, path: str) -> int:
         if path == "/robots.txt":
             rules = robots(host).encode()
-            return self.send(connection, 200 if rules else 404, rules, kind_of="text/plain")
+            return self.send(connection, 200 if rules else 404, rules, content_type="text/plain")
         number = int(path[1:])
-        if kind(host) == "busy" and number % 10 == 9 and (host, number) not in self.turned_away:
-            self.turned_away.add((host, number))
+        if kind(host) == "busy" and number % 10 == 9 and (host, number) not in self.answered_503:
+            self.answered_503.add((host, number))
             return self.send(connection, 503, b"", *self.retry_after(number))
         if outcome(f"http://{host}{path}") == "Gone":
             return self.send(connection, 404, b"")
-        late_s = SLOW_S if kind(host) == "slow" else 0.0
-        return self.send(connection, 200, page(host, number, self.version), late_s=late_s)
+        delay_s = SLOW_S if kind(host) == "slow" else 0.0
+        return self.send(connection, 200, page(host, number, self.version), delay_s=delay_s)
 
     def retry_after(self, number: int) -> tuple[str, ...]:
-        """Seconds, or on every other page a date; and the origin's clock."""
+        """Return headers with seconds, or on every other page a date, and the origin's clock."""
         now = int(time.time())
-        when = RETRY_AFTER_S if number % 20 == 9 else _date(now + RETRY_AFTER_S)
-        return f"Retry-After: {when}", f"Date: {_date(now)}"
+        retry_after = RETRY_AFTER_S if number % 20 == 9 else _date(now + RETRY_AFTER_S)
+        return f"Retry-After: {retry_after}", f"Date: {_date(now)}"
 
     def send(
-        self, connection: socket.socket, status: int, body: bytes, *more: str,
-        kind_of: str = "text/html", late_s: float = 0.0,
+        self, connection: socket.socket, status: int, body: bytes, *headers: str,
+        content_type: str = "text/html", delay_s: float = 0.0,
     ) -> int:  # fmt: skip
-        """Send an answer, or remember it for later; returns the status."""
-        data = response(status, body, *more).replace(b"text/html", kind_of.encode(), 1)
-        if late_s:
-            heapq.heappush(self.late, (time.monotonic() + late_s, connection.fileno(), data))
+        """Send a response, now or later. Returns the status."""
+        data = response(status, body, *headers).replace(b"text/html", content_type.encode(), 1)
+        if delay_s:
+            heapq.heappush(self.delayed, (time.monotonic() + delay_s, connection.fileno(), data))
             return status
         with contextlib.suppress(OSError):
             connection.sendall(data)
@@ -74,18 +74,20 @@ def _date(at_s: int) -> str:
 
 
 def arrivals(address: tuple[str, int]) -> list[Arrival]:
-    """All requests that the origin at this address has seen, in order of arrival."""
+    """Return all requests of the origin at this address, in order of arrival."""
     with socket.create_connection(address) as connection:
         connection.sendall(b"TELL\r\n\r\n")
-        told = b"".join(iter(lambda: connection.recv(65536), b""))
-    return sorted((Arrival(*each) for each in json.loads(told)), key=lambda one: one.at_ms)
+        reply = b"".join(iter(lambda: connection.recv(65536), b""))
+    return sorted(
+        (Arrival(*record) for record in json.loads(reply)), key=lambda arrival: arrival.at_ms
+    )
 
 
 def change(address: tuple[str, int], version: int) -> None:
     """Change all pages of the origin at this address."""
     with socket.create_connection(address) as connection:
         connection.sendall(f"VERSION {version}\r\n".encode())
-        connection.recv(1)  # closed: it has been read
+        connection.recv(1)  # the connection closes after the command was read
 
 
 if __name__ == "__main__":

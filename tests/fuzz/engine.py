@@ -1,7 +1,7 @@
 """
-Run a fuzz target: under atheris where it is installed, else over a bounded slice of mutated seeds.
+Run a fuzz target: under atheris if it is installed, otherwise on a limited number of mutated seeds.
 
-    python -m tests.fuzz.fuzz_robots [COUNT]                 the slice
+    python -m tests.fuzz.fuzz_robots [COUNT]                 mutated seeds
     python -m tests.fuzz.fuzz_robots -max_total_time=60      with atheris: its options
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 def edited(
     rng: random.Random, seeds: Sequence[bytes], tokens: Sequence[bytes], *, join: bytes = b""
 ) -> bytes:
-    """A few seeds joined, with bytes, tokens and pieces of seeds exchanged, cut and put in."""
+    """A few seeds joined, with bytes, tokens and pieces of seeds replaced, removed and inserted."""
     data = bytearray(join.join(rng.choices(seeds, k=rng.randint(1, 3))))
     for _ in range(rng.randint(0, 10)):
         data = data or bytearray(b"x")
@@ -40,11 +40,12 @@ def fuzz(
     target: Callable[[bytes], object], mutations: Callable[[int, int], Iterable[bytes]]
 ) -> None:
     """
-    Hand inputs to `target` until it raises or they are used up.
+    Pass inputs to `target` until it raises or none are left.
 
     Args:
         target: must not raise.
-        mutations: of a seed and a count, that many inputs; 20,000 unless the command line says.
+        mutations: returns that many inputs for a seed and a count; the count is 20,000 unless the
+            command line sets it.
     """
     try:
         import atheris

@@ -1,9 +1,9 @@
 """
-Fuzz the response reader: any bytes from an origin are an answer within bounds, or a `Fault`.
+Fuzz the response reader: any bytes from an origin give a response within limits, or a `Fault`.
 
     python -m tests.fuzz.fuzz_http [inputs]     number of mutations
 
-With atheris installed it is coverage-guided instead, and takes libFuzzer's arguments.
+If atheris is installed, fuzzing is coverage-guided and takes libFuzzer's arguments.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ TOKENS = (
 
 
 def one_input(data: bytes) -> str:
-    """`answer` or `fault`; raises only what would be a bug."""
+    """Return `answer` or `fault`; any exception is a bug."""
     size = 1 + (data[0] if data else 0)
     reader = channel_of(data[1:], size)
     try:
@@ -78,7 +78,7 @@ def one_input(data: bytes) -> str:
 
 
 def mutations(seed: int, count: int) -> Iterator[bytes]:
-    """`count` inputs made from the seeds, each behind the size in which it is received."""
+    """`count` inputs made from the seeds, each preceded by the size in which it is received."""
     rng = random.Random(seed)
     for _ in range(count):
         yield bytes([rng.choice((0, 1, 2, 7, 63, 255))]) + edited(rng, SEEDS, TOKENS)

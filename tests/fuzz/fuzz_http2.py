@@ -1,9 +1,9 @@
 """
-Fuzz HTTP/2: any bytes from an origin are an answer within bounds, or a `Fault`.
+Fuzz HTTP/2: any bytes from an origin give a response within limits, or a `Fault`.
 
     python -m tests.fuzz.fuzz_http2 [inputs]     number of mutations
 
-With atheris installed it is coverage-guided instead, and takes libFuzzer's arguments.
+If atheris is installed, fuzzing is coverage-guided and takes libFuzzer's arguments.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_HEADER_BYTES = 4096
 
 
 def frame(kind: int, flags: int, payload: bytes = b"", stream: int = 1) -> bytes:
-    """One frame as it is on the wire (RFC 9113 section 4.1)."""
+    """One frame in wire format (RFC 9113 section 4.1)."""
     return (
         struct.pack(">I", len(payload))[1:]
         + bytes((kind, flags))
@@ -40,7 +40,7 @@ def frame(kind: int, flags: int, payload: bytes = b"", stream: int = 1) -> bytes
 
 
 def answer_of(*fields: tuple[str, str], body: bytes = b"") -> bytes:
-    """SETTINGS, and one whole response."""
+    """SETTINGS and one complete response."""
     block = hpack.Encoder().encode([(":status", "200"), *fields])
     return frame(4, 0, b"", 0) + frame(1, 4, block) + frame(0, 1, body)
 
@@ -62,7 +62,7 @@ TOKENS = (
 
 
 def one_input(data: bytes) -> str:
-    """`answer` or `fault`; raises only what would be a bug."""
+    """Return `answer` or `fault`; any exception is a bug."""
     size = 1 + (data[0] if data else 0)
     arriving = pieces_of(data[1:], size)
     client = Http2(lambda: next(arriving, b""), lambda _: None, MAX_HEADER_BYTES)
@@ -85,7 +85,7 @@ def one_input(data: bytes) -> str:
 
 
 def mutations(seed: int, count: int) -> Iterator[bytes]:
-    """`count` inputs made from the seeds, each behind the size in which it is received."""
+    """`count` inputs made from the seeds, each preceded by the size in which it is received."""
     rng = random.Random(seed)
     for _ in range(count):
         yield bytes([rng.choice((0, 1, 8, 63, 255))]) + edited(rng, SEEDS, TOKENS)

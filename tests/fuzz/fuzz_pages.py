@@ -1,9 +1,9 @@
 """
-Fuzz the reading of pages: `one_input` takes any bytes and must not raise.
+Fuzz page reading: `one_input` takes any bytes and must not raise.
 
     python -m tests.fuzz.fuzz_pages [inputs]     number of mutations
 
-With atheris installed it is coverage-guided instead, and takes libFuzzer's arguments.
+If atheris is installed, fuzzing is coverage-guided and takes libFuzzer's arguments.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HEADERS = (None, "text/html", "text/html; charset=utf-8", "text/html; charset=sh
 
 
 def one_input(data: bytes) -> document.Document:
-    """The first byte chooses the header, the rest is the page, which is returned."""
+    """The first byte selects the headers; the rest is the page. Returns the page."""
     header = HEADERS[data[0] % len(HEADERS)] if data else None
     page = document.parse(data[1:], url=URL, content_type=header)
     links.extract(page)
@@ -46,7 +46,7 @@ def one_input(data: bytes) -> document.Document:
 
 
 def mutations(seed: int, count: int) -> list[bytes]:
-    """`count` inputs made from the seeds, each behind a byte that chooses the headers."""
+    """`count` inputs made from the seeds, each preceded by a byte that selects the headers."""
     rng = random.Random(seed)
     return [rng.randbytes(1) + edited(rng, SEEDS, SEEDS) for _ in range(count)]
 
@@ -63,7 +63,7 @@ PIECES = (
 
 
 def grown(seed: int, count: int, max_bytes: int = 200_000) -> list[bytes]:
-    """`count` pages that repeat a few pieces of markup very often, each differently numbered."""
+    """`count` pages that repeat a few pieces of markup very often, with different numbers."""
     rng = random.Random(seed)
     growing = []
     for _ in range(count):

@@ -3,7 +3,7 @@ Fuzz the robots.txt parser: `one_input` takes any bytes and must not raise.
 
     python -m tests.fuzz.fuzz_robots [inputs]     number of mutations
 
-With atheris installed it is coverage-guided instead, and takes libFuzzer's arguments.
+If atheris is installed, fuzzing is coverage-guided and takes libFuzzer's arguments.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ AGENT = "bot/1.0 (+https://a.test)"
 
 
 def one_input(data: bytes) -> bool:
-    """The first line is the path, the rest the file; returns whether the path is allowed."""
+    """The first line is the path, the rest the file. Returns whether the path is allowed."""
     path, _, body = data.partition(b"\n")
     url = "https://a.test/" + path.decode("utf-8", "replace")
     rules = RobotsRules.parse(body)
@@ -37,7 +37,7 @@ def one_input(data: bytes) -> bool:
 
 
 def mutations(seed: int, count: int) -> list[bytes]:
-    """`count` inputs made from the seeds, behind a path."""
+    """`count` inputs made from the seeds, each preceded by a path."""
     rng = random.Random(seed)
     return [b"x%41*\n" + edited(rng, SEEDS, SEEDS) for _ in range(count)]
 

@@ -1,9 +1,9 @@
 """
-Fuzz everything of `urlspelling` that reads strangers' text: `one_input` takes any bytes.
+Fuzz all parts of `urlspelling` that read untrusted text: `one_input` takes any bytes.
 
     python -m tests.fuzz.fuzz_urls [inputs]     number of mutations
 
-With atheris installed it is coverage-guided instead, and takes libFuzzer's arguments.
+If atheris is installed, fuzzing is coverage-guided and takes libFuzzer's arguments.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TOKENS = (b"%", b"%2e", b"/", b"\\", b"?", b"&", b"=", b";", b"#", b"@", b":", b
 
 def one_input(data: bytes) -> list[str]:
     """
-    Each line is a reference to the line after it, a Link header and evidence.
+    Each line is a reference to the next line, a Link header, and evidence.
 
     Returns the normalized URLs.
     """
@@ -46,7 +46,7 @@ def one_input(data: bytes) -> list[str]:
 
 
 def _text(data: bytes) -> str:
-    """Lone surrogates may be in it, as in text from JSON or a file name."""
+    """May contain lone surrogates, like text from JSON or a file name."""
     try:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -70,7 +70,7 @@ def _normalized(line: str, base: str | None) -> str | None:
 
 
 def _check(url: str) -> None:
-    """What holds of every normalized URL."""
+    """Check the properties of every normalized URL."""
     if normalize(url) != url or not url.isascii() or "#" in url:
         raise AssertionError(f"{url!r} is not normal")
     name, registered = host(url), registered_domain(url)

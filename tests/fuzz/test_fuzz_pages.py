@@ -1,4 +1,4 @@
-"""A bounded slice of the fuzz run."""
+"""A small part of the fuzz run."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_mutated_pages_are_read():
     assert sum(page.title is not None for page in results) > 30
 
 
-def test_pages_that_repeat_a_few_tags_stay_within_a_bound_of_time_and_memory():
+def test_pages_that_repeat_a_few_tags_keep_time_and_memory_limits():
     run = python(WITHIN_LIMITS, "7", "12")
 
     assert run.returncode == 0, (run.stdout.splitlines()[-1:], run.stderr[-2000:])
@@ -44,7 +44,7 @@ HOSTILE = {
     "templates": b"<template>x" * 60_000,
     "cells without rows": b"<table><td>" * 60_000,
     "markers": b"".join(b"<i id=%d><object>" % n for n in range(60_000)),
-    "formatting behind a marker": b"".join(
+    "formatting after a marker": b"".join(
         b"<b x%d><object></b></object><p>" % n for n in range(4_000)
     ),
     "formatting in capitals": b"".join(
@@ -62,12 +62,12 @@ HOSTILE = {
     "named elements in each other": b"<div class=ingredient>" * 400 + b"<p>x</p>" * 50_000,
 }
 MAX_CPU_S = 4.0
-"""Without its limits each of them takes 10 s or more, or gigabytes."""
+"""Without the markup limits, each of them takes 10 s or more, or gigabytes."""
 MAX_BYTES = 400_000_000
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_markup_becomes_a_document_within_bounds_of_time_and_memory(name, tmp_path):
+def test_hostile_markup_is_parsed_within_time_and_memory_limits(name, tmp_path):
     page = tmp_path / "page.html"
     page.write_bytes(b"<title>T</title>" + HOSTILE[name])
     code = (

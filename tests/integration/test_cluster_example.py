@@ -1,4 +1,7 @@
-"""The cluster of docs/deployment.md: its Redis user can do all that aragog does, others nothing."""
+"""
+The cluster of docs/deployment.md: its Redis user can do everything that aragog needs, others
+nothing.
+"""
 
 import re
 from pathlib import Path
@@ -24,17 +27,17 @@ PASSWORD = "hunter2"
 
 @pytest.fixture
 def user_url(tcp_redis):
-    """The server as the documentation sets it up."""
+    """The server, set up as documented."""
     commands = re.findall(r"`(ACL SETUSER [^`]+)`", DEPLOYMENT.read_text())
     assert [command.split()[2] for command in commands] == ["aragog", "default"]
-    # One connection, which stays authenticated when its user is turned off.
+    # One connection, which stays authenticated when its user is disabled.
     with redis.Redis.from_url(tcp_redis.url, single_connection_client=True) as client:
         for command in commands:
             client.execute_command(*command.replace("PASSWORD", PASSWORD).split())
     return tcp_redis.url.replace("redis://", f"redis://aragog:{PASSWORD}@")
 
 
-def test_nobody_else_reads_or_writes(tcp_redis, user_url):
+def test_other_users_cannot_read_or_write(tcp_redis, user_url):
     with (
         redis.Redis.from_url(tcp_redis.url) as client,
         pytest.raises(redis.exceptions.AuthenticationError),

@@ -1,4 +1,4 @@
-"""Commands of the documentation that need a store and a Redis, and no running system."""
+"""Documented commands that need a store and a Redis, but no running system."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def shell(cli_environ, tmp_path):
 
 @pytest.fixture
 def changed(shell):
-    """A page that `shop` watches, fetched twice a minute ago, with another price."""
+    """A page watched by `shop`, fetched twice a minute ago, with different prices."""
     clock = ManualClock(SystemClock().now_ms() - 60_000)
     with closing(url_store(load_settings(), clock)) as store:
         store.schedule.watch(CHANGED, "shop")
@@ -43,17 +43,17 @@ def changed(shell):
 @pytest.mark.parametrize(
     "name", ["docs/crawls.md", "docs/politeness.md#robotstxt", "docs/performance.md#scale"]
 )
-def test_the_commands_of_a_page_print_what_it_says(shell, name):
+def test_commands_of_a_page_print_what_it_shows(shell, name):
     wrong = shell.wrong(name)
     assert not wrong, wrong
 
 
-def test_changes_and_webhooks_print_what_the_page_says(changed, shell):
+def test_changes_and_webhooks_print_what_the_page_shows(changed, shell):
     wrong = shell.wrong("docs/refresh.md#the-change-feed")
     assert not wrong, wrong
 
 
-def test_a_change_is_as_the_page_shows_it(changed, shell):
+def test_change_matches_the_page(changed, shell):
     (shown,) = map(json.loads, blocks("docs/refresh.md#the-change-feed", "json"))
 
     line = json.loads(shell.run("aragog changes --json").splitlines()[-1])
@@ -62,7 +62,7 @@ def test_a_change_is_as_the_page_shows_it(changed, shell):
     assert len(line["cursor"]) == len(shown["cursor"])
 
 
-def test_the_store_page_exports_in_parts(shell, tmp_path):
+def test_store_page_exports_in_parts(shell, tmp_path):
     with closing(url_store(load_settings())) as store:
         store.write_pages([page(CHANGED, fields={"page.title": b'"T"'}, content=body("T"))])
     (command,) = blocks("docs/store.md#bulk-access", "sh")
@@ -73,7 +73,7 @@ def test_the_store_page_exports_in_parts(shell, tmp_path):
     assert len(list((tmp_path / "urls").glob("*.parquet"))) == 64
 
 
-def test_the_store_page_exports_and_imports(shell, tmp_path):
+def test_store_page_exports_and_imports(shell, tmp_path):
     with closing(url_store(load_settings())) as store:
         store.write_pages([page(CHANGED, fields={"page.title": b'"T"'}, content=body("T"))])
     shell.instead = {"/data": str(tmp_path)}
@@ -82,7 +82,7 @@ def test_the_store_page_exports_and_imports(shell, tmp_path):
     assert not wrong, wrong
 
 
-# Each shell, and how it is asked what it completes.
+# Each shell, and how to ask it for completions.
 ASKED = {
     "bash": "COMP_WORDS=(aragog enq) COMP_CWORD=1; _aragog_completion aragog; echo $COMPREPLY",
     "zsh": "echo $_comps[aragog]",
@@ -91,7 +91,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_a_shell_completes_commands(shell, tmp_path, name):
+def test_shell_completes_commands(shell, tmp_path, name):
     if not shutil.which(name):
         skip_without({"zsh": ZSH, "fish": FISH}[name])
     (block,) = blocks("docs/cli.md", "sh", "eval")

@@ -1,4 +1,4 @@
-"""Servers that tests start end with their test process, however that ends."""
+"""Servers started by tests end with their test process, however it ends."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="Linux only")
 
 ROOT = Path(__file__).parents[2]
-# A server in a session of its own, with a child as RabbitMQ has, and a daemon without environment.
+# A server in its own session, with a child like RabbitMQ's, and a daemon without an environment.
 TEST_PROCESS = """
 import subprocess, time
 from tests.support.ending import end_with_this_process, mark_of_this_process
@@ -37,8 +37,10 @@ def tested():
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_what_a_test_process_has_started_ends_with_it(tested, number):
-    """A RabbitMQ and standalone systems were left, with a processor busy and ports in use."""
+def test_processes_started_by_a_test_process_end_with_it(tested, number):
+    """
+    A RabbitMQ and standalone systems were left running, with a busy processor and ports in use.
+    """
     mark = int(tested.stdout.readline())
     wait_until(lambda: len(started_by(mark)) == 4, otherwise="it, a shell and two sleeps run")
 
@@ -48,7 +50,7 @@ def test_what_a_test_process_has_started_ends_with_it(tested, number):
     assert tested.wait() == -number
 
 
-def test_this_test_process_marks_what_it_starts():
+def test_this_test_process_marks_the_processes_that_it_starts():
     with subprocess.Popen(["sleep", "600"]) as sleeper:
         assert sleeper.pid in started_by(mark_of_this_process())
         sleeper.kill()

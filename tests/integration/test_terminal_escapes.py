@@ -1,4 +1,6 @@
-"""No command lets a page steer the terminal: control characters come out as visible escapes."""
+"""
+Pages cannot control the terminal through any command: control characters are printed as escapes.
+"""
 
 import ast
 import os
@@ -58,7 +60,9 @@ COMMANDS = [
 
 @pytest.fixture
 def hostile(cli_environ):
-    """A store whose only page says hostile things wherever a page can, and a job that does too."""
+    """
+    A store whose only page has hostile text in every possible place, and a job that has it too.
+    """
     store = url_store(load_settings(), ManualClock(NOW_MS))
     for at_ms, text in ((NOW_MS, "before"), (NOW_MS + 9, HOSTILE)):
         seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
@@ -83,7 +87,7 @@ def hostile(cli_environ):
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=lambda a: " ".join(a)[:24])
-def test_nothing_that_a_page_says_steers_the_terminal(hostile, arguments):
+def test_hostile_page_cannot_control_the_terminal(hostile, arguments):
     ran = CliRunner().invoke(main, arguments)
 
     assert not isinstance(ran.exception, UnicodeError)
@@ -92,21 +96,21 @@ def test_nothing_that_a_page_says_steers_the_terminal(hostile, arguments):
     assert "Traceback" not in ran.output
 
 
-def test_a_strangers_newline_begins_no_line_of_ours(hostile):
+def test_newline_in_page_text_starts_no_new_line(hostile):
     for arguments in (["changes"], ["links", URL], ["store", "list", "hostile.example"]):
         ran = CliRunner().invoke(main, arguments)
 
         assert not any(line.startswith("forged") for line in ran.output.splitlines())
 
 
-def test_the_page_says_hostile_things_in_every_place(hostile):
+def test_page_has_hostile_text_in_every_place(hostile):
     for arguments in (["links", URL], ["links", "--in", OTHER], ["changes"], ["show", URL]):
         assert "\\x1b]0;owned" in CliRunner().invoke(main, arguments).output.replace(
             "\\u001b", "\\x1b"
         )
 
 
-def test_markup_of_a_page_is_shown_as_it_is(hostile):
+def test_markup_of_a_page_is_printed_literally(hostile):
     assert "[red]markup[/]" in CliRunner().invoke(main, ["show", URL]).output
 
 
@@ -125,19 +129,19 @@ def test_content_is_raw_in_a_pipe_and_printable_on_a_terminal(hostile):
 
 
 @pytest.mark.parametrize("character", STEERING)
-def test_a_control_character_comes_out_as_its_escape(character):
+def test_control_character_is_printed_as_its_escape(character):
     assert printable(f"a{character}b") == f"a\\x{ord(character):02x}b" or ord(character) > 0xFF
     assert character not in printable(character)
 
 
-def test_ordinary_text_is_left_alone():
+def test_ordinary_text_is_unchanged():
     text = "Żółw — 漢字 🐢 e\u0301 עברית"
 
     assert printable(text) == one_line(text) == text
     assert (printable("a\n\tb"), one_line("a\n\tb")) == ("a\n\tb", "a\\x0a\\x09b")
 
 
-def test_every_command_prints_through_the_one_module():
+def test_every_command_prints_through_one_module():
     pinlater = Path(ROOT, "packages", "pinlater", "src", "pinlater")
     one = Path(ROOT, "aragog", "cli", "terminal.py")
     for path in {*Path(ROOT, "aragog", "cli").rglob("*.py"), pinlater / "cli.py"} - {one}:

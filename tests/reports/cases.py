@@ -1,4 +1,4 @@
-"""Reports as parameters of tests. Those that start processes are in files of their own."""
+"""Reports as test parameters. Those that start processes are in separate test files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ OF_PROCESSES = WITH_COMMANDS | WITH_SERVERS
 
 
 def _case(report: Report) -> Any:
-    """A parameter; one that is still wrong must fail, so that a mend makes the entry change."""
+    """
+    A parameter; a report marked as open must fail, so that a fix forces an update of its entry.
+    """
     marks = [pytest.mark.xfail(reason=report.differs, strict=True)] if report.differs else []
     marks += OF_PROCESSES.get(report.of, [])
     return pytest.param(report, id=f"{report.of}-{report.id}", marks=marks)

@@ -1,4 +1,4 @@
-"""What a report leaves open is closed before the next one: a process may have 1,024 files."""
+"""Closes what a report leaves open before the next one: a process may have 1,024 open files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def closed_pools() -> Iterator[None]:
-    """Close the connections of the Celery apps that doors make."""
+    """Close the connections of the Celery apps that doors create."""
     yield
     kombu.pools.reset()
     gc.collect()

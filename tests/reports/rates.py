@@ -1,9 +1,9 @@
 """
-How many reports were answered right at first sight, and how many are now, by class.
+How many reports were answered correctly on the first run, and how many are now, by class.
 
-`python -m tests.reports.rates` prints the table; docs/reliability.md has its last row. With `--run` it asks every
-door instead of reading what the files say; with `--wrong` it lists what is answered wrong, and
-with names of classes only theirs.
+`python -m tests.reports.rates` prints the table; docs/reliability.md has its last row. With
+`--run`, it asks every door instead of reading the verdicts in the files; with `--wrong`, it lists
+wrong answers, and with names of classes only theirs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.reports.reports import Report, differences, door, reports
 
 
 def table(entries: list[Report], right_now: dict[Report, bool]) -> str:
-    """The rates as a Markdown table, those of reports that were held back apart."""
+    """The rates as a Markdown table; reports that were held back are listed separately."""
     by_class = defaultdict(list)
     for report in entries:
         by_class[report.of].append(report)
@@ -44,7 +44,7 @@ def _share(count: int, group: list[Report]) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the table, and what is wrong if asked to."""
+    """Print the table, and wrong answers if asked to."""
     names = {each for each in arguments if not each.startswith("--")}
     entries = [report for report in reports() if not names or report.of in names]
     right_now = {report: not report.differs for report in entries}

@@ -1,8 +1,9 @@
 """
-Bugs that users of other programs reported, each with an input of our own and the right answer.
+Bugs reported by users of other programs, each with our own input and the correct answer.
 
-A class of reports is one file `<class>.toml` beside this module, and `doors/<class>.py` or the named
-`door` answers its inputs through aragog's public ways, with one function `answer(input) -> dict`. A report:
+A class of reports is one file `<class>.toml` beside this module. `doors/<class>.py` or the named
+`door` answers its inputs through aragog's public interfaces, with one function `answer(input) ->
+dict`. A report:
 
     [[report]]
     id = "unique within its class"
@@ -11,14 +12,14 @@ A class of reports is one file `<class>.toml` beside this module, and `doors/<cl
     why = "the standard, or what browsers and search engines do"
     first = "right"                 # or "wrong": the verdict of the first run
     door = "http_origins"           # only if its class has several doors
-    held_back = true                # only if nobody who mended read it before its last verdict
+    held_back = true                # only if no author of a fix read it before its last verdict
     open = "what is still wrong"    # only while it is
-    by_design = "what aragog does instead, and where docs say so"    # instead of `open`
+    by_design = "what aragog does instead, and where docs explain it"    # instead of `open`
     input = { url = "http://a.test/" }
     right = { url = "http://a.test/" }
 
-`right` names the keys of the answer that count. A key that ends in ` has` or ` lacks` names texts
-that the value contains, or does not; `absent` names keys that the answer must not have.
+`right` has the keys of the answer that count. A key that ends in ` has` or ` lacks` lists texts
+that the value must or must not contain; `absent` lists keys that the answer must not have.
 """
 
 from __future__ import annotations
@@ -48,17 +49,17 @@ class Report:
     first: str
     """`right` or `wrong`: the verdict of the first run."""
     door: str = ""
-    """The module of `doors` that answers it; empty: that of its class."""
+    """The module of `doors` that answers it; empty means that of its class."""
     held_back: bool = False
-    """Whether those who mended did not know it: its verdicts say how mends carry over."""
+    """Whether the authors of fixes did not know it; its verdicts show how well fixes generalize."""
     open: str = ""
-    """What is still wrong; empty when it is right."""
+    """What is still wrong; empty if the answer is right."""
     by_design: str = ""
-    """Why aragog answers otherwise on purpose; empty when it does not."""
+    """Why aragog deliberately answers differently; empty if it does not."""
 
     @property
     def differs(self) -> str:
-        """Why the answer is not the right one; empty when it is."""
+        """Why the answer is wrong; empty if it is right."""
         return self.open or self.by_design
 
 
@@ -70,12 +71,12 @@ def reports() -> Iterator[Report]:
 
 
 def door(report: Report) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """What answers the input of a report."""
+    """The function that answers the input of a report."""
     return import_module(f"tests.reports.doors.{report.door or report.of}").answer
 
 
 def differences(right: Mapping[str, Any], answer: Mapping[str, Any]) -> list[str]:
-    """Where an answer is not what is right, a line each."""
+    """The differences between an answer and the right one, one line each."""
     lines = []
     for key, expected in right.items():
         name, _, relation = key.rpartition(" ")

@@ -1,4 +1,4 @@
-"""Every report of a bug in another program is answered right here, or is known to be open."""
+"""Every report of a bug in another program is answered correctly here, or is known to be open."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ ALL = list(reports())
 
 
 @pytest.mark.parametrize("report", without(OF_PROCESSES))
-def test_a_report_is_answered_right(report):
+def test_report_is_answered_correctly(report):
     assert differences(report.right, door(report)(report.input)) == []
 
 
-def test_a_report_is_named_once_and_has_a_verdict():
+def test_report_has_a_unique_name_and_a_verdict():
     names = Counter((report.of, report.id) for report in ALL)
 
     assert [name for name, count in names.items() if count > 1] == []
@@ -26,7 +26,7 @@ def test_a_report_is_named_once_and_has_a_verdict():
     assert [r.id for r in ALL if r.open and r.first == "right"] == []
 
 
-def test_what_differs_by_design_says_where_docs_say_so():
+def test_difference_by_design_names_the_docs_that_explain_it():
     by_design = [report for report in ALL if report.by_design]
 
     assert [report.id for report in by_design if report.open] == []
@@ -36,7 +36,7 @@ def test_what_differs_by_design_says_where_docs_say_so():
         assert [name for name in named if not (FOLDER.parents[1] / name).is_file()] == []
 
 
-def test_every_class_has_a_door_and_every_door_reports():
+def test_every_class_has_a_door_and_every_door_has_reports():
     doors = {path.stem for path in (FOLDER / "doors").glob("*.py") if path.stem[0] != "_"}
 
     assert doors == {report.door or report.of for report in ALL}
@@ -52,7 +52,7 @@ def test_every_class_has_a_door_and_every_door_reports():
         ({"a lacks": ["x"]}, {"a": "axe"}),
     ],
 )
-def test_a_wrong_answer_differs(right, wrong):
+def test_wrong_answer_is_detected(right, wrong):
     assert differences(right, wrong) != []
     assert differences(right, {"a": 1, "b": 2} if right == {"a": 1} else {"a has": 1}) == [] or (
         "absent" not in right

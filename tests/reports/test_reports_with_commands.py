@@ -1,4 +1,4 @@
-"""Reports about commands, each of which is a process."""
+"""Reports about commands; each one is a process."""
 
 import pytest
 
@@ -7,5 +7,5 @@ from tests.reports.reports import differences, door
 
 
 @pytest.mark.parametrize("report", of(WITH_COMMANDS))
-def test_a_report_is_answered_right(report):
+def test_report_is_answered_correctly(report):
     assert differences(report.right, door(report)(report.input)) == []

@@ -7,5 +7,5 @@ from tests.reports.reports import differences, door
 
 
 @pytest.mark.parametrize("report", of(WITH_SERVERS))
-def test_a_report_is_answered_right(report):
+def test_report_is_answered_correctly(report):
     assert differences(report.right, door(report)(report.input)) == []

@@ -1,4 +1,4 @@
-"""The program actionlint, which Go builds into the cache folder at the first call (10 s of CPU)."""
+"""Find actionlint, which Go builds into the cache folder at the first call (10 s of CPU)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CACHE = Path(os.environ.get("ARAGOG_CACHE", Path(__file__).resolve().parents[2] 
 
 
 def actionlint_or_skip() -> Path:
-    """Its path; without Go the test is skipped, but fails when CI=true."""
+    """Return its path. Without Go the test is skipped, or fails if CI=true."""
     system, go = shutil.which("actionlint"), shutil.which("go")
     if system:
         return Path(system)

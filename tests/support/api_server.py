@@ -1,4 +1,4 @@
-"""The HTTP API on loopback, in a thread of the test, and a client that sends bytes as they are."""
+"""The HTTP API on loopback in a thread of the test, and a client that sends raw bytes."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Reply:
 
 @dataclass
 class Running:
-    """An API that answers."""
+    """A running API."""
 
     port: int
     server: ApiServer
     api: Api
 
     def connect(self, source: str = "127.0.0.1", receive_bytes: int = 0) -> socket.socket:
-        """A connection from an address of this machine, perhaps with a small receive buffer."""
+        """Connect from an address of this machine, optionally with a small receive buffer."""
         sock = socket.socket()
         sock.settimeout(TIMEOUT_S)
         if receive_bytes:
@@ -51,13 +51,13 @@ class Running:
         return sock
 
     def raw(self, data: bytes) -> bytes:
-        """All that comes back for these bytes, up to the end of the connection."""
+        """Send bytes, and return everything received until the connection ends."""
         with self.connect() as sock:
             sock.sendall(data)
             return read_all(sock)
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Reply:
-        """A request of a well-behaved client; the body is sent as JSON."""
+        """Send a well-formed request, with the body as JSON."""
         content = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
         named = {"Host": "localhost", "Connection": "close"}
         if body is not None:
@@ -70,7 +70,7 @@ class Running:
         return self.ask("GET", path, **headers)
 
     def get_fast(self, path: str, **headers: str) -> Reply:
-        """A GET that keeps its connection, as the shortcut for plain reads requires."""
+        """Send a GET that keeps its connection, as the fast path for plain reads requires."""
         named = {"Host": "localhost"}
         named |= {name.replace("_", "-"): value for name, value in headers.items()}
         lines = [f"GET {path} HTTP/1.1", *(f"{n}: {v}" for n, v in named.items()), "", ""]
@@ -80,7 +80,7 @@ class Running:
 
 
 def read_all(sock: socket.socket) -> bytes:
-    """Up to the end of the connection; a reset is an end."""
+    """Read until the connection ends or is reset."""
     pieces = []
     try:
         while piece := sock.recv(65_536):
@@ -91,7 +91,7 @@ def read_all(sock: socket.socket) -> bytes:
 
 
 def read_one(sock: socket.socket) -> Reply:
-    """One response, by its Content-Length."""
+    """Read one response, by its Content-Length."""
     data = b""
     while b"\r\n\r\n" not in data:
         piece = sock.recv(65_536)
@@ -106,7 +106,7 @@ def read_one(sock: socket.socket) -> Reply:
 
 
 def parsed(data: bytes) -> Reply:
-    """The one response in these bytes."""
+    """Parse the response in these bytes."""
     head, _, body = data.partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
     headers = {n.lower(): v for n, _, v in (line.partition(": ") for line in lines)}
@@ -127,7 +127,7 @@ def _unchunked(data: bytes) -> bytes:
 def running(
     store: Any, services: Services | None = None, *, shared_tokens: Any = None, **options: Any
 ) -> Iterator[Running]:
-    """The API over a store, on a free port."""
+    """Run the API for a store on a free port."""
     settings = ServingSettings(**{"http_port": 0, "deadline_ms": 20_000, **options})
     sock = listen(settings)
     api = Api(store, settings, services, shared_tokens)

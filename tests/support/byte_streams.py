@@ -1,4 +1,4 @@
-"""Byte streams that arrive in pieces, for readers that must not care how."""
+"""Byte streams that arrive in pieces, whose size must not matter to readers."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from tests.support.fetch_results import fetch_result
 
 
 def pieces_of(data: bytes, size: int) -> Iterator[bytes]:
-    """`data` in pieces of `size` bytes."""
+    """Return `data` in pieces of `size` bytes."""
     return (data[at : at + size] for at in range(0, len(data), size))
 
 
 def channel_of(data: bytes, size: int = 65_536) -> ResponseReader:
-    """A channel that receives `data` in pieces of `size` bytes, then the end."""
+    """Return a reader that receives `data` in pieces of `size` bytes, then the end."""
     arriving = pieces_of(data, size)
     return ResponseReader(lambda: next(arriving, b""))
 
 
 def html_result(url: str) -> FetchResult:
-    """The result of fetching an HTML page."""
+    """Return the result of fetching an HTML page."""
     return fetch_result(
         job=UrlJob(url=url), outcome=OutcomeKind.FETCHED, final_url=url, status=200,
         content_type="text/html",

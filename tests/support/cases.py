@@ -1,4 +1,4 @@
-"""Texts as tables: test cases for `pytest.mark.parametrize`, and what an output must contain."""
+"""Test cases as text tables for `pytest.mark.parametrize`, and lines that an output must contain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def cases(table: str) -> list[tuple[str, ...]]:
     """
     Return one tuple of texts for each line of `table`; two or more spaces separate the columns.
 
-    Empty lines and lines that start with `#` are no cases. Every line has the columns of the first.
+    Empty lines and lines that start with `#` are skipped. All lines have as many columns.
     """
     lines = [line.strip() for line in table.splitlines()]
     rows = [tuple(re.split(r" {2,}", line)) for line in lines if line and line[0] != "#"]
@@ -18,5 +18,5 @@ def cases(table: str) -> list[tuple[str, ...]]:
 
 
 def missing(expected: str, output: str) -> list[str]:
-    """The lines of `expected`, without the blanks around them, that `output` does not contain."""
+    """Return the lines of `expected`, stripped, that `output` does not contain."""
     return [line for line in expected.split("\n") if line.strip() and line.strip() not in output]

@@ -1,8 +1,8 @@
 """
 `celery`, forked from a process that has imported it: `python -m tests.support.celery_fork ENVIRON …`.
 
-Celery takes half a second of CPU time to import, and tests start some fifty workers. What the workers
-import of aragog they import themselves, as a user's would.
+Importing Celery takes half a second of CPU time, and tests start about fifty workers. The workers
+import aragog themselves, like a user's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from importlib import import_module
 
 
 def main() -> None:
-    """Become the worker of this command line, in the environment that is its first argument."""
+    """Become the worker of this command line, in the environment given as its first argument."""
     os.environ.clear()
     os.environ.update(json.loads(sys.argv[1]))
     sys.argv = ["celery", *sys.argv[2:]]

@@ -42,7 +42,7 @@ def preload() -> None:
 
 @cache
 def _forks() -> ForkServer:
-    """One for each process that runs tests; it ends with it."""
+    """Return the fork server of this test process, which ends with it."""
     return ForkServer(f"{__name__}:preload", os.environ | OURS, Path(os.devnull), 0o077)
 
 
@@ -52,8 +52,8 @@ class Worker:
 
     Args:
         app: the module, such as `tests.support.pinlater_app`.
-        log: file that the worker's output goes to.
-        env: what the app's module reads.
+        log: the file for the worker's output.
+        env: variables that the app's module reads.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Worker:
         return self
 
     def stop(self, timeout_s: float = WITHIN_S) -> None:
-        """A warm shutdown."""
+        """Shut down warmly."""
         if self.process is not None:
             self.process.terminate()
             try:
@@ -100,7 +100,7 @@ class Worker:
             self.process = None
 
     def kill(self) -> None:
-        """SIGKILL to the worker and its pool: the host is gone."""
+        """Kill the worker and its pool with SIGKILL, as if the host were gone."""
         if self.process is not None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()

@@ -13,18 +13,18 @@ from tests.support.missing_parts import CHROMIUM, skip_without
 COMMANDS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 WIDTH, HEIGHT = 1280, 800
 TIMEOUT_MS = 60_000
-"""Most that an action or an `expect` waits, which on an idle machine takes milliseconds."""
+"""Maximum wait of an action or an `expect`, which take milliseconds on an idle machine."""
 
 expect.set_options(timeout=TIMEOUT_MS)
 
 
 def find_chromium() -> str | None:
-    """The path of a Chromium; None: there is none."""
+    """Return the path of a Chromium, or None."""
     return next(filter(None, map(shutil.which, COMMANDS)), None)
 
 
 def chromium_or_skip() -> str:
-    """The path of a Chromium; without one the test is skipped, but fails when CI=true."""
+    """Return the path of a Chromium. Without one the test is skipped, or fails if CI=true."""
     path = find_chromium()
     if path is None:
         skip_without(CHROMIUM)
@@ -32,13 +32,13 @@ def chromium_or_skip() -> str:
 
 
 def installed_or_any() -> list[str]:
-    """The browsers of this machine; without any, one empty name for `chromium_or_skip`."""
+    """Return the browsers of this machine, or one empty name for `chromium_or_skip`."""
     return [command for command in COMMANDS if shutil.which(command)] or [""]
 
 
 @contextmanager
 def chromium_page(command: str) -> Iterator[Page]:
-    """A page of 1280 by 800 px; requests to other machines fail."""
+    """Open a page of 1280 by 800 px. Requests to other machines fail."""
     with sync_playwright() as playwright:
         # Chromium's own sandbox needs a user other than root.
         browser = playwright.chromium.launch(

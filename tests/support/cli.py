@@ -7,7 +7,7 @@ AGENT = "examplebot/1.0 (+https://example.com/bot)"
 
 @pytest.fixture
 def cli_environ(tmp_path, redis_url, redis_server, monkeypatch):
-    """Settings for a folder and a Redis of this test alone."""
+    """Settings for this test's own folder and Redis."""
     for name, value in {
         "ARAGOG_DATA_DIR": str(tmp_path),
         "ARAGOG_SETTINGS": "",

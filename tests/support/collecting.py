@@ -1,13 +1,13 @@
 """
-How test processes collect: each begins with another part, and the garbage collector rests in the meantime.
+Collect tests: each process begins with a different part, and garbage collection is off meanwhile.
 
-Every worker of pytest-xdist collects all tests. Where nothing is compiled yet, as after a clone, most
-of that time goes into rewriting the assertions of the test modules. Each worker begins with another
-part of the files and finds the other parts compiled. `tests.support.scheduling` puts the tests into
-the same order in all workers.
+Every worker of pytest-xdist collects all tests. If nothing is compiled yet, as after a clone, most
+of the time is spent rewriting the assertions of test modules. So each worker begins with a different
+part of the files, and later finds the other parts compiled. `tests.support.scheduling` puts the
+tests into the same order in all workers.
 
-What collection makes lives until the end, so the garbage collector need not look at it: by default
-it would, again and again, at more than a million objects.
+Collected objects live until the end, so garbage collection, which would visit more than a million
+of them again and again, is useless.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from pathlib import Path
 
 import pytest
 
-# Files of these folders belong to one part each; a part has some hundred tests.
+# The files of a folder at this depth belong to one part of some hundred tests.
 DEPTH = 2
 
 
 def parts_of(folder: Path, depth: int = DEPTH) -> list[Path]:
-    """The test files and folders that are `depth` levels below the folder, sorted."""
+    """Return the test files and folders `depth` levels below the folder, sorted."""
     if depth == 0 or folder.is_file():
         return [folder]
     entries = (entry for entry in folder.iterdir() if _has_tests(entry))
@@ -35,14 +35,14 @@ def _has_tests(path: Path) -> bool:
 
 
 def rotated(parts: list[Path], worker: int, workers: int) -> list[Path]:
-    """The parts, beginning with the first one of this worker's share."""
+    """Return the parts, rotated to begin with this worker's share."""
     first = worker * len(parts) // workers
     return parts[first:] + parts[:first]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
-    """In a worker that collects everything: with its own part first."""
+    """Collect this worker's own part first, if it collects everything."""
     config = session.config
     told = getattr(config, "workerinput", None)
     if told is not None and config.args == config.getini("testpaths"):

@@ -1,4 +1,4 @@
-"""The stages with everything real but the broker: Redis, limiter, robots cache, fetcher, origin."""
+"""The stages with everything real except the broker: Redis, limiter, robots cache, fetcher, origin."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ NO_RULES = b"User-agent: *\nDisallow:\n"
 
 @dataclass
 class CrawlStand:
-    """One process's pipeline and the origin that every host under `.test` leads to."""
+    """One process's pipeline, and the origin for every host under `.test`."""
 
     pipeline: ProcessStages
     origin: Origin
@@ -76,22 +76,22 @@ class CrawlStand:
         return f"http://{host}{path}"
 
     def know_rules(self, *hosts: str, body: bytes = NO_RULES) -> None:
-        """Have the rules of these hosts in the cache, as if fetched now."""
+        """Put the rules of these hosts into the cache, as if fetched now."""
         for host in hosts:
             now_ms = self.clock.now_ms()
             self.robots.put(f"http://{host}", 200, body, now_ms)
 
     def enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> list[EnqueueResult]:
-        """Enqueue URLs; their messages wait in `sent`."""
+        """Enqueue URLs. Their messages wait in `sent`."""
         return list(self.pipeline.enqueuer.enqueue(urls, options))
 
     def taken(self) -> list[OutgoingMessage]:
-        """The messages that wait, which are taken out."""
+        """Remove the waiting messages and return them."""
         messages, self.sent.messages[:] = list(self.sent.messages), []
         return messages
 
     def step(self, send: OutgoingMessage) -> list[OutgoingMessage]:
-        """Deliver one message to its stage; what it leads to."""
+        """Deliver one message to its stage. Returns the resulting messages."""
         wire = send.message.wire()
         match send.destination:
             case Destination.FETCH:
@@ -111,11 +111,11 @@ class CrawlStand:
 
     @property
     def urls(self) -> UrlStore:
-        """The store that the crawl writes to."""
+        """Return the store that the crawl writes to."""
         return self.pipeline.store.store
 
     def crawl(self, urls: Sequence[str], options: EnqueueOptions, *, limit_s: float = 120) -> None:
-        """Enqueue URLs and deliver what they lead to, until everything is stored."""
+        """Enqueue URLs and deliver the resulting messages until everything is stored."""
         self.enqueue(urls, options)
         until_ms = self.clock.now_ms() + limit_s * 1000
         while self.sent.messages or self.limiter_lines.total():
@@ -130,11 +130,11 @@ class CrawlStand:
 
     @property
     def limiter_lines(self) -> Lines:
-        """The lines in which URLs wait for slots."""
+        """Return the lines in which URLs wait for slots."""
         return self.pipeline.release.lines
 
     def _released(self, numbers: Iterator[int]) -> list[tuple[int, int, OutgoingMessage]]:
-        """What leaves the lines now."""
+        """Return what leaves the lines now."""
         before, self.sent.messages[:] = list(self.sent.messages), []
         self.pipeline.release.run()
         released, self.sent.messages[:] = list(self.sent.messages), before
@@ -143,9 +143,9 @@ class CrawlStand:
 
     def run(self, sends: Sequence[OutgoingMessage], *, limit_s: float) -> list[FetchResult]:
         """
-        Deliver fetch and robots messages when they are due, one at a time; what came of the URLs.
+        Deliver fetch and robots messages when they are due, one at a time. Returns the results.
 
-        Ends when nothing is left to deliver. Raises AssertionError when that takes too long.
+        Ends when nothing is left to deliver. Raises AssertionError if that takes too long.
         """
         clock, numbers = self.clock, itertools.count()
         until_ms = clock.now_ms() + limit_s * 1000
@@ -193,7 +193,7 @@ class StandCrawls:
         return self.registry.start(name, options)
 
     def state(self, name: str, state: CrawlPhase) -> None:
-        """Change the state; every process reads it within a second, this one now."""
+        """Change the state. Every process reads it within a second, this one immediately."""
         self.registry.set_state(name, state)
         self.registry.read()
         for checks in (self.stand.pipeline.store.checks, self.stand.pipeline.release.checks):
@@ -208,7 +208,7 @@ class StandCrawls:
 
 
 def apart(sends: Iterable[OutgoingMessage]) -> list[OutgoingMessage]:
-    """The messages as a broker delivers them that collects nothing: each URL at its own time."""
+    """Return messages as delivered by a broker that does not collect: each URL at its own time."""
     messages: list[OutgoingMessage] = []
     for send in sends:
         if send.collect is None:
@@ -225,7 +225,7 @@ def apart(sends: Iterable[OutgoingMessage]) -> list[OutgoingMessage]:
 
 @pytest.fixture
 def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlStand]]:
-    """Makes stands: `crawl_stand(handlers, qps=10)`; further keywords are politeness settings."""
+    """Return a maker of stands: `crawl_stand(handlers, qps=10)`. Other keywords set politeness."""
     stands: list[CrawlStand] = []
 
     def make(

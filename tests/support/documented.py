@@ -28,13 +28,13 @@ PAGES = sorted(
 
 
 INSTEAD = Path(__file__).with_name("commands")
-"""Commands for machines that lack them, such as curl; those of the machine come first."""
+"""Replacements for commands such as curl on machines that do not have them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """
-    A code block: its page, first line and language, "" without one, None if it is indented.
+    A code block: its page, first line and language ("" if none is given, None if it is indented).
 
     `sections` are the anchors of the headings above it, from the page's title inwards.
     """
@@ -47,18 +47,18 @@ class Block:
 
     @property
     def name(self) -> str:
-        """Language and first line, which distinguish the blocks of a page."""
+        """Return language and first line, which identify a block of a page."""
         first, _, _ = self.text.partition("\n")
         return f"{self.language}: {first}"
 
     def is_of(self, place: str) -> bool:
-        """Whether it stands on the page, or with `page.md#anchor` below that heading."""
+        """Return True if it is on the page, or for `page.md#anchor` below that heading."""
         page, _, section = place.partition("#")
         return self.page == page and (not section or section in self.sections)
 
 
 def anchor_of(heading: str) -> str:
-    """The anchor of a heading, as GitHub and MkDocs make it."""
+    """Return the anchor of a heading, as made by GitHub and MkDocs."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
 
 
@@ -79,7 +79,7 @@ def _blocks_of(page: str) -> tuple[Block, ...]:
 
 def blocks(page: str, language: str | None = None, start: str = "") -> list[str]:
     """
-    The texts of a page's code blocks of a language, those that begin with `start`.
+    Return the texts of a page's code blocks in a language that begin with `start`.
 
     `page.md#anchor` is the part of a page below one heading.
     """
@@ -94,12 +94,12 @@ def blocks(page: str, language: str | None = None, start: str = "") -> list[str]
 
 
 def all_blocks(pages: list[str] = PAGES) -> list[Block]:
-    """Every code block of these pages."""
+    """Return every code block of these pages."""
     return [block for page in pages for block in _blocks_of(page)]
 
 
 def examples(page: str) -> Iterator[tuple[str, str]]:
-    """Each command of the page's console blocks with what it prints, `…` for anything."""
+    """Yield each command of the page's console blocks with its output; `…` matches anything."""
     for block in blocks(page, "console"):
         joined = re.sub(r"\\\n\s*", "", block)
         for example in re.split(r"^\$ (?:\.venv/bin/)?", joined, flags=re.MULTILINE)[1:]:
@@ -108,9 +108,9 @@ def examples(page: str) -> Iterator[tuple[str, str]]:
 
 
 def recipe(command: str) -> str:
-    """What `make …` runs once everything is installed, such as `aragog run urls.txt`."""
+    """Return what `make …` runs once everything is installed, such as `aragog run urls.txt`."""
     target = shlex.split(command, comments=True)[1:]
-    # Under `make test`, make would speak of its folders and take over the outer one's options.
+    # Under `make test`, make would print its folders and inherit the outer options.
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     reported = subprocess.run(
         ["make", "--dry-run", "--no-print-directory", "--assume-old=setup", "BIN=BIN", *target],
@@ -122,9 +122,9 @@ def recipe(command: str) -> str:
 @dataclass
 class Shell:
     """
-    A shell whose commands are those of a page, in a folder of its own.
+    A shell for the commands of a page, in its own folder.
 
-    `instead` maps texts of the page, such as a port or a folder, to what a test has for them.
+    `instead` maps texts of the page, such as a port or a folder, to those of the test.
     """
 
     environ: Mapping[str, str]
@@ -133,9 +133,9 @@ class Shell:
 
     def run(self, command: str) -> str:
         """
-        What the command prints, both streams.
+        Return the output of a command, from both streams.
 
-        `aragog …` runs in this process, which is faster, and `make …` as what it makes.
+        `aragog …` runs in this process, which is faster, and `make …` as the commands of its target.
         """
         command = self._here(command)
         if exported := re.fullmatch(r"export (\w+)=(.*)", command):
@@ -151,7 +151,7 @@ class Shell:
         return self._bash(command).stdout
 
     def script(self, text: str) -> subprocess.CompletedProcess[str]:
-        """The text run by bash, which stops at the first command that fails."""
+        """Run the text with bash, which stops at the first command that fails."""
         return self._bash(self._here(text))
 
     def _here(self, text: str) -> str:
@@ -174,9 +174,9 @@ class Shell:
 
     def wrong(self, page: str, *, but: tuple[str, ...] = ()) -> str:
         """
-        What the commands of a page print instead of what the page says; empty if all is so.
+        Return how the output of a page's commands differs from the page, or an empty string.
 
-        Commands that begin with one of `but` are left out.
+        Commands that begin with one of `but` are skipped.
         """
         differences = []
         for command, expected in examples(page):
@@ -189,7 +189,7 @@ class Shell:
 
 
 def agrees(expected: str, actual: str) -> bool:
-    """The output is the one written down, which may have other line breaks, in JSON other spaces."""
+    """Return True if the output is the documented one, except for line breaks and JSON's spaces."""
     pattern = expected.replace("…", "...")
     if actual.startswith("{"):
         pattern, actual = (re.sub(r"\s", "", text) for text in (pattern, actual))

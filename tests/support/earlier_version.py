@@ -1,8 +1,8 @@
 """
-The wheel of the version with which today's workers must be able to share everything.
+The wheel of the earlier version that today's workers must be able to work with.
 
 `deploy/compatible_commit` has the hash of its commit. It is built from this clone and installed with
-the versions of its own lock; a clone without that commit has none.
+the versions of its own lock. A clone without that commit cannot build it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ FILE = wheels.ROOT / "deploy" / "compatible_commit"
 
 
 def compatible_commit() -> str:
-    """The hash, which is on the file's last line; the others say what it is for."""
+    """Return the hash, which is on the file's last line, after its explanation."""
     return FILE.read_text().split()[-1]
 
 
 def installed(folder: Path) -> Path:
-    """The bin folder of a clean environment with that version; without it the test is skipped."""
+    """Install that version, and return its bin folder. The test is skipped if it is missing."""
     commit = compatible_commit()
     if not shutil.which("git"):
         skip_without(EARLIER, "git is not installed")
@@ -47,19 +47,19 @@ def installed(folder: Path) -> Path:
 
 
 def _outside() -> dict[str, str]:
-    """The environment of a process that must not see the checkout."""
+    """Return the environment of a process that must not see the checkout."""
     return {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "PYTHON"))}
 
 
 class EarlierWorker:
     """
-    A Celery worker of that version; a context manager that starts it and stops it.
+    A Celery worker of that version, which runs within the context.
 
     Args:
-        bin_: from `installed`.
-        log: file that its output goes to.
+        bin_: the folder returned by `installed`.
+        log: the file for its output.
         env: the settings.
-        args: after `celery worker`.
+        args: arguments of `celery worker`.
     """
 
     def __init__(self, bin_: Path, log: Path, env: dict[str, str], args: list[str]) -> None:

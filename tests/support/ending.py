@@ -1,14 +1,14 @@
 """
-End what a process of the tests has started, when that process has ended, by whatever signal.
+End everything that a test process has started when that process ends, by whatever signal.
 
-Fixtures stop their servers. A test process that is killed runs no fixture to its end, and the
-servers of its tests live in sessions of their own. So each test process marks itself, everything
-that it starts inherits the mark, and this file runs as a program beside it: it waits until the test
-process has ended, and kills what still has the mark.
+Fixtures stop their servers. A test process that is killed runs no fixture to its end, and its
+servers run in their own sessions. So each test process marks itself, everything that it starts
+inherits the mark, and this file runs as another program: it waits until the test process has ended,
+and kills what still has the mark.
 
-The mark is a limit of message queues, which nothing here uses: it stays through every `fork`,
-`exec` and `setsid`, and can be read from outside. A variable of the environment does not: servers
-that change their title (`redis-server`, Celery) overwrite what /proc shows of it. Linux only.
+The mark is a limit of message queues, which nothing here uses. It survives `fork`, `exec` and
+`setsid`, and can be read from outside. An environment variable cannot, because servers that change
+their title (`redis-server`, Celery) overwrite it in /proc. Linux only.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _LINE = "Max msgqueue size"
 
 
 def end_with_this_process() -> None:
-    """Mark everything that this process starts from now on, and have it ended with the process."""
+    """Mark everything that this process starts from now on, so that it ends with the process."""
     if not hasattr(os, "pidfd_open"):
         return
     _, most = resource.getrlimit(resource.RLIMIT_MSGQUEUE)
     mark = os.getpid() if most == resource.RLIM_INFINITY else os.getpid() % most
     if mark == 0 or started_by(mark):
-        return  # no limit can be a mark here
+        return  # no limit can serve as a mark here
     try:
         own = os.pidfd_open(os.getpid())
     except OSError:  # an old kernel, or a sandbox without this call
         return
-    # In a session of its own it gets no signal that was sent to a group, as ctrl-C is.
+    # In its own session it does not get signals for the group, such as Ctrl-C.
     subprocess.Popen(
         [sys.executable, "-I", "-S", __file__, str(mark), str(own)],
         stdin=subprocess.DEVNULL,
@@ -51,12 +51,12 @@ def end_with_this_process() -> None:
 
 
 def mark_of_this_process() -> int:
-    """What everything has that this process starts."""
+    """Return the mark of everything that this process starts."""
     return resource.getrlimit(resource.RLIMIT_MSGQUEUE)[0]
 
 
 def started_by(mark: int) -> list[int]:
-    """The ids of the running processes that have the mark, this one left out."""
+    """Return the ids of the running processes that have the mark, except this one."""
     return [
         int(folder.name)
         for folder in PROC.iterdir()
@@ -65,7 +65,7 @@ def started_by(mark: int) -> list[int]:
 
 
 def _mark(process: Path) -> str:
-    """The mark of a process; empty if it has ended."""
+    """Return the mark of a process, or an empty string if it has ended."""
     with contextlib.suppress(OSError):
         for line in process.joinpath("limits").read_text().splitlines():
             if line.startswith(_LINE) and process.joinpath("cmdline").read_bytes():
@@ -74,13 +74,13 @@ def _mark(process: Path) -> str:
 
 
 def _end_all(mark: int) -> None:
-    """Kill all that have the mark, and what they start in the meantime."""
+    """Kill all processes with the mark, and those that they start in the meantime."""
     while any(_ended(pid) for pid in started_by(mark)):
         pass
 
 
 def _ended(pid: int) -> bool:
-    """Kill a process; False: it has ended already, or is another user's."""
+    """Kill a process. Returns False if it has ended or belongs to another user."""
     try:
         process = os.pidfd_open(pid)
         signal.pidfd_send_signal(process, signal.SIGKILL)
@@ -96,7 +96,7 @@ def _wait_for(process: int) -> None:
 
 
 if __name__ == "__main__":
-    # The mark of a test process that has started this one's.
+    # Drops the inherited mark of a test process that has started this one's.
     _, unmarked = resource.getrlimit(resource.RLIMIT_MSGQUEUE)
     resource.setrlimit(resource.RLIMIT_MSGQUEUE, (unmarked, unmarked))
     _wait_for(int(sys.argv[2]))

@@ -42,7 +42,7 @@ A, ALIAS, UNKNOWN = "http://a.example/p", "http://a.example/old", "http://unknow
 
 
 def enqueue(urls, **options):
-    """`Aragog.enqueue`, which says what it was asked."""
+    """Replace `Aragog.enqueue`, and return its options."""
     options = sorted((name, str(value)) for name, value in options.items())
     return [EnqueueResult(url, EnqueueStatus.INVALID, None, str(options)) for url in urls]
 
@@ -63,7 +63,7 @@ class Batches:
 
 
 def explain(url):
-    """What it was asked, and each kind of section."""
+    """Return the URL, and each kind of section."""
     lines = (ExplanationLine("normalized", normalize(url), f"was {url}"), ExplanationLine("x", "y"))
     sections = (ExplanationSection("spelling", lines), ExplanationSection("slot", (), "no answer"))
     return Explanation(url, normalize(url), sections)
@@ -86,7 +86,7 @@ class AsyncWay:
 
 
 def filled(store):
-    """The store with a page that has everything."""
+    """Fill the store with a page that has everything."""
     facts = {"outcome": "Fetched", "status": 200, "latency_ms": 1.5,
              "page_preferences": "ai-train=n (meta robots: noai)"}  # fmt: skip
     items = orjson.dumps(
@@ -128,13 +128,13 @@ def store():
 
 @pytest.fixture
 def changed():
-    """Whether each change of takedowns purged, in the order in which other parts learned of it."""
+    """The `purge` flag of each takedown change that other parts were notified of, in order."""
     return []
 
 
 @pytest.fixture
 def graphs():
-    """A graph of an application, of all ways."""
+    """An application's graph, for all ways."""
     schema = Schema(
         unique=("user.email",), indexed=("pin.site",), counted=(16,), ordered=(18,),
         sorted=("user.email",),
@@ -155,7 +155,7 @@ def graphs():
 
 @pytest.fixture
 def ways(redis_url, store, changed, graphs):
-    """A client of each way, over one store."""
+    """A client of each way, for one store."""
     jobs = Jobs(Cluster(connect_shards([redis_url])))
     shared = {"crawls": crawls_of(redis_url, store), "enqueue": enqueue, "fetching": Fetching(store), "batches": Batches(), "jobs": jobs, "explain": explain, "graphs": graphs,
               "takedowns_changed": lambda *, purge: changed.append(purge)}  # fmt: skip
@@ -175,7 +175,7 @@ def ways(redis_url, store, changed, graphs):
 
 
 def called(client, name, arguments):
-    """The answer, or the error."""
+    """Return the result of a call, or its error as text."""
     *args, last = arguments
     kwargs = last if isinstance(last, dict) else {}
     args = args if isinstance(last, dict) else arguments
@@ -186,7 +186,7 @@ def called(client, name, arguments):
 
 
 def plain(value):
-    """An answer as values that can be compared; without what a way cannot carry."""
+    """Return a result as comparable values, without those that some ways cannot carry."""
     if is_dataclass(value):
         value = asdict(value)
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""How many examples hypothesis draws for a test that needs fewer than others, or more."""
+"""The number of examples that hypothesis draws for tests that need more or fewer than usual."""
 
 from __future__ import annotations
 

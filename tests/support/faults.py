@@ -1,4 +1,4 @@
-"""Tables and content that die between any two writes, as a process does that is killed."""
+"""Tables and content that fail between any two writes, like those of a killed process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Killed(BaseException):
 
 
 class Fuse:
-    """Lets `left` writes pass, then kills; None: never."""
+    """Lets `left` writes pass, then raises Killed; None for never."""
 
     def __init__(self) -> None:
         self.left: int | None = None
@@ -40,7 +40,7 @@ class Fuse:
 
 
 class MortalContent:
-    """A content store over a fuse."""
+    """A content store behind a fuse."""
 
     def __init__(self, inner, fuse: Fuse) -> None:
         self._inner = inner
@@ -66,7 +66,7 @@ class MortalContent:
 
 
 def mortal_stand(fuse: Fuse) -> Stand:
-    """An empty UrlStore whose every write goes through the fuse; time stands still."""
+    """Return an empty UrlStore whose writes all go through the fuse. Its clock stands still."""
     clock = ManualClock(NOW_MS)
     tables = HookedTables(MemoryTables(clock), fuse.burn)
     content = MortalContent(MemoryContent(), fuse)
@@ -75,7 +75,7 @@ def mortal_stand(fuse: Fuse) -> Stand:
 
 
 def unharmed(*steps: Step) -> Stand:
-    """The same after these steps, none of them killed."""
+    """Return a stand after these steps, none of them killed."""
     a_stand = mortal_stand(Fuse())
     for step in steps:
         step(a_stand)
@@ -84,10 +84,10 @@ def unharmed(*steps: Step) -> Stand:
 
 def every_kill_point(*before: Step, step: Step) -> Iterator[tuple[int, Stand]]:
     """
-    Kill `step` before its first write, its second, and so on, until it comes to its end.
+    Kill `step` before its first write, its second, and so on, until it completes.
 
-    Yields after each killing how many writes had passed, and what is left: a world of its own each
-    time, in which `before` was done.
+    After each kill, yields how many writes had passed, and the stand. Each time it is a new stand in
+    which `before` was done.
     """
     for point in count():
         fuse = Fuse()

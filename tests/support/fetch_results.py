@@ -1,4 +1,4 @@
-"""Results of fetches, as the stages pass them on."""
+"""Results of fetches, as passed between stages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OWN = ("token", "body_hash", "taken_down")
 def fetch_result(
     job: UrlJob, outcome: OutcomeKind = OutcomeKind.FETCHED, **values: Any
 ) -> FetchResult:
-    """The result of a job; `values` are fields of its record, or its own."""
+    """Return the result of a job. `values` are fields of its record, or its own."""
     own = {name: values.pop(name) for name in OWN if name in values}
     values.setdefault("final_url", job.url)
     record = FetchRecord(url=job.url, outcome=outcome, attempts=job.attempt + 1, **values)

@@ -1,4 +1,4 @@
-"""A stand-in for fetching on demand, which answers with what it was asked."""
+"""A fake for fetching on demand, which records its requests."""
 
 from aragog.api.operations.fetching import FetchResponse, FetchState
 from aragog.fetch_record.outcome import FetchRecord, Hop
@@ -8,7 +8,7 @@ URL = "http://shop.example/p/1"
 
 
 class Fetching:
-    """Plays the workers: the page is stored when the wait is over."""
+    """Replaces the workers: the page is stored when the wait is over."""
 
     def __init__(self, store):
         self.store, self.asked = store, []

@@ -1,4 +1,4 @@
-"""A system in the middle of a crawl, for Flower's pages to show: domains, queues, jobs, a page."""
+"""Data of a system in the middle of a crawl, for Flower's pages: domains, queues, jobs, a page."""
 
 from __future__ import annotations
 

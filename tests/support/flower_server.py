@@ -53,7 +53,7 @@ class FlowerSystem:
 def flower_system(
     roles: Sequence[str] = (), *, key: bool = False, **environ_of_flower: str
 ) -> Iterator[FlowerSystem]:
-    """A redis-server, Flower, and a worker of each role; Flower answers. `key`: as with `aragog up`."""
+    """Run a redis-server, Flower, and a worker of each role. `key` is True to create a key for buttons."""
     with (
         tempfile.TemporaryDirectory(prefix="ar") as name,
         RedisServer(Path(name)) as server,

@@ -1,9 +1,9 @@
 """
-Python code in a process of its own, forked from one that has imported the readers of pages.
+Run Python code in a separate process, forked from one that has imported the page readers.
 
-For what must not happen to the test's process: limits of the kernel, peaks of memory. A fork takes
-milliseconds, where a new interpreter would import for half a second; and the memory that the test's
-process has used before does not count.
+For effects that the test's process must not have: kernel limits, peaks of memory. A fork takes
+milliseconds, while a new interpreter would import for half a second, and memory used earlier by the
+test's process does not count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ IMPORTED = ["tests.fuzz.fuzz_pages", "aragog.pages.sitemaps", "aragog.crawl.stag
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What became of the process; a negative code is the signal that killed it."""
+    """The result of a process. A negative code is the signal that killed it."""
 
     returncode: int | None
     stdout: str
@@ -33,14 +33,14 @@ class Ended:
 
 @cache
 def _forks() -> ForkServerContext:
-    """One server for each process that runs tests; it ends with it."""
+    """Return the fork server of this test process, which ends with it."""
     forks = multiprocessing.get_context("forkserver")
     forks.set_forkserver_preload(IMPORTED)
     return forks
 
 
 def python(code: str, *arguments: str) -> Ended:
-    """Run what `python -c CODE ARGUMENT …` would; AssertionError if it does not end."""
+    """Run `python -c CODE ARGUMENT …` in a fork. Raises AssertionError if it does not end."""
     with tempfile.TemporaryDirectory(prefix="ar") as directory:
         folder = Path(directory)
         process = _forks().Process(target=_run, args=(code, arguments, directory), daemon=True)
@@ -51,7 +51,7 @@ def python(code: str, *arguments: str) -> Ended:
 
 
 def printed(code: str, *arguments: str) -> str:
-    """What `python` prints; AssertionError if it fails."""
+    """Return what `python` prints. Raises AssertionError if it fails."""
     ended = python(code, *arguments)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout

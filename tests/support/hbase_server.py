@@ -1,9 +1,9 @@
 """
-A private HBase with two Thrift gateways: one for the whole run.
+A private HBase with two Thrift gateways for the whole run.
 
-Making the tables takes HBase seconds, and deleting rows leaves tombstones that hide what a later
-test writes with an older timestamp. So the tables are made once, and `fresh_hbase` gives each test
-a key space of its own in them: `KeySpace` puts a few bytes before every row key.
+HBase takes seconds to create the tables, and deleted rows leave tombstones that hide what a later
+test writes with an older timestamp. So the tables are created once, and `fresh_hbase` gives each
+test its own key space: `KeySpace` puts a few bytes before every row key.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _numbers = itertools.count(1)
 
 
 def start_hbase(folder: Path, *, gateways: int) -> HBaseServer:
-    """A started server; see `start_or_skip`."""
+    """Start a server; see `start_or_skip`."""
     return start_or_skip(HBaseServer(folder, ports=(0,) * gateways).start, HBASE)
 
 
 @pytest.fixture(scope="session")
 def hbase_server() -> Iterator[HBaseServer]:
-    """One HBase for the whole run, with two gateways; tests leave both running."""
+    """One HBase for the whole run, with two gateways. Tests leave both running."""
     with folder_of_a_server("hbase") as folder:
         server = start_hbase(folder, gateways=2)
         yield server
@@ -42,7 +42,7 @@ def hbase_server() -> Iterator[HBaseServer]:
 
 @pytest.fixture(scope="session")
 def hbase_settings(hbase_server: HBaseServer) -> StoreSettings:
-    """Both gateways, and a table prefix of this run."""
+    """Settings with both gateways and a table prefix for this run."""
     return StoreSettings(
         engine="hbase",
         hbase_gateways=hbase_server.gateways,
@@ -53,7 +53,7 @@ def hbase_settings(hbase_server: HBaseServer) -> StoreSettings:
 
 @pytest.fixture(scope="session")
 def all_hbase_tables(hbase_settings: StoreSettings) -> Iterator[HBaseTables]:
-    """The tables of this run, made once; tests share their rows, so take `fresh_hbase`."""
+    """The tables of this run, created once. Tests share their rows, so use `fresh_hbase` instead."""
     tables = hbase_tables(hbase_settings)
     tables.create()
     yield tables
@@ -62,22 +62,22 @@ def all_hbase_tables(hbase_settings: StoreSettings) -> Iterator[HBaseTables]:
 
 @pytest.fixture
 def fresh_hbase(all_hbase_tables: HBaseTables) -> Callable[[], Tables]:
-    """A maker of empty tables, as cheap as a number."""
+    """Return a maker of empty tables, which are only a new prefix."""
     return lambda: KeySpaces(all_hbase_tables, next(_numbers).to_bytes(4))
 
 
-# Where the clocks of tests stand, as of aragog.runtime.clock.ManualClock.
+# The time of tests' clocks, as in aragog.runtime.clock.ManualClock.
 STILL_MS = 1_700_000_000_000
 AHEAD_MS = 60_000
 
 
 class KeySpace(CellTable):
     """
-    The rows of a table whose keys begin with `prefix`, as a table of their own.
+    The rows of a table whose keys begin with `prefix`, as a separate table.
 
-    A region server stamps what check_and_put writes with its own clock, while the clocks of tests
-    stand still in 2023. So times are shifted: the tests' now is a minute ahead of HBase's now, and
-    a delete of now removes what was checked and put a moment ago, as it would if clocks agreed.
+    A region server stamps what check_and_put writes with its own clock, while tests' clocks stand
+    still in 2023. So times are shifted: the tests' time is a minute ahead of HBase's, and a delete
+    removes what was checked and put a moment ago, as if the clocks agreed.
     """
 
     def __init__(self, table: CellTable, prefix: bytes, shift_ms: int) -> None:
@@ -171,7 +171,7 @@ class KeySpace(CellTable):
 
 
 class KeySpaces(Tables):
-    """All tables, each reduced to the rows of one prefix; closing it closes nothing."""
+    """All tables, each reduced to the rows of one prefix. Closing them does nothing."""
 
     def __init__(self, tables: Tables, prefix: bytes) -> None:
         shift_ms = time.time_ns() // 1_000_000 + AHEAD_MS - STILL_MS

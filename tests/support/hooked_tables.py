@@ -1,4 +1,4 @@
-"""Tables that call a function before their calls; each row of a batch is a call of its own."""
+"""Tables that call a function before their calls. Each row of a batch counts as a call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Hook = Callable[[], None]
 
 
 def nothing() -> None:
-    """The hook that does nothing."""
+    """Do nothing."""
 
 
 class HookedTable(CellTable):

@@ -1,13 +1,13 @@
 """
-The HTTP/2 side of the origin for tests: the same handlers, and attacks that only HTTP/2 knows.
+The HTTP/2 side of the origin for tests: the same handlers, and attacks specific to HTTP/2.
 
-`Origin(handlers, tls=server_context(...))` speaks it with clients that offer it. What
-a handler returns or writes as HTTP/1.1 is sent as frames: the head as HEADERS, the rest as DATA. A
-body that ends before its Content-Length, and a head that ends early, end with the connection;
-`Connection: close` sends a GOAWAY. The connection state is that of the library h2, which has no
-code in common with the client's; attacks write their frames byte by byte (`Http2Wire.frame`).
+`Origin(handlers, tls=server_context(...))` uses it with clients that offer it. What a handler
+returns or writes as HTTP/1.1 is sent as frames: the head as HEADERS, the rest as DATA. A body that
+ends before its Content-Length, or a head that ends early, ends with the connection.
+`Connection: close` sends a GOAWAY. The library h2 keeps the connection state; it shares no code with
+the client. Attacks write their frames byte by byte (`Http2Wire.frame`).
 
-`http2_misbehaviour()` is the table of `misbehaviour()` with what has other bytes in HTTP/2, and:
+`http2_misbehaviour()` is the table of `misbehaviour()`, adapted to HTTP/2, and:
 
     /h2/continuations    CONTINUATION without end      /h2/hpack-bomb   16 MB of headers in 8 KB
     /h2/many-headers     two thousand fields           /h2/resets       RST_STREAM for each request
@@ -56,7 +56,7 @@ BOTH_VERSIONS = pytest.mark.parametrize("version", ["1.1", "2"])
 
 
 def serve(origin: Origin, sock: ssl.SSLSocket, number: int) -> None:
-    """Answer the requests of one connection, one after the other."""
+    """Answer the requests of one connection, one after another."""
     state = H2Connection(H2Configuration(client_side=False, validate_outbound_headers=False,
                                          normalize_outbound_headers=False))  # fmt: skip
     state.initiate_connection()
@@ -97,7 +97,7 @@ def _request(
 
 
 def _answer(origin: Origin, request: http1.Request, wire: Http2Wire) -> bool:
-    """True when the connection is to be kept."""
+    """Answer a request. Returns True if the connection stays open."""
     wire.pause(origin.latency_s)
     handler = origin._route(request)
     data = handler if isinstance(handler, bytes) else handler(request, wire)
@@ -105,19 +105,19 @@ def _answer(origin: Origin, request: http1.Request, wire: Http2Wire) -> bool:
 
 
 class Http2Wire(http1.Wire):
-    """One stream, to misbehave on; `send` takes HTTP/1.1."""
+    """One stream, for misbehaving handlers. `send` takes HTTP/1.1."""
 
     def __init__(self, sock: socket.socket, stopped, state: H2Connection, stream: int) -> None:
         super().__init__(sock, stopped)
         self.state = state
         self.stream = stream
         self._head: bytes | None = b""
-        """What has arrived of it; None: it was sent."""
+        """The part of the head written so far, or None once it was sent."""
         self._left: int | None = None
-        """Of the Content-Length."""
+        """The bytes of the Content-Length that are not sent yet."""
         self._close = False
         self.bodiless = False
-        """It answers HEAD."""
+        """True for a response to HEAD."""
 
     def send(self, data: bytes) -> bool:
         try:
@@ -133,7 +133,7 @@ class Http2Wire(http1.Wire):
         return not self._stopped.is_set()
 
     def end(self) -> bool:
-        """END_STREAM, or the end of the connection where the message is not whole."""
+        """Send END_STREAM, or end the connection if the message is incomplete."""
         if self._head is not None or (self._left or 0) > 0:
             return False
         with contextlib.suppress(H2Error, OSError):
@@ -144,7 +144,7 @@ class Http2Wire(http1.Wire):
         return not self._close
 
     def frame(self, kind: int, flags: int = 0, payload: bytes = b"", stream: int | None = None):
-        """Write one frame as it stands, on this stream unless told; False once that fails."""
+        """Write one frame unchanged, by default on this stream. Returns False once that fails."""
         stream = self.stream if stream is None else stream
         head = (
             struct.pack(">I", len(payload))[1:] + bytes((kind, flags)) + struct.pack(">I", stream)
@@ -155,7 +155,7 @@ class Http2Wire(http1.Wire):
         return super().send(data)
 
     def encoded(self, *fields: tuple[str, str]) -> bytes:
-        """A header block; the compressor goes on with it."""
+        """Return a header block, which advances the compressor's state."""
         return self.state.encoder.encode([(":status", "200"), *fields])
 
     def _send_head(self, text: str) -> None:
@@ -218,7 +218,7 @@ def _cut_chunk(wire: Http2Wire) -> None:
 
 
 def _padded(wire: Http2Wire) -> None:
-    """Thirty-two bytes of page in each 255 of a frame."""
+    """Send 32 bytes of page in each frame of 255."""
     _open_head(wire)
     frame = b"\xdf" + b"<p>" + b"y" * 29 + bytes(0xDF)
     while wire.frame(DATA, PADDED, frame):
@@ -281,7 +281,7 @@ def _reset(code: int) -> Handler:
 
 
 def _flood(kind: int, payload: bytes, stream: int | None = 0, *, opened: bool = False) -> Handler:
-    """One frame without end; with `opened` after the head of a response."""
+    """Repeat a frame without end, with `opened` after the head of a response."""
 
     def act(wire: Http2Wire) -> None:
         if opened:
@@ -322,7 +322,7 @@ def _pause_ping(wire: Http2Wire) -> None:
 
 
 def _idle(kind: int, payload: bytes) -> Handler:
-    """A whole response, the connection kept, and then one frame of the connection."""
+    """Send a complete response, keep the connection, then send one connection frame."""
 
     def handle(_: http1.Request, wire: http1.Wire) -> bytes:
         assert isinstance(wire, Http2Wire)
@@ -335,7 +335,7 @@ def _idle(kind: int, payload: bytes) -> Handler:
 
 
 def http2_misbehaviour() -> dict[str, Handler]:
-    """Every path of both texts."""
+    """Return the handlers of all paths listed in both modules."""
     lengths = (("Content-Length", "5"), ("Content-Length", "6"))
     return misbehaviour() | {
         "/garbage": _handler(lambda wire: wire.raw(b"\xff" * 2000) and wire.pause(60)),

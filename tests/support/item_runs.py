@@ -1,4 +1,4 @@
-"""Runs of the command line in a folder of its own, against an origin that serves `*.test`."""
+"""Run the command line in its own folder, against an origin that serves `*.test`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIMIT_S = 800  # it starts a whole system, perhaps on a busy machine
 
 
 def prepare(folder: Path, rules: str, urls: str) -> Path:
-    """The folder with settings and a list of URLs."""
+    """Write settings and a list of URLs into the folder, and return it."""
     (folder / "aragog.toml").write_text(
         f'[fetch]\nuser_agent = "examplebot/1.0 (+https://example.com/bot)"\n\n{rules}'
     )
@@ -38,7 +38,7 @@ def environment(folder: Path, shop: Origin) -> dict[str, str]:
 
 
 def started(folder: Path, shop: Origin, command: str) -> subprocess.Popen[str]:
-    """A command of the documentation that runs."""
+    """Start a command of the documentation."""
     _, *arguments = shlex.split(command)
     return subprocess.Popen(
         [sys.executable, "-m", "aragog.cli", *arguments], cwd=folder, env=environment(folder, shop),
@@ -47,7 +47,7 @@ def started(folder: Path, shop: Origin, command: str) -> subprocess.Popen[str]:
 
 
 def run(folder: Path, shop: Origin, command: str) -> tuple[str, str]:
-    """What a command prints, and its errors; it must succeed."""
+    """Run a command, which must succeed. Returns its output and its errors."""
     process = started(folder, shop, command)
     output, errors = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 0, output + errors
@@ -55,5 +55,5 @@ def run(folder: Path, shop: Origin, command: str) -> tuple[str, str]:
 
 
 def rows(file: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file."""
+    """Return the rows of a CSV file."""
     return list(csv.DictReader(file.open()))

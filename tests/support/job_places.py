@@ -1,4 +1,4 @@
-"""Brokers for tests, with jobs in Redis or in PostgreSQL: what ran there, and ways to break them."""
+"""Brokers for tests, with jobs in Redis or in PostgreSQL, and ways to break them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.pinlater_app import CLAIM_TIMEOUT_S, make
 from tests.support.waiting import wait_until
 
 on_both = pytest.mark.parametrize("jobs_in", ["redis", "postgres"], indirect=True)
-"""Of a test: it runs with jobs in Redis, and again with jobs in PostgreSQL."""
+"""Runs a test with jobs in Redis, and again with jobs in PostgreSQL."""
 on_both_in_pools = pytest.mark.parametrize(
     ("jobs_in", "pool"),
     [("redis", "threads"), ("redis", "prefork"), ("postgres", "threads")],
@@ -39,14 +39,14 @@ class Place:
 
     Args:
         broker: its URL.
-        shard: where its jobs are.
-        redis_server: of the messages that are not jobs, and of results.
-        notes_url: the Redis of the notes; empty: the same.
+        shard: the shard of its jobs.
+        redis_server: the server of results and of messages that are not jobs.
+        notes_url: the Redis of the notes; empty for the same.
         options: transport options that it needs.
     """
 
     lost = "Cannot connect"
-    """What a worker logs when the server is gone."""
+    """The text that a worker logs when it has lost the server."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Place:
         )
 
     def with_conf(self, **conf: Any) -> dict[str, str]:
-        """The variables of a worker with these settings; its claims are short by default."""
+        """Return the variables of a worker with these settings. Its claims are short by default."""
         given = conf.pop("broker_transport_options", {"claim_timeout_s": CLAIM_TIMEOUT_S})
         conf["broker_transport_options"] = self._options | given
         return self.env | {"ARAGOG_TEST_CONF": json.dumps(conf)}
@@ -82,12 +82,12 @@ class Place:
         return self.shard.sizes(queue).running
 
     def has_returned(self, log: str) -> bool:
-        """Whether a worker that had lost the server has it again."""
+        """Return True if a worker that had lost the server is connected again."""
         return log.count("Connected to") == 2
 
     def cut_connections(self) -> None:
         """End all connections of workers."""
-        # A full worker reads from this connection alone; others are replaced without a word.
+        # A full worker reads only from this connection; others are replaced silently.
         wait_until(lambda: self.client.client_list(_type="pubsub"))
         for kind in ("normal", "pubsub"):
             self.client.client_kill_filter(_type=kind, skipme=True)
@@ -108,27 +108,27 @@ class RedisPlace(Place):
         self.socket = Path(server.socket)
 
     def expire_claims(self, *queues: str) -> None:
-        """End the claims of a killed worker, which may be long so that no living one loses any."""
+        """End the claims of a killed worker. They may be long, so that no running worker loses any."""
         for queue in queues or ("celery",):
             key = self.shard.keys(queue).running
             for job_id in self.client.zrange(key, 0, -1):
                 self.client.zadd(key, {job_id: 0})
 
     def pass_ms(self, ms: int) -> None:
-        """Let this time pass for jobs that wait."""
+        """Advance the time of waiting jobs."""
         waiting = self.shard.keys("celery")[11]
         for job, due_ms in self.client.zrange(waiting, 0, -1, withscores=True):
             self.client.zadd(waiting, {job: due_ms - ms})
 
     def refuse_writes(self) -> None:
-        """Be a replica."""
+        """Become a replica, which refuses writes."""
         self.client.replicaof("127.0.0.1", 1)
 
     def accept_writes(self) -> None:
         self.client.replicaof("no", "one")
 
     def refused(self, log: str) -> int:
-        """How many writes it has refused."""
+        """Return how many writes it has refused."""
         return self.client.info("errorstats").get("errorstat_READONLY", {}).get("count", 0)
 
     def close(self) -> None:
@@ -184,7 +184,7 @@ class PostgresPlace(Place):
         super().cut_connections()
 
     def refuse_writes(self) -> None:
-        """Be as a replica to everybody who is connected."""
+        """Refuse writes like a replica, also on open connections."""
         self._run("ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()")
         wait_until(lambda: not self._accepts())
 
@@ -211,16 +211,16 @@ class PostgresPlace(Place):
 
 
 def freeze(server: RedisServer | PostgresServer) -> None:
-    """Stop a server's processes where they are."""
+    """Suspend a server's processes."""
     parent = psutil.Process(server.process.pid)
-    parent.suspend()  # before one looks who is below it: it starts none from here on
+    parent.suspend()  # first, so that it starts no more children
     for child in parent.children(recursive=True):
-        with suppress(psutil.NoSuchProcess):  # PostgreSQL's autovacuum runs a moment after a start
+        with suppress(psutil.NoSuchProcess):  # PostgreSQL's autovacuum runs briefly after a start
             child.suspend()
 
 
 def thaw(server: RedisServer | PostgresServer) -> None:
-    """Let them go on."""
+    """Resume a server's processes."""
     parent = psutil.Process(server.process.pid)
     for process in (*parent.children(recursive=True), parent):
         with suppress(psutil.NoSuchProcess):

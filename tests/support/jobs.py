@@ -1,4 +1,4 @@
-"""Task messages as jobs in memory."""
+"""Make jobs of task messages, in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pinlater.models import NewJob
 
 
 def job_of(task: str, message: Any, **options: Any) -> NewJob:
-    """The job of a Celery message to `task` with one argument."""
+    """Return the job of a Celery message to `task` with one argument."""
     body = b64encode(orjson.dumps([[message], {}, {}])).decode()
     headers = {"task": task, "id": "1"}
     wire = {"body": body, "headers": headers, "properties": {"body_encoding": "base64"}}

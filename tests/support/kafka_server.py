@@ -1,4 +1,4 @@
-"""A private Kafka broker: one for the whole run, and a topic of its own for every test."""
+"""A private Kafka broker for the whole run, and a separate topic for every test."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic of one test, read and written without any code of aragog."""
+    """A topic of one test, read and written without aragog's code."""
 
     server: KafkaServer
     name: str
     config: Path
-    """Lets a group notice within seconds that a member was killed."""
+    """Settings with which a group notices within seconds that a member was killed."""
 
     @property
     def address(self) -> str:
-        """What the commands take."""
+        """Return the address that commands take."""
         return f"kafka://{self.server.address}/{self.name}?config={self.config}"
 
     def put(self, values: list[str | bytes | None]) -> None:
@@ -41,7 +41,7 @@ class Topic:
         assert producer.flush(60) == 0
 
     def records(self) -> list[Message]:
-        """All records, partition by partition, each in order."""
+        """Return all records, partition by partition, each in order."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self.server.address, "group.id": f"reader-{next(_numbers)}",
@@ -64,7 +64,7 @@ class Topic:
         return sorted(found, key=lambda record: (record.partition(), record.offset()))
 
     def count(self) -> int:
-        """How many records there are, over all partitions; reads none of them."""
+        """Return the number of records in all partitions, without reading them."""
         consumer = Consumer({"bootstrap.servers": self.server.address, "group.id": "count"})
         parts = consumer.list_topics(self.name, timeout=60).topics[self.name].partitions
         ends = [wait_until(lambda n=n: self._end(consumer, n)) for n in parts]
@@ -72,7 +72,7 @@ class Topic:
         return sum(high for _, high in ends)
 
     def _end(self, consumer: Consumer, part: int) -> tuple[int, int] | None:
-        """The first and next offset of a partition; None while a broker that starts leads none."""
+        """Return the first and next offset of a partition, or None while a starting broker leads none."""
         try:
             return consumer.get_watermark_offsets(TopicPartition(self.name, part), timeout=60)
         except KafkaException as error:
@@ -81,7 +81,7 @@ class Topic:
             raise
 
     def committed(self, group: str) -> int:
-        """How many records a group has committed, over all partitions."""
+        """Return how many records a group has committed in all partitions."""
         consumer = Consumer({"bootstrap.servers": self.server.address, "group.id": group})
         parts = consumer.list_topics(self.name, timeout=60).topics[self.name].partitions
         offsets = consumer.committed([TopicPartition(self.name, n) for n in parts], timeout=60)
@@ -91,7 +91,7 @@ class Topic:
 
 @pytest.fixture(scope="session")
 def kafka_server() -> Iterator[KafkaServer]:
-    """One broker for the whole run; tests leave it running."""
+    """One broker for the whole run. Tests leave it running."""
     with folder_of_a_server("kafka") as folder:
         server = start_or_skip(KafkaServer(folder).start, KAFKA)
         yield server
@@ -100,7 +100,7 @@ def kafka_server() -> Iterator[KafkaServer]:
 
 @pytest.fixture
 def make_topic(kafka_server: KafkaServer, tmp_path: Path) -> Callable[..., Topic]:
-    """A maker of empty topics."""
+    """Return a maker of empty topics."""
 
     def make(partitions: int = 1, **settings: str) -> Topic:
         name = f"topic-{next(_numbers)}"
@@ -108,7 +108,7 @@ def make_topic(kafka_server: KafkaServer, tmp_path: Path) -> Callable[..., Topic
             name, partitions, {key.replace("_", "."): value for key, value in settings.items()}
         )
         config = tmp_path / "kafka.properties"
-        config.write_text("# A killed member is noticed soon.\nsocket.timeout.ms=5000\n")
+        config.write_text("# To notice a killed member soon.\nsocket.timeout.ms=5000\n")
         return Topic(kafka_server, name, config)
 
     return make

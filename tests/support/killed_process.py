@@ -1,11 +1,11 @@
 """
-Work in a process that is killed, with SIGKILL, as one of its steps begins.
+Run work in a process that is killed with SIGKILL when one of its steps begins.
 
-Steps are the writes to the tables, row by row, and the changes in a folder or a bucket. A file or
-an object that is being written at that moment is left half written.
+Steps are the writes to tables, row by row, and the changes in a folder or a bucket. A file or an
+object that is being written at that moment is left half written.
 
-All kills of one test take up to a minute, so a test takes a third of the steps (`steps_of`), always the
-same ones; the same test on another place takes others. With `--every-step` each test takes all.
+All kills of one test take up to a minute, so a test uses a third of the steps (`steps_of`), always
+the same ones; the same test in another place uses others. With `--every-step` each test uses all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.support.waiting import WITHIN_S
 
 FORK = multiprocessing.get_context("fork")
 _CHANGES = {"os.rename": 2, "os.remove": 1, "os.mkdir": 1, "os.rmdir": 1, "os.link": 2, "open": 1}
-"""Audit events before a change, and how many paths each names first."""
+"""Audit events before changes, and how many of their first arguments are paths."""
 
 
 ONE_OF = 3
@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def steps_of(request: pytest.FixtureRequest) -> Iterator[int]:
-    """The steps at which a test kills a process, from 1 on and without end."""
+    """Yield the steps at which a test kills a process, from 1 on and without end."""
     if request.config.getoption("every_step"):
         return itertools.count(1)
     return (step for step in itertools.count(1) if is_taken(request.node.name, step))
@@ -47,9 +47,9 @@ def steps_of(request: pytest.FixtureRequest) -> Iterator[int]:
 
 def is_taken(test: str, step: int) -> bool:
     """
-    Whether a test that takes a third of the steps takes this one.
+    Return True if a test that uses a third of the steps uses this one.
 
-    By chance and not every third: what a process does repeats after two, three or four steps.
+    They are random instead of every third, because work repeats after two, three or four steps.
     """
     return zlib.crc32(f"{test} {step}".encode()) % ONE_OF == 0
 
@@ -61,14 +61,14 @@ class Steps:
         self._left = last
 
     def __call__(self, partly: Callable[[], object] = lambda: None) -> None:
-        """A step begins; `partly`: does half of it, before the process is killed."""
+        """Begin a step. `partly` does half of it before the process is killed."""
         self._left -= 1
         if self._left == 0:
             partly()
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watch_folder(self, folder: Path) -> None:
-        """Count what is created, written, renamed and deleted below a folder."""
+        """Count files that are created, written, renamed and deleted below a folder."""
         place, write, writev = str(folder), os.write, os.writev
 
         def hook(event: str, arguments: tuple[object, ...]) -> None:
@@ -92,7 +92,7 @@ class Steps:
         os.writev = half_of_parts  # type: ignore[assignment]
 
     def watch_bucket(self, client: object) -> None:
-        """Count the requests of a boto3 client that change something, and their answers."""
+        """Count a boto3 client's requests that change something, and their responses."""
         for name in ("PutObject", "DeleteObject", "DeleteObjects", "CreateMultipartUpload",
                      "UploadPart", "CompleteMultipartUpload"):  # fmt: skip
             client.meta.events.register(f"before-send.s3.{name}", self._before_request)
@@ -103,7 +103,7 @@ class Steps:
 
 
 def killed_at(step: int, work: Callable[[Steps], None]) -> bool:
-    """Do the work in a fork that is killed as its step of that number begins; False: it ended."""
+    """Do work in a fork that is killed when a step begins. Returns False if it ended before."""
 
     def child() -> None:
         work(Steps(step))

@@ -1,4 +1,4 @@
-"""An app with a task that hangs, of which a process may have one at once, and one that does not."""
+"""An app with a hanging task, which a process may run only once at a time, and a quick one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _until = float(os.environ.get("ARAGOG_TEST_HANGS_S", "0"))
 
 @limited(HANGS, QUEUE)
 def hangs(number: int) -> None:
-    """Note its beginning, hang as a server that does not answer, and note its end."""
+    """Note the start, hang like a server that does not answer, and note the end."""
     _note(f"began {number}")
     time.sleep(_until)
     _note(f"ended {number}")

@@ -1,4 +1,4 @@
-"""The stages' ports in memory: tests of one stage need no server and no network."""
+"""The stages' ports in memory, so that tests of one stage need no server and no network."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ AGENT = "test (+http://test.test/)"
 
 
 class MemorySpool:
-    """Blobs in a dictionary; takes bodies of fetches while `open`, `most` at a time."""
+    """Blobs in a dictionary. Accepts bodies of fetches while `open`, at most `most` at a time."""
 
     def __init__(self) -> None:
         self.blobs: dict[str, bytes] = {}
@@ -82,7 +82,7 @@ class MemorySpool:
 
 
 class MemoryInFlight:
-    """URLs in a set; whatever crawl wants them."""
+    """URLs in a set, without regard to crawls."""
 
     def __init__(self) -> None:
         self.urls: set[str] = set()
@@ -136,7 +136,7 @@ class MemoryOutcomes:
 
 
 class MemoryMarks:
-    """Marks of runs that have begun and not ended."""
+    """Marks of runs that have started and not ended."""
 
     def __init__(self) -> None:
         self.begun: Counter[tuple[str, ...]] = Counter()
@@ -150,7 +150,7 @@ class MemoryMarks:
 
 
 class MemoryWalks:
-    """Walks in dictionaries: the files that were noted, and the URLs of those that were read."""
+    """Walks in dictionaries: enqueued files, and the URLs of those that were read."""
 
     def __init__(self) -> None:
         self.files: dict[Walk, set[str]] = {}
@@ -175,7 +175,7 @@ class MemoryWalks:
 
 
 class MemoryLimiter:
-    """Slots at once, or after `waits_ms`; domains in `booked_out` have none."""
+    """Slots immediately, or after `waits_ms`. Domains in `booked_out` have none."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
@@ -240,7 +240,7 @@ class MemoryLimiter:
 
 
 class MemoryLine:
-    """The jobs that were put in line."""
+    """The jobs that were put into lines."""
 
     def __init__(self) -> None:
         self.waiting: list[InLine] = []
@@ -326,7 +326,7 @@ class MemoryRobots:
 @dataclass
 class Web:
     """
-    A fetcher: what is at each URL; all else is a page of its own name.
+    A fetcher with an outcome by URL. Other URLs are pages titled with their URL.
 
     A function gets the gate and returns the outcome.
     """
@@ -350,7 +350,7 @@ class Web:
 
 
 def fetched(url: str, html: str) -> Fetched:
-    """A page that came with status 200."""
+    """Return a page fetched with status 200."""
     body = html.encode()
     return Fetched(
         url=url, final_url=url, status=200, body=body, content_type="text/html",
@@ -359,7 +359,7 @@ def fetched(url: str, html: str) -> Fetched:
 
 
 class Anywhere:
-    """An SSRF filter that lets every URL pass but those in `refused`."""
+    """An SSRF filter that allows every URL except those in `refused`."""
 
     def __init__(self) -> None:
         self.refused: dict[str, str] = {}
@@ -391,7 +391,7 @@ class MemoryPorts:
         self.returning_jobs = ReturningJobs(self.settings.pipeline, self.clock, self.counters)
         self.discovery = Discovery(self.enqueuer, self.store, self.settings, self.walks, self.clock)
         self.refused: dict[str, Forbidden] = {}
-        """URLs that are blocked or were taken down, with why."""
+        """Blocked and taken-down URLs with the reason."""
 
     def forbidden(self, urls: Sequence[str], *, takedowns: bool = True) -> dict[str, Forbidden]:
         return {

@@ -1,5 +1,5 @@
 """
-What a misbehaving origin serves: a table of handlers, one path each.
+The handlers of a misbehaving origin, by path.
 
 The fixture `origin` is an `Origin` with this table:
 
@@ -119,7 +119,7 @@ def _endless_chunks(_: Request, wire: Wire) -> None:
 
 
 def _padded_chunks(_: Request, wire: Wire) -> None:
-    """Thirty-two bytes of page in each four kilobytes."""
+    """Send 32 bytes of page in each 4 KB."""
     wire.send(answer(headers={"Transfer-Encoding": "chunked"}, length=False))
     while wire.send(b"20;x=" + b"-" * 4000 + b"\r\n" + b"<p>" + b"y" * 29 + b"\r\n"):
         pass
@@ -174,7 +174,7 @@ def _lies(length: int) -> bytes:
 
 
 def misbehaviour() -> dict[str, Handler]:
-    """Every path of the module's text."""
+    """Return the handlers of all paths listed in the module."""
     return {
         "/": page(HELLO),
         "/drip": _drip,

@@ -1,5 +1,5 @@
 """
-What this machine lacks, and how many tests that costs: the last lines of `make test`.
+Report what is missing on this machine, and how many tests are skipped for it, after `make test`.
 
 A test that needs a program calls `skip_without` with one of `PARTS`. With CI=true it fails, so that
 the checks of the project never pass because something was not installed.
@@ -19,14 +19,14 @@ REASON = re.compile(rf"{MARK}(?P<name>.+?) \((?P<remedy>.+?)\)(?:: |$)")
 
 
 class Part(NamedTuple):
-    """Something outside of Python that tests need."""
+    """Something outside Python that tests need."""
 
     name: str
     remedy: str
 
     @property
     def reason(self) -> str:
-        """The reason of a test that is skipped for want of it."""
+        """Return the skip reason of a test that needs it."""
         return f"{MARK}{self.name} ({self.remedy})"
 
 
@@ -58,13 +58,13 @@ FISH = Part("fish", "apt install fish")
 EARLIER = Part("the commit of deploy/compatible_commit", "git fetch --unshallow")
 BENCH = Part("the environment of the measurements", "run scripts/setup bench")
 
-# What no machine has all of: these tests are skipped with CI=true as well. Helm takes 200 s of CPU
+# No machine has all of these, so their tests are skipped even with CI=true. Helm takes 200 s of CPU
 # time to build.
 OPTIONAL = {HELM, KUBECTL, ORDINARY_USER, PROMETHEUS, ROOT, NAMESPACES, LINUX, SYSTEMD}
 
 
 def skip_without(part: Part, reason: str = "") -> NoReturn:
-    """Skip the test; with CI=true it fails, unless the part is optional."""
+    """Skip the test. With CI=true it fails, unless the part is optional."""
     text = part.reason + (f": {reason}" if reason else "")
     if os.environ.get("CI") == "true" and part not in OPTIONAL:
         pytest.fail(text, pytrace=False)
@@ -72,12 +72,12 @@ def skip_without(part: Part, reason: str = "") -> NoReturn:
 
 
 def unless(present: object, part: Part) -> pytest.MarkDecorator:
-    """The mark of tests that run only where `present` is true."""
+    """Return the mark of tests that run only if `present` is true."""
     return pytest.mark.skipif(not present, reason=part.reason)
 
 
 def lines(reasons: list[str]) -> list[str]:
-    """One line a missing part: what to install, how many tests it brings."""
+    """Return one line per missing part: how to install it, and how many tests need it."""
     found = (REASON.match(reason) for reason in reasons)
     missing = Counter((match["name"], match["remedy"]) for match in found if match)
     return [
@@ -87,7 +87,7 @@ def lines(reasons: list[str]) -> list[str]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the lines, and other reasons as they are."""
+    """Print the lines, and other skip reasons unchanged."""
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = [str(report.longrepr[2]).removeprefix("Skipped: ") for report in skipped]
     others = Counter(reason for reason in reasons if MARK not in reason)

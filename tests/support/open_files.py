@@ -1,4 +1,4 @@
-"""A module of tests closes what it opened: a process may have 1,024 files, and runs many modules."""
+"""Check that test modules close their files, because a process may only open 1,024."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 MAX_LEFT = 250
-"""Files that a module may leave open: pools of Celery apps keep some, and servers last a session."""
+"""Files that a module may leave open, such as those of Celery apps' pools and session servers."""
 COLLECTED_FROM = 50
 
 _LINUX = Path("/proc/self/fd")
@@ -18,7 +18,7 @@ _LINUX = Path("/proc/self/fd")
 
 @pytest.fixture(scope="module", autouse=True)
 def closed_files() -> Iterator[None]:
-    """Fail a module that leaves many files open; another module would fail in its place."""
+    """Fail a module that leaves many files open, because another module would fail instead."""
     before = _open_files()
     yield
     if _count_left(before) > COLLECTED_FROM:

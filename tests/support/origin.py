@@ -1,30 +1,29 @@
 """
-A web origin for tests, in process, on 127.0.0.1; `tests.support.misbehaviour` has handlers that misbehave.
+A web origin for tests, in this process, on 127.0.0.1; `tests.support.misbehaviour` has handlers for it.
 
     with Origin({"/": page(b"<title>hello</title>")}) as origin:
         fetch(origin.url("/"))
         assert [seen.path for seen in origin.seen] == ["/"]
 
 What it does
-    * One thread accepts, one thread a connection; raw sockets, so every byte is ours. A free port.
-    * `Connection: close` unless a handler says `keep_alive=True`, and TCP_NODELAY: a client must not
-      reuse a dead connection by accident, and dripped bytes must not wait for delayed ACKs.
+    * One thread accepts, and each connection has one; raw sockets control every byte. A free port.
+    * `Connection: close` unless a handler sets `keep_alive=True`, and TCP_NODELAY: a client must not
+      accidentally reuse a dead connection, and dripped bytes must not wait for delayed ACKs.
     * `seen` records every request: path, host, headers, which connection it came on, and when its
-      first byte arrived (`at_ms` on the wall clock, `monotonic_ms` on the stopwatch), so that
-      politeness can be asserted from this side: `origin.gaps_ms()`.
+      first byte arrived (`at_ms` by the wall clock, `monotonic_ms` by the monotonic one), so that
+      politeness can be checked from this side: `origin.gaps_ms()`.
 
 Routes
     A key of `handlers` is "/path" for every host, or "//host/path" for one (virtual hosts: any name
     that the client maps to `origin.address`). A trailing "*" matches any rest. The query is not part
-    of the match; `request.query` has it. What is not routed is a 404; `origin.handlers` may be
-    changed while it runs.
-    A handler takes a `Request` and a `Wire` and returns the whole answer as bytes (see `page`,
-    `answer`, `redirect`), or writes to the wire itself and returns None. A handler may also be just
-    bytes.
+    of the match; `request.query` has it. Other paths get a 404. `origin.handlers` may be changed
+    while it runs.
+    A handler takes a `Request` and a `Wire` and returns the complete response as bytes (see `page`,
+    `answer`, `redirect`), or writes to the wire itself and returns None. It may also be just bytes.
 
 Robots
-    robots.txt in every status: a host called `robots-<status>.…` answers /robots.txt with that
-    status; others answer 404 unless it is routed.
+    A host named `robots-<status>.…` answers /robots.txt with that status. Others answer 404, unless
+    it is routed.
 
 TLS: `Origin(tls=context)`, with contexts from `tests.support.tls`; `tls_delay_s` holds back the
 handshake. A client that offers HTTP/2 gets the same handlers over it (`tests.support.http2_origin`).
@@ -50,11 +49,11 @@ HELLO = b"<!doctype html><title>hello</title><p>hello, crawler"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, as it arrived."""
+    """One request as it arrived."""
 
     method: str
     target: str
-    """As sent, with query; absolute when we were asked as a proxy."""
+    """As sent, with query; absolute in requests to a proxy."""
     path: str
     query: str
     host: str
@@ -64,16 +63,16 @@ class Request:
     """Wall clock, first byte."""
     monotonic_ms: float
     connection: int
-    """Which connection it came on, counted from 1."""
+    """The number of its connection, counted from 1."""
     body: bytes = b""
 
     def header(self, name: str) -> str | None:
-        """The first header of that name, whatever its case."""
+        """Return the first header with that name, ignoring case."""
         return next((v for k, v in self.headers if k.lower() == name.lower()), None)
 
 
 class Wire:
-    """The socket of one connection, to misbehave on. Every method returns False once it is gone."""
+    """The socket of one connection, for misbehaving handlers. Methods return False once it is closed."""
 
     def __init__(self, sock: socket.socket, stopped: threading.Event) -> None:
         self.sock = sock
@@ -87,14 +86,14 @@ class Wire:
         return not self._stopped.is_set()
 
     def pause(self, seconds: float) -> bool:
-        """Wait; ends early, with False, when the origin stops."""
+        """Wait. Returns early with False if the origin stops."""
         return not self._stopped.wait(seconds)
 
     def drip(self, data: bytes, every_s: float) -> bool:
         return all(self.send(data[i : i + 1]) and self.pause(every_s) for i in range(len(data)))
 
     def reset(self) -> None:
-        """RST instead of FIN."""
+        """Send RST instead of FIN."""
         with contextlib.suppress(OSError):
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.sock.close()
@@ -105,13 +104,13 @@ Handler = bytes | Callable[[Request, Wire], bytes | None]
 
 @dataclass
 class Origin:
-    """See the module's text."""
+    """See the docstring of the module."""
 
     handlers: dict[str, Handler] = field(default_factory=dict)
     tls: ssl.SSLContext | None = None
     tls_delay_s: float = 0.0
     latency_s: float = 0.0
-    """Waited before every answer."""
+    """A pause before every response."""
     seen: list[Request] = field(default_factory=list)
     """In order of arrival; append is atomic."""
     connections: int = 0
@@ -136,7 +135,7 @@ class Origin:
         threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
 
     def stop(self) -> None:
-        """Ends every connection; threads follow on their own."""
+        """End every connection. Threads end by themselves."""
         self._stopped.set()
         if self._listener is not None:
             with contextlib.suppress(OSError):
@@ -150,19 +149,19 @@ class Origin:
 
     @property
     def address(self) -> str:
-        """`127.0.0.1:port`, for a host map."""
+        """Return `127.0.0.1:port`, for a host map."""
         return f"127.0.0.1:{self.port}"
 
     def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
-        """The URL of `path`; `host` must be mapped to `address` by the client."""
+        """Return the URL of `path`. The client must map `host` to `address`."""
         return f"{'https' if self.tls else 'http'}://{host}:{self.port}{path}"
 
     def of(self, path: str | None = None, host: str | None = None) -> list[Request]:
-        """The requests seen of that path and host."""
+        """Return the requests with that path and host."""
         return [r for r in list(self.seen) if path in (None, r.path) and host in (None, r.host)]
 
     def gaps_ms(self, path: str | None = None, host: str | None = None) -> list[float]:
-        """Milliseconds between successive requests, in order of arrival."""
+        """Return the milliseconds between successive requests, in order of arrival."""
         times = sorted(r.monotonic_ms for r in self.of(path, host))
         return [b - a for a, b in itertools.pairwise(times)]
 
@@ -202,7 +201,7 @@ class Origin:
             _close(sock)
 
     def _read(self, sock: socket.socket, number: int) -> Request | None:
-        """The next request; None when the client is done."""
+        """Return the next request, or None when the client is done."""
         data = b""
         at_ms = monotonic_ms = 0.0
         while b"\r\n\r\n" not in data:
@@ -232,7 +231,7 @@ class Origin:
         return request
 
     def _answer(self, request: Request, wire: Wire) -> bool:
-        """True when the connection is to be kept."""
+        """Answer a request. Returns True if the connection stays open."""
         wire.pause(self.latency_s)
         handler = self._route(request)
         data = handler if isinstance(handler, bytes) else handler(request, wire)
@@ -255,7 +254,7 @@ class Origin:
 
 
 def _close(sock: socket.socket) -> None:
-    """FIN, not RST: what the client has sent and we have not read must not turn into a reset."""
+    """Close with FIN instead of RST, which unread data of the client would cause."""
     with contextlib.suppress(OSError):
         sock.shutdown(socket.SHUT_WR)
         sock.settimeout(0.2)
@@ -274,7 +273,7 @@ def answer(
     keep_alive: bool = False,
     length: bool = True,
 ) -> bytes:
-    """A whole and honest answer."""
+    """Return a complete and correct response."""
     lines = [f"HTTP/1.1 {status} Whatever"]
     if content_type is not None:
         lines.append(f"Content-Type: {content_type}")
@@ -288,36 +287,36 @@ def answer(
 
 
 def page(body: bytes, **more: object) -> bytes:
-    """200 with `body` as HTML."""
+    """Return a response of 200 with `body` as HTML."""
     return answer(200, body, **more)  # type: ignore[arg-type]
 
 
 def redirect(to: str, status: int = 302, **more: object) -> bytes:
-    """A redirect to `to`, which is sent as it stands."""
+    """Return a redirect to `to`, which is sent unchanged."""
     headers = (("Location", to),)
     return answer(status, b"moved", headers=headers, **more)  # type: ignore[arg-type]
 
 
 def chunked(*chunks: bytes, headers: tuple[tuple[str, str], ...] = ()) -> bytes:
-    """A whole chunked answer."""
+    """Return a complete chunked response."""
     head = answer(headers=(*headers, ("Transfer-Encoding", "chunked")), length=False)
     return head + b"".join(b"%x\r\n%b\r\n" % (len(c), c) for c in (*chunks, b""))
 
 
 def of_status(status: int) -> bytes:
-    """An answer with a status; the body is a robots.txt with a rule."""
+    """Return a response with that status. The body is a robots.txt with a rule."""
     if 300 <= status < 400:
         return redirect("/elsewhere", status)
     return answer(status, b"User-agent: *\nDisallow: /private\n", content_type="text/plain")
 
 
 def titled_pages() -> Origin:
-    """An origin without robots.txt whose pages have only a title."""
+    """Return an origin without robots.txt whose pages have only a title."""
     return Origin({"/robots.txt": answer(404), "/*": page(b"<title>here</title>")})
 
 
 @pytest.fixture
 def plain_origin() -> Iterator[Origin]:
-    """That origin, running."""
+    """The running origin of `titled_pages`."""
     with titled_pages() as running:
         yield running

@@ -1,4 +1,4 @@
-"""What holds packs, once for each kind."""
+"""Stores of packs, one of each kind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aragog.urlstore.pack_files import PackFiles
 
 @pytest.fixture(params=["memory", "folder", pytest.param("s3", marks=pytest.mark.s3)])
 def files(request: pytest.FixtureRequest) -> PackFiles:
-    """Files of packs, empty: in memory, in a folder, in a bucket."""
+    """Empty stores of pack files: in memory, in a folder, in a bucket."""
     if request.param == "memory":
         return MemoryPacks()
     if request.param == "folder":

@@ -1,4 +1,4 @@
-"""A UrlStore whose content is in packs, on each kind of files, and what a test wants to know."""
+"""A UrlStore with content in packs, on any kind of pack files, and helpers to inspect it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOUR_MS = 3_600_000
 
 @dataclass
 class PackStand:
-    """A store with packs and all that is under it."""
+    """A store with packs, and its parts."""
 
     store: UrlStore
     tables: Tables
@@ -32,24 +32,24 @@ class PackStand:
     clock: ManualClock
 
     def reopened(self, **settings) -> PackStand:
-        """Another process on the same data."""
+        """Open the same data like another process."""
         return pack_stand(self.tables, self.files, self.content, self.clock, **settings)
 
     def upkeep(self, hours: float = 0.0):
-        """One round of upkeep, some hours later; returns its report."""
+        """Run upkeep some hours later, and return its report."""
         self.clock.advance_ms(int(hours * HOUR_MS))
         return self.store.maintenance.upkeep_packs()
 
     def everything(self) -> bytes:
-        """All bytes of all packs, decompressed."""
+        """Return all bytes of all packs, decompressed."""
         return b"".join(map(self.decompressed, self.names()))
 
     def names(self) -> list[str]:
-        """The names of the packs."""
+        """Return the names of the packs."""
         return [file.name for file in self.files.packs()]
 
     def decompressed(self, name: str) -> bytes:
-        """One pack as a plain WARC file."""
+        """Return one pack as a plain WARC file."""
         from aragog.urlstore.packs import frames
 
         data = self.files.read_all(name) or b""
@@ -63,7 +63,7 @@ def pack_stand(
     clock: ManualClock | None = None,
     **settings,
 ) -> PackStand:
-    """A store in packs; `settings` are those of `[content]`."""
+    """Return a store with packs. `settings` are those of `[content]`."""
     clock = clock or ManualClock(NOW_MS)
     tables = MemoryTables(clock) if tables is None else tables
     files = MemoryPacks() if files is None else files
@@ -74,7 +74,7 @@ def pack_stand(
 
 
 def fetched(url: str, text: str, at_ms: int = NOW_MS, **parts) -> PageWrite:
-    """A page that a fetch brought, with the report of that fetch."""
+    """Return a fetched page, with the report of its fetch."""
     report = FetchRecord(
         url=url, outcome=OutcomeKind.FETCHED, final_url=parts.get("final_url", url),
         fetched_at_ms=at_ms, status=200, address="192.0.2.7", tls="TLSv1.3", http_version="2",
@@ -91,6 +91,6 @@ def fetched(url: str, text: str, at_ms: int = NOW_MS, **parts) -> PageWrite:
 
 
 def every_file(files: PackFiles) -> Iterator[bytes]:
-    """The bytes of all packs."""
+    """Yield the bytes of each pack."""
     for file in files.packs():
         yield files.read_all(file.name) or b""

@@ -1,4 +1,4 @@
-"""A Celery app for tests: what it does is written to a Redis list, in order."""
+"""A Celery app for tests, which records what it does in a Redis list."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NOTES = os.environ.get("ARAGOG_TEST_NOTES", "")
 RESULTS = os.environ.get("ARAGOG_TEST_RESULTS") or None
 
 CLAIM_TIMEOUT_S = 5.0
-"""For tests in which a claim expires. A worker that a busy machine stops for three seconds keeps its
-own."""
+"""For tests in which a claim expires. A worker that a busy machine pauses for three seconds keeps its
+claims."""
 
 
 def make(broker: str, results: str | None = None, **conf) -> Celery:
@@ -66,7 +66,7 @@ def fail():
 
 @app.task(name="peers", bind=True)
 def peers(self):
-    """How many tasks run, as workers say."""
+    """Return how many tasks run, according to the workers."""
     active = self.app.control.inspect(timeout=60, limit=1).active() or {}
     return sum(map(len, active.values()))
 
@@ -81,7 +81,7 @@ def say(text, nap_s=0.0):
 
 @app.task(name="gated", ignore_result=True)
 def gated(number):
-    """Ends when somebody has opened the gate."""
+    """Wait until the gate is open."""
     with redis.Redis.from_url(NOTES) as client:
         client.rpush("notes", number)
         while not client.exists("gate is open"):
@@ -102,7 +102,7 @@ def stubborn(self):
 
 @app.task(name="dogged", bind=True, ignore_result=True, max_retries=None)
 def dogged(self, text):
-    """Celery's own retry, until somebody says that it is enough."""
+    """Retry with Celery's own retry until `enough` is set."""
     note(text)
     with redis.Redis.from_url(NOTES) as client:
         if not client.exists("enough"):
@@ -124,7 +124,7 @@ def moody():
 
 @app.task(name="later", bind=True, ignore_result=True)
 def later(self):
-    # Other brokers tell only that it is not the first attempt.
+    # Other brokers only tell that it is not the first attempt.
     again = self.request.delivery_info.get("redelivered") or "x-delivery-count" in (
         self.request.headers or {}
     )

@@ -1,4 +1,4 @@
-"""The stages over memory tables: a real Redis, a limiter, time that stands still."""
+"""The stages with tables in memory, a real Redis, a fake limiter, and a clock that stands still."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from zengraph.tables.memory import MemoryTables
 
 @dataclass
 class Sent:
-    """A sender that keeps what it was given."""
+    """A sender that keeps its messages."""
 
     messages: list[OutgoingMessage] = field(default_factory=list)
 
@@ -47,7 +47,7 @@ class Sent:
         self.messages += messages
 
     def urls(self) -> list[str]:
-        """All URLs sent to be fetched."""
+        """Return all URLs sent to the fetch stage."""
         return [
             job["url"]
             for send in self.messages
@@ -58,18 +58,18 @@ class Sent:
 
 @dataclass
 class Rates:
-    """What refreshing asks of the limiter: rates and how far slots are given away."""
+    """The part of the limiter that refreshing uses: rates, and how far ahead slots are reserved."""
 
     qps: float = 10.0
     busy: dict[str, int] = field(default_factory=dict)
     crawl_delay_s: float | None = None
-    """What the robots rules of every origin ask."""
+    """The crawl delay in every origin's robots.txt."""
 
     def interval_us(self, _key: str, crawl_delay_s: float | None = None) -> float:
         return max(1e6 / self.qps, (crawl_delay_s or 0) * 1e6)
 
     def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
-        """The robots cache's."""
+        """Replace that method of the robots cache."""
         delay = f"User-agent: *\nCrawl-delay: {self.crawl_delay_s}\n" if self.crawl_delay_s else ""
         return {
             of: CachedRules(RulesState.FRESH, RobotsRules.parse(delay.encode())) for of in origins
@@ -87,7 +87,7 @@ class Rates:
 
 @dataclass
 class PipelineStand:
-    """What the stages are built of, and each stage over it."""
+    """The parts of the stages, and each stage built of them."""
 
     settings: Settings
     clock: ManualClock
@@ -125,7 +125,7 @@ class PipelineStand:
         return stage.run(batch)
 
     def write(self, batch: PageBatch) -> list[OutgoingMessage]:
-        """The store stage."""
+        """Run the store stage."""
         return StoreStage(
             self.spool, self.store, self.in_flight, self.counters, self.returning_jobs,
             discovery=self.discovery,

@@ -1,4 +1,4 @@
-"""Ports of 127.0.0.1 for servers that tests start by number."""
+"""Choose ports of 127.0.0.1 for servers that tests start on a given port."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import IO
 
 FIRST, LAST = 12_000, 31_999
-"""Below those that the kernel gives to whoever connects or binds port 0 (ip_local_port_range)."""
+"""Below the ports that the kernel assigns to connections and port 0 (ip_local_port_range)."""
 _reserved: set[int] = set()
 _rng = random.SystemRandom()
 
 
 def free_port() -> int:
     """
-    A port that nobody listens on, and that no other process of tests is given until this one ends.
+    Return a port that nobody listens on, and that no other test process gets until this one ends.
 
-    One that the kernel chose might be given to the next socket that asks for any: a busy machine
-    starts a server long after its port was chosen.
+    A port chosen by the kernel might be assigned to the next socket that asks for any, because a busy
+    machine starts a server long after its port was chosen.
     """
     while True:
         port = _rng.randint(FIRST, LAST)
@@ -41,7 +41,7 @@ def _is_free(port: int) -> bool:
 
 
 def _reserve(port: int) -> bool:
-    """Lock the byte of this number in a file that all test processes share."""
+    """Lock the byte with this number in a file shared by all test processes."""
     try:
         fcntl.lockf(_locks(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
     except OSError:

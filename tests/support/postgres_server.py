@@ -1,8 +1,8 @@
 """
-A private PostgreSQL for tests: one server a test process, one database a test.
+A private PostgreSQL for tests: one server per test process, one database per test.
 
-The server keeps nothing through a power cut (`fsync=off`), so a transaction costs what it computes.
-A database is copied from a template: 40 ms, with all that was created in the template.
+The server keeps nothing after a power cut (`fsync=off`), so a transaction costs only CPU. A database
+is copied from a template in 40 ms, with everything created there.
 """
 
 from __future__ import annotations
@@ -22,18 +22,23 @@ from aragog.errors import CONFIG
 from aragog.runtime.clock import ManualClock
 from aragog.runtime.secret import SecretUrl
 from aragog.settings import StoreSettings
-from aragog.standalone.postgres_server import THROWAWAY, PostgresServer
+from aragog.standalone.postgres_server import TEMPORARY_DATA, PostgresServer
 from tests.support.missing_parts import POSTGRES, skip_without
 from zengraph.tables import TABLES, Tables
 from zengraph.tables.postgres import PostgresTables
 
-OPTIONS = {**THROWAWAY, "autovacuum_naptime": "1h", "max_wal_senders": "0", "wal_level": "minimal"}
+OPTIONS = {
+    **TEMPORARY_DATA,
+    "autovacuum_naptime": "1h",
+    "max_wal_senders": "0",
+    "wal_level": "minimal",
+}
 PGBOUNCER_PROGRAM = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin")
 _numbers = itertools.count(1)
 
 
 def start_postgres(folder: Path, **options: str) -> PostgresServer:
-    """A started server; where there is none, the test is skipped."""
+    """Start a server. If PostgreSQL is missing, the test is skipped."""
     try:
         return PostgresServer(folder, options={**OPTIONS, **options}).start()
     except CONFIG as error:
@@ -42,7 +47,7 @@ def start_postgres(folder: Path, **options: str) -> PostgresServer:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """One server for the whole run; tests leave it running."""
+    """One server for the whole run. Tests leave it running."""
     # Not tmp_path: a socket's path must stay under 108 bytes.
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         server = start_postgres(Path(folder))
@@ -52,14 +57,14 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def postgres_dsn(postgres_server: PostgresServer) -> Iterator[str]:
-    """How to connect to an empty database of this test's own."""
+    """The DSN of an empty database for this test."""
     name = f"test_{next(_numbers)}"
     yield postgres_server.create_database(name)
     postgres_server.drop_database(name)
 
 
 def store_settings(dsn: str, **changes: object) -> StoreSettings:
-    """The settings of a store in that database."""
+    """Return the settings of a store in that database."""
     return StoreSettings(
         engine="postgres",
         dsn=SecretUrl(dsn),
@@ -69,7 +74,7 @@ def store_settings(dsn: str, **changes: object) -> StoreSettings:
 
 @pytest.fixture(scope="session")
 def all_postgres_tables(postgres_server: PostgresServer) -> Iterator[tuple[PostgresTables, str]]:
-    """The tables of this run, made once, and where they are; take `fresh_postgres`."""
+    """The tables of this run, created once, and their DSN. Use `fresh_postgres` instead."""
     dsn = postgres_server.create_database("tables")
     tables = postgres_tables(store_settings(dsn), clock=ManualClock())
     tables.create()
@@ -79,7 +84,7 @@ def all_postgres_tables(postgres_server: PostgresServer) -> Iterator[tuple[Postg
 
 @pytest.fixture
 def fresh_postgres(all_postgres_tables: tuple[PostgresTables, str]) -> Callable[[], Tables]:
-    """A function that empties the tables and returns them; closing them keeps them usable."""
+    """Return a function that empties the tables and returns them. Closing them keeps them usable."""
     tables, dsn = all_postgres_tables
 
     def make() -> Tables:
@@ -92,7 +97,7 @@ def fresh_postgres(all_postgres_tables: tuple[PostgresTables, str]) -> Callable[
 
 @pytest.fixture(scope="session")
 def new_postgres_data() -> Iterator[Path]:
-    """The data of a server that was never started: a copy takes a tenth of the time to make them."""
+    """The data of a server that was never started. A copy takes a tenth of the time of creating it."""
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         server = PostgresServer(Path(folder), options=OPTIONS)
         try:
@@ -104,7 +109,7 @@ def new_postgres_data() -> Iterator[Path]:
 
 @pytest.fixture
 def own_postgres(new_postgres_data: Path) -> Iterator[PostgresServer]:
-    """A server of this test's own, to be killed at will: what it acknowledged stays."""
+    """This test's own server, which it may kill. Acknowledged data stays."""
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         subprocess.run(["cp", "-a", str(new_postgres_data), folder], check=True)
         server = start_postgres(Path(folder), synchronous_commit="on")

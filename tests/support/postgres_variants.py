@@ -1,4 +1,4 @@
-"""PostgreSQL as it is met in production: behind a pooler, with a replica, on a disk that is full."""
+"""PostgreSQL as in production: behind a pooler, with a replica, on a full disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from aragog.standalone import unprivileged
-from aragog.standalone.postgres_server import THROWAWAY, PostgresServer
+from aragog.standalone.postgres_server import TEMPORARY_DATA, PostgresServer
 from tests.support.missing_parts import PGBOUNCER, ROOT, skip_without
 from tests.support.postgres_server import OPTIONS, PGBOUNCER_PROGRAM, start_postgres
 from tests.support.small_disk import SmallDisk
@@ -55,7 +55,7 @@ class Pooler:
 
 
 def can_connect(dsn: str) -> bool:
-    """Whether a server takes connections."""
+    """Return True if a server accepts connections."""
     try:
         psycopg.connect(dsn, connect_timeout=5).close()
     except psycopg.OperationalError:
@@ -65,7 +65,7 @@ def can_connect(dsn: str) -> bool:
 
 @contextlib.contextmanager
 def pooler_before(server: PostgresServer, dsn: str) -> Iterator[Pooler]:
-    """A started pooler before a database."""
+    """Run a pooler in front of a database."""
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         pooler = Pooler(Path(folder), server, dsn)
         pooler.start()
@@ -77,13 +77,13 @@ def pooler_before(server: PostgresServer, dsn: str) -> Iterator[Pooler]:
 
 @contextlib.contextmanager
 def primary_and_replica() -> Iterator[tuple[PostgresServer, PostgresServer]]:
-    """Two servers; the second asks the first for its log, and the first does not wait for it."""
+    """Run two servers: the second reads the first one's log, and the first does not wait for it."""
     with (
         tempfile.TemporaryDirectory(prefix="ar") as one,
         tempfile.TemporaryDirectory(prefix="ar") as two,
     ):
         primary = start_postgres(Path(one), max_wal_senders="4", wal_level="replica")
-        replica = PostgresServer(Path(two), options=THROWAWAY)
+        replica = PostgresServer(Path(two), options=TEMPORARY_DATA)
         subprocess.run(
             primary._as_user(
                 "pg_basebackup", "-h", str(primary.socket_folder), "-U", "aragog",
@@ -101,7 +101,7 @@ def primary_and_replica() -> Iterator[tuple[PostgresServer, PostgresServer]]:
 
 @contextlib.contextmanager
 def server_on_a_small_disk() -> Iterator[tuple[PostgresServer, SmallDisk]]:
-    """A server on a disk of its own, which a test fills and frees."""
+    """Run a server on its own disk, which a test fills and frees."""
     folder = Path(tempfile.mkdtemp(prefix="ar"))
     mounted = ["mount", "-t", "tmpfs", "-o", "size=120m", "tmpfs", str(folder)]
     if subprocess.run(mounted, capture_output=True, check=False).returncode:

@@ -1,4 +1,4 @@
-"""A private redis-server as a producer meets it, without any worker, and a look into its queue."""
+"""A private redis-server for a producer, without workers, and access to its queue."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pinlater.redis_shard import RedisShard
 
 @dataclass
 class Home:
-    """The data folder's server and what waits on it."""
+    """A data folder with its server and waiting jobs."""
 
     folder: Path
     environ: dict[str, str]
@@ -31,20 +31,20 @@ class Home:
     redis: redis.Redis
 
     def jobs(self) -> list[Any]:
-        """The jobs that wait in the fetch queue, whatever their time."""
+        """Return the waiting jobs of the fetch queue, due or not."""
         return _jobs(f"{self.server.url.partition('?')[0]}?db=1")
 
     def messages(self) -> list[dict[str, Any]]:
-        """What the jobs say, as tasks.fetch reads it."""
+        """Return the jobs' messages, as read by tasks.fetch."""
         return _messages(self.jobs())
 
     def urls(self) -> list[str]:
-        """The URLs that wait, each as often as it was sent."""
+        """Return the waiting URLs, each as often as it was sent."""
         return [job["url"] for message in self.messages() for job in message["urls"]]
 
 
 def waiting_urls(redis_url: str) -> list[str]:
-    """The URLs that wait in the fetch queue of a shard."""
+    """Return the URLs waiting in the fetch queue of a shard."""
     return [job["url"] for message in _messages(_jobs(redis_url)) for job in message["urls"]]
 
 
@@ -59,7 +59,7 @@ def _messages(jobs: list[Any]) -> list[dict[str, Any]]:
 
 @contextmanager
 def producer_home() -> Iterator[Home]:
-    """A data folder with a redis-server of its own."""
+    """Run a redis-server in a new data folder."""
     with tempfile.TemporaryDirectory(prefix="ar") as directory:
         folder = Path(directory)
         server = RedisServer(folder / "redis", persistent=True)

@@ -1,4 +1,4 @@
-"""Real proxies on loopback: HTTP with CONNECT, and SOCKS5; with logins, names of their own, and faults."""
+"""Real proxies on loopback: HTTP with CONNECT, and SOCKS5, with logins, host names, and faults."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 
 class ProxyStand:
     """
-    A proxy that connects to whatever is requested of it; use it in a `with`.
+    A proxy that connects to every requested target. Use it in a `with`.
 
     Args:
-        login: `user:password` that it asks for; "": none.
-        names: host names that it resolves, to `(address, port)`.
-        answer: what it answers instead of connecting; None: it connects.
-        port: to listen on; 0: a free one.
+        login: the required `user:password`; "" for none.
+        names: host names that it resolves to `(address, port)`.
+        answer: the response sent instead of connecting; None to connect.
+        port: the port to listen on; 0 for a free one.
 
     Attributes:
-        asked: the targets, as `host:port`, in order.
-        logins: the logins that came with them; "" without one.
+        asked: the requested targets as `host:port`, in order.
+        logins: their logins; "" for none.
     """
 
     scheme = ""
@@ -63,7 +63,7 @@ class ProxyStand:
         self.stop()
 
     def stop(self) -> None:
-        """Refuse further connections, and end those that are open."""
+        """Refuse new connections, and end open ones."""
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -161,7 +161,7 @@ class SocksProxy(ProxyStand):
 
 
 def socks_answer(code: int) -> bytes:
-    """The reply of a SOCKS5 server that did not connect."""
+    """Return the reply of a SOCKS5 server that did not connect."""
     return bytes((5, code, 0, 1, 0, 0, 0, 0, 0, 0))
 
 
@@ -184,6 +184,6 @@ def _exactly(sock: socket.socket, size: int) -> bytes:
 
 
 def free_port() -> int:
-    """A port on which nothing listens."""
+    """Return a port on which nothing listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])

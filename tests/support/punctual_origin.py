@@ -1,8 +1,8 @@
 """
-An origin that answers at once and knows when each request arrived, to the microsecond.
+An origin that answers at once and records when each request arrived, to the microsecond.
 
-It is a process of its own, and the kernel stamps the bytes (SO_TIMESTAMPNS, socket(7)), so that its
-own place in the run queue does not count. Where the kernel does not, it stamps them by itself.
+It is a separate process, and the kernel stamps the bytes (SO_TIMESTAMPNS, socket(7)), so its own
+scheduling delay does not count. If the kernel cannot, it stamps them itself.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Type: text/html\r\n\r
 
 class PunctualOrigin:
     """
-    Runs it; `arrivals` lists what came so far.
+    Runs the origin. `arrivals` returns its requests so far.
 
     Args:
-        pages: the body of each path; the others answer with the same few bytes.
+        pages: bodies by path; other paths get a few fixed bytes.
     """
 
     def __init__(self, pages: Mapping[str, str] | None = None) -> None:
@@ -46,7 +46,7 @@ class PunctualOrigin:
         self.port = int(self.process.stdout.readline())
 
     def arrivals(self) -> list[tuple[float, str, str]]:
-        """(ms since the epoch, Host header, path) of each request, in order of arrival."""
+        """Return (ms since the epoch, Host header, path) of each request, in order of arrival."""
         with socket.create_connection(("127.0.0.1", self.port)) as connection:
             connection.sendall(b"TELL\r\n\r\n")
             parts = iter(lambda: connection.recv(65536), b"")
@@ -61,7 +61,7 @@ class PunctualOrigin:
 
 @pytest.fixture
 def punctual_origin() -> Iterator[PunctualOrigin]:
-    """A fresh one."""
+    """A new origin."""
     origin = PunctualOrigin()
     yield origin
     origin.stop()
@@ -74,7 +74,7 @@ def serve() -> None:
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     listener.setblocking(False)
     with contextlib.suppress(OSError):
-        # Accepted connections inherit it; set on them it would miss bytes that are there already.
+        # Accepted connections inherit it. Set on them, it would miss bytes that have already arrived.
         listener.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     print(listener.getsockname()[1], flush=True)
     poll, open_, seen = select.epoll(), {}, []

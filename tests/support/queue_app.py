@@ -1,4 +1,4 @@
-"""The app of the queue scenarios; its tasks write to a Redis list."""
+"""The app of the queue scenarios. Its tasks write to a Redis list."""
 
 from __future__ import annotations
 

@@ -1,26 +1,26 @@
-"""A loopback copy of the markup of quotes.toscrape.com: pages of quotes, and a page an author."""
+"""A loopback copy of the markup of quotes.toscrape.com: pages of quotes, and one page per author."""
 
 HOST = "quotes.toscrape.com"
 PAGES, QUOTES, AUTHORS_A_PAGE = 10, 10, 5
 
 
 def author(number: int) -> str:
-    """The name of an author; each is quoted on one page and named twice there."""
+    """Return the name of an author. Each is quoted on one page and named twice there."""
     return f"Author-{number}"
 
 
 def authors() -> set[str]:
-    """All authors."""
+    """Return all authors."""
     return {author(number) for number in range(PAGES * AUTHORS_A_PAGE)}
 
 
 def quotes() -> set[str]:
-    """All quotes."""
+    """Return all quotes."""
     return {f"Quote {number}" for number in range(PAGES * QUOTES)}
 
 
 def site() -> dict[str, str]:
-    """The body of each path."""
+    """Return the body of each path."""
     listed = {f"/page/{page}/": _page(page) for page in range(1, PAGES + 1)}
     people = {f"/author/{name}": _author(name) for name in authors()}
     return {"/": _page(1), **listed, **people, "/robots.txt": "User-agent: *\nDisallow: /login\n"}

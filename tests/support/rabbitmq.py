@@ -23,7 +23,7 @@ SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 
 
 class RabbitMQ:
-    """One node with an epmd of its own; everything it writes is in `folder`."""
+    """One node with its own epmd. Everything it writes is in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -53,7 +53,7 @@ class RabbitMQ:
         }
         epmd = shutil.which("epmd")
         assert epmd, "epmd belongs to Erlang, and so to rabbitmq-server"
-        # Ours, and found before the node would start one that outlives it.
+        # Started first, because the node would start one that outlives it.
         self._epmd = subprocess.Popen(
             [epmd, "-address", "127.0.0.1", "-port", str(self._epmd_port)], env=env
         )
@@ -69,7 +69,7 @@ class RabbitMQ:
         return self
 
     def _accepts(self) -> bool:
-        """Whether it takes connections; AssertionError when the node has ended."""
+        """Return True if it accepts connections. Raises AssertionError if the node has ended."""
         assert self._node is not None
         assert self._node.poll() is None, self._output()
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
@@ -80,7 +80,7 @@ class RabbitMQ:
         return (self.folder / "out").read_text(errors="replace")[-2000:]
 
     def stop(self) -> None:
-        """End the node and its epmd, both ours; what they wrote is thrown away anyway."""
+        """Kill the node and its epmd. Their data is discarded anyway."""
         if self._node is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._node.pid, signal.SIGKILL)

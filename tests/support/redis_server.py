@@ -16,7 +16,7 @@ from tests.support.standalone import free_port
 
 
 class SystemServer(RedisServer):
-    """The server of the system's packages, mostly an older one than that of the wheel."""
+    """The server of the system's packages, usually older than that of the wheel."""
 
     def command(self) -> list[str]:
         programs = system_servers()
@@ -34,7 +34,7 @@ def redis_server() -> Iterator[RedisServer]:
     """
     One server for the whole run, without persistence.
 
-    The newest of this machine, or with ARAGOG_TEST_REDIS=system that of the system's packages.
+    The newest on this machine, or with ARAGOG_TEST_REDIS=system that of the system's packages.
     """
     # Not tmp_path: a socket's path must stay under 108 bytes.
     with tempfile.TemporaryDirectory(prefix="ar") as folder, _kind()(Path(folder)) as server:
@@ -43,7 +43,7 @@ def redis_server() -> Iterator[RedisServer]:
 
 @pytest.fixture(scope="session")
 def system_redis_server() -> Iterator[RedisServer]:
-    """The same with the system's server."""
+    """The same for the system's server."""
     with (
         tempfile.TemporaryDirectory(prefix="ar") as folder,
         SystemServer(Path(folder)) as server,
@@ -53,7 +53,7 @@ def system_redis_server() -> Iterator[RedisServer]:
 
 @pytest.fixture
 def system_redis_client(system_redis_server: RedisServer) -> Iterator[redis.Redis]:
-    """A client of that server, emptied; answers are bytes."""
+    """A client of that server, which is emptied. Replies are bytes."""
     with redis.Redis.from_url(system_redis_server.url) as client:
         client.flushall()
         yield client
@@ -61,7 +61,7 @@ def system_redis_client(system_redis_server: RedisServer) -> Iterator[redis.Redi
 
 @pytest.fixture
 def redis_url(redis_server: RedisServer) -> str:
-    """The URL of the session's server, emptied: it is ours alone."""
+    """The URL of the session's server, which is emptied first."""
     with redis.Redis.from_url(redis_server.url) as client:
         client.flushall()
     return redis_server.url
@@ -69,14 +69,14 @@ def redis_url(redis_server: RedisServer) -> str:
 
 @pytest.fixture
 def redis_client(redis_url: str) -> Iterator[redis.Redis]:
-    """A client of the session's server, emptied; answers are bytes."""
+    """A client of the session's server, which is emptied. Replies are bytes."""
     with redis.Redis.from_url(redis_url) as client:
         yield client
 
 
 @pytest.fixture
 def tcp_redis() -> Iterator[RedisServer]:
-    """A server of this test's own, on a free port, without persistence."""
+    """This test's own server, on a free port, without persistence."""
     with (
         tempfile.TemporaryDirectory(prefix="ar") as folder,
         _kind()(Path(folder), port=free_port()) as server,
@@ -86,7 +86,7 @@ def tcp_redis() -> Iterator[RedisServer]:
 
 @pytest.fixture
 def own_redis() -> Iterator[RedisServer]:
-    """A persistent server of this test's own, to be stopped, killed and started at will."""
+    """This test's own persistent server, which it may stop, kill and start."""
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         server = _kind()(Path(folder), persistent=True)
         server.start()

@@ -21,9 +21,9 @@ from tests.support.waiting import wait_until
 @contextmanager
 def tls_redis(folder: Path) -> Iterator[tuple[str, Path]]:
     """
-    The URL of a server behind TLS, and the file of the authority to trust.
+    Run a server behind TLS. Yields its URL, and the file of the authority to trust.
 
-    TLS ends in this process: not every build of Redis or Valkey speaks it.
+    TLS ends in this process, because not every build of Redis or Valkey supports it.
     """
     ca = folder / "ca.pem"
     tls.authority().cert_pem.write_to_path(str(ca))
@@ -33,7 +33,7 @@ def tls_redis(folder: Path) -> Iterator[tuple[str, Path]]:
 
 @contextmanager
 def _tls_in_front_of(target_port: int | None) -> Iterator[int]:
-    """The port that passes what it hears over TLS to `target_port` in the clear, and back."""
+    """Forward TLS connections to `target_port` without TLS. Yields the port."""
 
     async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
@@ -65,7 +65,7 @@ def _tls_in_front_of(target_port: int | None) -> Iterator[int]:
 
 @contextmanager
 def sentinel(folder: Path, master_port: int, service: str = "main") -> Iterator[int]:
-    """The port of a Sentinel that watches a master on this machine and knows its replicas."""
+    """Run a Sentinel that watches a master on this machine and its replicas. Yields its port."""
     port = free_port()
     conf = folder / "sentinel.conf"
     conf.write_text(
@@ -87,7 +87,7 @@ def sentinel(folder: Path, master_port: int, service: str = "main") -> Iterator[
 
 
 def replicas(sentinel_port: int, service: str = "main") -> int:
-    """How many replicas a Sentinel knows of a service."""
+    """Return how many replicas of a service a Sentinel knows."""
     with connect(f"redis://127.0.0.1:{sentinel_port}") as client:
         return len(client.execute_command("SENTINEL", "REPLICAS", service))
 

@@ -1,4 +1,4 @@
-"""Fetches of a priced product at an instant, and what the feed of changes reports then."""
+"""Fetches of a priced product at a given time, and the changes that the feed reports then."""
 
 from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.refresh_policy import Seen
@@ -9,7 +9,7 @@ HOUR_MS = 3_600_000
 
 
 def fetched(url, at_ms=NOW_MS, **parts):
-    """A fetch of a priced product."""
+    """Return a fetch of a priced product."""
     parts.setdefault("fields", {"page.title": b'"T"', "product.price": b'"5"'})
     seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
     return page(url, at_ms, seen=seen, facts={"status": 200}, **parts)

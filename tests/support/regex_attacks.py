@@ -1,8 +1,8 @@
 """
-Strings made to hurt a regular expression, derived from its own parse tree, and what they cost.
+Strings that make a regular expression slow, derived from its parse tree, and their cost.
 
-For each repeat of a pattern: what leads to it, its body very often, and an end that fails. For a
-pattern that is searched for: its openings very often, with nothing that closes them.
+For each repeat of a pattern: its prefix, its body many times, and an end that does not match. For a
+pattern used in searches: its openings many times, without their ends.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from re import _parser as parser
 from typing import Any
 
 CHARS = 6_000
-"""For this number a quadratic pattern takes 20 ms or more, a linear one about one."""
+"""With this many, a quadratic pattern takes at least 20 ms, and a linear one about 1 ms."""
 HARMLESS_S = 0.01
 GROWTH = 8
-"""Time for four times the characters: 4 is linear, 16 quadratic; the shortest measurements decide."""
+"""Time for four times the characters: 4 is linear, 16 quadratic. The shortest measurements count."""
 _QUICK_SHARE = 4
 _HARMLESS_QUARTER_S = HARMLESS_S / _QUICK_SHARE**2
-"""A quarter of an attack that takes less cannot take HARMLESS_S as a whole if it is quadratic."""
+"""If a quarter of an attack takes less, a quadratic pattern takes less than HARMLESS_S for all."""
 _GIVE_UP_S = 0.6
-"""Four times what the slowest linear pattern takes for the longest attack on a busy machine."""
+"""Four times the time of the slowest linear pattern for the longest attack on a busy machine."""
 _MAX_ROUNDS = 10
 _MAX_STOPS = 2
-"""A match that was stopped this many times is too slow; a linear one is never stopped."""
+"""A match that was stopped this many times is too slow. A linear one is never stopped."""
 _ENDS = ("", "\x00", "!", "<", "\n")
 _ALPHABET = "a0 <>-.,:;/\"'&=%\n\t()[]{}*"
 _CATEGORIES = {
@@ -37,15 +37,15 @@ _CATEGORIES = {
     op.CATEGORY_NOT_SPACE: "a", op.CATEGORY_WORD: "a", op.CATEGORY_NOT_WORD: "-",
 }  # fmt: skip
 _LONG = 100
-"""A repeat of at most this number is bounded well enough."""
+"""Repeats of at most this number are sufficiently bounded."""
 
 
 class TooSlowError(Exception):
-    """A match that was still running after that much CPU time."""
+    """A match was still running after the maximum CPU time."""
 
 
 def attacks(pattern: re.Pattern[Any], chars: int = CHARS) -> Iterator[Any]:
-    """About `chars` characters each, of the pattern's own kind (str or bytes), none twice."""
+    """Yield different attacks of about `chars` characters, str or bytes like the pattern."""
     tree = parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)
     seen: set[tuple[str, str, str]] = set()
     for before, body in _sites(tree, ""):
@@ -64,13 +64,13 @@ def attacks(pattern: re.Pattern[Any], chars: int = CHARS) -> Iterator[Any]:
 
 def grows_too_fast(act: Callable[[Any], object], text: Any) -> bool:
     """
-    True when `act` takes clearly more than four times as long for `text` as for a quarter of it.
+    Return True if `act` takes clearly more than four times as long for `text` as for a quarter of it.
 
-    A quarter of the text, with its end, is measured first. It rules out nearly all attacks. Halves
-    are too near: on a busy machine, the shortest of six measurements was 1.5 times too long.
+    A quarter of the text, with its end, is measured first, which rules out nearly all attacks. Halves
+    are too close: on a busy machine, the shortest of six measurements was 1.5 times too long.
     """
     part = text[: len(text) // _QUICK_SHARE] + text[-1:]
-    # No less than its CPU time, and much cheaper to read.
+    # At least its CPU time, and much cheaper to read.
     if _seconds(act, part, time.perf_counter) < _HARMLESS_QUARTER_S:
         return False
     quarter = whole = math.inf
@@ -90,7 +90,7 @@ def grows_too_fast(act: Callable[[Any], object], text: Any) -> bool:
 
 
 def _seconds(act: Callable[[Any], object], text: Any, clock: Callable[[], float]) -> float:
-    """Seconds of one call; infinity if it was stopped, whatever the clock says of that."""
+    """Return the seconds of one call, or infinity if it was stopped."""
     _catch_signal()
     start = clock()
     try:
@@ -107,7 +107,7 @@ def _seconds(act: Callable[[Any], object], text: Any, clock: Callable[[], float]
 
 @cache
 def _catch_signal() -> None:
-    """Once for the process, since it is not as cheap as most of the matches."""
+    """Set the handler, once per process because it costs more than most matches."""
 
     def stop(*_: object) -> None:
         raise TooSlowError
@@ -116,7 +116,7 @@ def _catch_signal() -> None:
 
 
 def _sites(tree: Any, before: str) -> Iterator[tuple[str, str]]:
-    """Each long repeat in `tree` as what leads to it and once its body."""
+    """Yield each long repeat in `tree` as its prefix and its body once."""
     for kind, value in tree:
         if kind in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT):
             _, most, body = value
@@ -138,7 +138,7 @@ def _sites(tree: Any, before: str) -> Iterator[tuple[str, str]]:
 
 
 def _bodies(body: Any) -> list[str]:
-    """Once the body: for a single class each of several characters it matches."""
+    """Return texts of the body; for a single class several characters that it matches."""
     if len(body) == 1 and body[0][0] in (op.IN, op.NOT_LITERAL, op.ANY, op.LITERAL):
         return [c for c in _ALPHABET if _matches(body[0], c)] or [_example(body)]
     branches = [b for kind, value in body if kind is op.BRANCH for b in value[1]]
@@ -148,7 +148,7 @@ def _bodies(body: Any) -> list[str]:
 
 
 def _example(nodes: Any) -> str:
-    """A text that `nodes` match, more or less, as short as they allow but with optional parts."""
+    """Return a text that `nodes` roughly match, as short as possible but with optional parts."""
     out = ""
     for kind, value in nodes:
         if kind is op.LITERAL:

@@ -1,4 +1,4 @@
-"""Every regular expression of the modules that read what strangers send, and how each is used."""
+"""Every regular expression of the modules that read untrusted input, and how each is used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PACKAGES = (
     "aragog.crawl.politeness",
     "aragog.crawl.pipeline",
 )
-"""What reads pages, addresses, answers, robots.txt and sitemaps."""
+"""Packages that read pages, URLs, responses, robots.txt and sitemaps."""
 
 METHODS = {
     "match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer",
@@ -31,7 +31,7 @@ _ALL = ("match", "fullmatch", "search", "finditer")
 
 @dataclass(frozen=True)
 class Use:
-    """A pattern, where it stands, and by which of its methods it meets input."""
+    """A pattern, its place, and the methods with which it reads input."""
 
     where: str
     pattern: re.Pattern[Any]
@@ -43,7 +43,7 @@ class Use:
 
 @cache
 def inventory() -> tuple[Use, ...]:
-    """Module globals, also those inside containers, and patterns written where they are used."""
+    """Return patterns in module globals, also inside containers, and patterns in calls."""
     methods = _methods_by_name()
     uses: dict[str, Use] = {}
     for module in _modules():
@@ -58,7 +58,7 @@ def inventory() -> tuple[Use, ...]:
 
 
 def unreadable_calls() -> list[str]:
-    """Calls of `re` inside functions whose pattern is not a constant: they escape the inventory."""
+    """Return calls of `re` in functions whose pattern is not a constant, so the inventory misses them."""
     return [
         f"{module.__name__}:{call.lineno}"
         for module in _modules()
@@ -81,7 +81,7 @@ def _tree(module: Any) -> ast.Module:
 
 
 def _home(module: Any, name: str) -> str:
-    """The module that binds `name` itself, not by an import."""
+    """Return the module that defines `name` instead of importing it."""
     for node in _tree(module).body:
         if isinstance(node, ast.ImportFrom) and any(
             name == (a.asname or a.name) for a in node.names
@@ -107,7 +107,7 @@ def _patterns(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, re.P
 
 
 def _methods_by_name() -> dict[str, set[str]]:
-    """The methods called on a name, in any module; a name used otherwise as well has them all."""
+    """Return the methods called on each name in any module; all methods for names used otherwise."""
     called: dict[str, set[str]] = defaultdict(set)
     total: dict[str, int] = defaultdict(int)
     direct: dict[str, int] = defaultdict(int)

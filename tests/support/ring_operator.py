@@ -1,9 +1,9 @@
 """
-Change the limiter's ring in a process of its own, which may be killed at any moment.
+Change the limiter's ring in a separate process, which may be killed at any time.
 
     python -m tests.support.ring_operator SHARED|LEASE_S|NODE[,NODE] add|drain|remove|lose|finish NODE
 
-Exits with 3 if a server does not answer, with 4 if the change makes no sense for the ring of now.
+Exits with 3 if a server does not answer, with 4 if the current ring does not allow the change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A private S3 server: one for the whole run, and a bucket of its own for every test."""
+"""A private S3 server for the whole run, and a separate bucket for every test."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _numbers = itertools.count(1)
 
 
 def start_s3(folder: Path) -> S3Server:
-    """A started server; see `start_or_skip`."""
+    """Start a server; see `start_or_skip`."""
     return start_or_skip(S3Server(folder).start, S3)
 
 
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[S3Server]:
-    """One server for the whole run; tests leave it running."""
+    """One server for the whole run. Tests leave it running."""
     with folder_of_a_server("s3") as folder, start_s3(folder) as server:
         yield server
 
 
 @pytest.fixture
 def s3_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Credentials where boto3 looks for them first, and no file of the user's."""
+    """Set credentials where boto3 looks first, and hide the user's files."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
@@ -80,13 +80,13 @@ def versioned_s3_settings(versioned_s3_server: S3Server, s3_credentials: None) -
 
 @pytest.fixture
 def s3_content(s3_settings: ContentSettings) -> S3Content:
-    """The store in that bucket."""
+    """The content store in that bucket."""
     return S3Content(s3_settings)
 
 
 @pytest.fixture
 def own_s3_server() -> Iterator[S3Server]:
-    """A server of this test's own, to be stopped and started at will."""
+    """This test's own server, which it may stop and start."""
     with tempfile.TemporaryDirectory(prefix="aragog-s3-") as folder:
         server = start_s3(Path(folder))
         yield server

@@ -1,10 +1,10 @@
 """
-How pytest-xdist hands out the tests: file by file, the longest first, each server to one worker.
+Schedule tests with pytest-xdist: file by file, the longest first, each server in one worker.
 
 A worker has its own Redis and S3 server. HBase takes 1 GB and nine seconds to start, RabbitMQ eight,
-Kafka four: all tests whose id names one of them run in the same worker. The other files stay whole, so that a
-module's fixture starts once. Files are ordered by the time they took (`pytest --durations=0`), so
-that no worker is left with a minute of work when the others have none.
+Kafka four: all tests whose id names one of them run in the same worker. Other files are not divided,
+so that a module's fixtures start once. Files are ordered by their duration (`pytest --durations=0`),
+so that no worker has a minute of work left when the others have none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 
 ONE_WORKER = ("hbase", "rabbitmq", "kafka")
 
-# What takes long, in the order in which it is handed out; whatever matches none comes after them.
+# Parts of ids of long tests, in scheduling order. All others come after them.
 LONGEST_FIRST = (
     "hbase",
     "system/test_backpressure",
@@ -38,24 +38,24 @@ LONGEST_FIRST = (
 
 
 APART = ("test_reports_with_servers.py", "test_pack_kills.py")
-"""Files whose tests take minutes together and share nothing: each is handed out by itself."""
+"""Files whose tests take minutes and share nothing. Each test is scheduled separately."""
 
 
 def scope_of(nodeid: str) -> str:
-    """The unit of work that a test belongs to: a shared server's name, its file, or itself."""
+    """Return the unit of work of a test: a shared server's name, its file, or itself."""
     named = (server for server in ONE_WORKER if server in nodeid)
     file = nodeid.partition("::")[0]
     return next(named, nodeid if file.endswith(APART) else file)
 
 
 def rank(nodeid: str) -> int:
-    """Place in the order of `LONGEST_FIRST`."""
+    """Return the position in the order of `LONGEST_FIRST`."""
     ranks = (n for n, part in enumerate(LONGEST_FIRST) if part in nodeid)
     return next(ranks, len(LONGEST_FIRST))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In a worker: the longest first. Without workers the order stays that of the files."""
+    """Sort the longest first in a worker. Without workers, keep the order of the files."""
     if hasattr(config, "workerinput"):
         # Workers collect in different orders, and must agree on one.
         items.sort(key=lambda item: (rank(item.nodeid), item.path))
@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """The scheduler of `--dist loadfile`, with `scope_of` in place of the file."""
+    """Return the scheduler of `--dist loadfile`, with `scope_of` instead of the file."""
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling

@@ -3,8 +3,8 @@ Run a command as an ordinary user under a seccomp profile in Docker's form, with
 
     python tests/support/seccomp.py profile.json command …
 
-Takes rules whose default is to allow, and which compare arguments for equality. As root, the command
-runs as `nobody`.
+Supports profiles that allow by default, and rules that compare arguments for equality. As root, the
+command runs as `nobody`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NOBODY = 65_534
 PR_SET_NO_NEW_PRIVS = 38
 EQUAL = 4
 NEWER = frozenset({"open_tree_attr"})
-"""Calls of kernels that are newer than many a libseccomp; Docker passes over those that it lacks."""
+"""Calls that many versions of libseccomp do not know yet. Docker ignores unknown calls."""
 
 
 class Comparison(ctypes.Structure):
@@ -34,7 +34,7 @@ class Comparison(ctypes.Structure):
 
 
 def comparisons(rule: dict) -> ctypes.Array:
-    """The arguments that a rule compares."""
+    """Return the argument comparisons of a rule."""
     args = rule.get("args", ())
     assert all(arg["op"] == "SCMP_CMP_EQ" for arg in args)
     return (Comparison * len(args))(*((a["index"], EQUAL, a["value"], 0) for a in args))
@@ -61,7 +61,7 @@ def apply(profile: dict) -> None:
 
 
 def main(path: str, *command: str) -> None:
-    """Become an ordinary user, and the command."""
+    """Become an ordinary user, then run the command."""
     profile = json.loads(Path(path).read_text())
     if os.geteuid() == 0:
         os.setgroups([])

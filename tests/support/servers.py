@@ -1,4 +1,4 @@
-"""Start a private server, or skip the test where it cannot run."""
+"""Start a private server, or skip the test if it cannot run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def start_or_skip(start: Callable[[], T], part: Part) -> T:
-    """What `start` returns; where it cannot start, the test is skipped for want of `part`."""
+    """Return what `start` returns. If it cannot start, skip the test because `part` is missing."""
     try:
         return start()
     except CannotStart as error:
@@ -25,7 +25,7 @@ def start_or_skip(start: Callable[[], T], part: Part) -> T:
 
 @contextmanager
 def folder_of_a_server(name: str) -> Iterator[Path]:
-    """A temporary folder, removed at the end."""
+    """Create a temporary folder, which is removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix=f"aragog-{name}-"))
     try:
         yield folder

@@ -1,4 +1,4 @@
-"""What a server of the API needs, over the stages in memory."""
+"""The parts of an API server, with the stages in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.stores import body, page
 def served_page(
     stand: PipelineStand, client: redis.Redis, url: str
 ) -> tuple[UrlStore, Callable[..., list[EnqueueResult]], Fetching]:
-    """A store with one page, what enqueues URLs, and what fetches for callers, none of them now."""
+    """Return a store with one page, a function that enqueues, and fetching without waiting callers."""
 
     def enqueue(
         urls: Iterable[str], *, priority: int = 5, refresh: bool = False, **_: Any

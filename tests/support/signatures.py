@@ -1,5 +1,5 @@
 """
-Verify what aragog signs with another user's code: the library http-message-signatures.
+Verify aragog's signatures with independent code: the library http-message-signatures.
 
     verified(seen, "https://shop.test", keys)   # raises InvalidSignature
 """
@@ -31,7 +31,7 @@ Refused = HTTPMessageSignaturesException
 
 
 def identity(folder: Path, **changes: Any) -> IdentitySettings:
-    """Settings with a new key of this folder."""
+    """Return settings with a new key in this folder."""
     path = folder / "identity.jwks"
     if not path.exists():
         folder.mkdir(exist_ok=True)
@@ -51,7 +51,7 @@ class _Keys(HTTPSignatureKeyResolver):
 
 @dataclass(frozen=True)
 class Sent:
-    """A request as its server saw it."""
+    """A request as seen by its server."""
 
     method: str
     url: str
@@ -65,18 +65,18 @@ class Sent:
 
 
 def verified(message: Any, keys: Sequence[SigningKey], tag: str = "web-bot-auth") -> list[Any]:
-    """The signatures of a message, all of which are good; raises `Refused` if one is not."""
+    """Return the valid signatures of a message. Raises `Refused` if one is invalid."""
     return verified_by([key.public_jwk() for key in keys], message, tag)
 
 
 def verified_by(public_keys: Sequence[dict[str, Any]], message: Any, tag: str) -> list[Any]:
-    """The same with the keys of a directory."""
+    """Do the same with the keys of a directory."""
     verifier = HTTPMessageVerifier(signature_algorithm=ED25519, key_resolver=_Keys(public_keys))
     return verifier.verify(message, max_age=dt.timedelta(days=1), expect_tag=tag)
 
 
 def one_byte_changed(sent: Sent) -> Iterator[Sent]:
-    """The same request with another byte in each part that its signature protects."""
+    """Yield the request with a changed byte in each part that its signature protects."""
     scheme, _, rest = sent.url.partition("://")
     host, slash, target = rest.partition("/")
     yield replace(sent, method=sent.method[:-1] + "Z")
@@ -87,7 +87,7 @@ def one_byte_changed(sent: Sent) -> Iterator[Sent]:
     for name in ("Signature-Agent", "Signature-Input", "Signature"):
         value = sent.headers[name]
         for match in re.finditer("[A-Za-z0-9]+", value):
-            # The label alone may be renamed (RFC 9421, 7.2.5); the library finds it by its tag.
+            # Only the label may be renamed (RFC 9421, 7.2.5); the library finds it by its tag.
             at = match.start() + len(match[0]) // 2
             if name == "Signature" and value[at + 1 :].startswith("="):
                 at -= 1  # bits of the last character are not used
@@ -97,7 +97,7 @@ def one_byte_changed(sent: Sent) -> Iterator[Sent]:
 def assert_verified(
     seen: Sequence[Request], keys: Sequence[SigningKey], scheme: str = "http"
 ) -> None:
-    """Each request is accepted, and refused with any byte of its protected parts changed."""
+    """Check that each request is accepted, and refused if a protected byte is changed."""
     for request in seen:
         sent = Sent.of(request, scheme)
         verified(sent, keys)
@@ -107,7 +107,7 @@ def assert_verified(
 
 
 def changed(text: str, at: int) -> str:
-    """`text` with another letter or digit at a place."""
+    """Return `text` with a different letter or digit at a position."""
     other = (
         "8" if text[at] == "7" else "7" if text[at].isdigit() else "x" if text[at] != "x" else "y"
     )

@@ -1,4 +1,4 @@
-"""`aragog run` on a site of this machine, in the user's folder, as a process group of its own."""
+"""Run `aragog run` on a site of this machine, in the user's folder, in its own process group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 
 def starter(address: str, folder: Path) -> Start:
-    """What starts `aragog run urls.txt --stop` with more arguments; `*.test` is at `address`."""
+    """Return a function that starts `aragog run urls.txt --stop …`. `*.test` is at `address`."""
     ours = {name: text for name, text in os.environ.items() if not name.startswith("ARAGOG_")}
     environ = ours | {
         "ARAGOG_SETTINGS": "",

@@ -1,13 +1,13 @@
 """
-A worker process that sends requests to one origin as fast as the limiter lets it.
+A worker process that sends requests to one origin as fast as the limiter allows.
 
     python -m tests.support.slot_worker NODE[,NODE] PORT QPS SECONDS THREADS HOST...
 
-`SHARED|LEASE_S|NODE[,NODE]` names the server with the record of the ring, and the lease of a first one.
+`SHARED|LEASE_S|NODE[,NODE]` also names the server with the ring's record, and the lease of the first.
 
-Each thread reserves, opens its connection, asks the door, writes, reports; forever, until time is
-up. Where a limiter node does not answer, nothing is sent and the next host has its turn. Prints
-what it did as JSON. May be killed at any moment.
+Each thread reserves a slot, acquires a permit, sends and releases, until time is up. If a limiter
+node does not answer, it sends nothing and continues with the next host. Prints counts as JSON. It may
+be killed at any time.
 """
 
 from __future__ import annotations

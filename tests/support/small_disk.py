@@ -1,4 +1,4 @@
-"""A file system that is really full: a small tmpfs, for tests that run as root on Linux."""
+"""A file system that can be really full: a small tmpfs, for tests that run as root on Linux."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class SmallDisk:
         self._ballast = folder / "ballast"
 
     def fill(self) -> None:
-        """Write until not one more byte fits."""
+        """Write until no more byte fits."""
         with self._ballast.open("ab", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(4096))
 
     def free(self) -> None:
-        """Give the space back."""
+        """Free the space again."""
         self._ballast.unlink()
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    """A disk of this test's own; skipped where nothing may be mounted."""
+    """This test's own disk. The test is skipped if mounting is not allowed."""
     if sys.platform != "linux" or os.getuid():
         skip_without(ROOT, "to mount a tmpfs")
     folder = tmp_path / "disk"

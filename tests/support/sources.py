@@ -1,4 +1,4 @@
-"""The Python files of the packages, those that are reached by links included (docs/adr/0031)."""
+"""The Python files of the packages, including those behind links (docs/adr/0031)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 from scripts.packages import distributions
 
-PACKAGES = [each.package for each in distributions()]
-"""The folder of the crawler's package, and of each library's."""
+PACKAGES = [distribution.package for distribution in distributions()]
+"""The package folders of the crawler and of each library."""
 IMPORTED_AS = [package.name for package in PACKAGES]
 
 
 def modules_of(folder: Path) -> list[Path]:
-    """Every module below `folder`, sorted; `Path.rglob` would leave out `tasks/` and `workers/`."""
+    """Return every module below `folder`, sorted. `Path.rglob` would skip `tasks/` and `workers/`."""
     return sorted(
         Path(parent) / name
         for parent, _, names in os.walk(folder, followlinks=True)
@@ -25,11 +25,11 @@ def modules_of(folder: Path) -> list[Path]:
 
 @cache
 def all_modules() -> list[Path]:
-    """Every module of the crawler and of the libraries."""
+    """Return every module of the crawler and of the libraries."""
     return [module for package in PACKAGES for module in modules_of(package)]
 
 
 def all_tests() -> list[Path]:
-    """Every Python file of the tests, those of the libraries included."""
+    """Return every Python file of the tests, including those of the libraries."""
     root = PACKAGES[0].parent
     return sorted([*(root / "tests").rglob("*.py"), *root.glob("packages/*/tests/**/*.py")])

@@ -28,21 +28,21 @@ class MemoryTracer(OtelTracer):
 
     @property
     def spans(self) -> tuple[ReadableSpan, ...]:
-        """Those that have ended, in that order."""
+        """Return the spans that have ended, in that order."""
         return self.exporter.get_finished_spans()
 
     def names(self) -> list[str]:
-        """Their names."""
+        """Return the names of the spans."""
         return [span.name for span in self.spans]
 
     def named(self, name: str) -> list[ReadableSpan]:
-        """Those with a name."""
+        """Return the spans with that name."""
         return [span for span in self.spans if span.name == name]
 
 
 @dataclass(frozen=True)
 class Received:
-    """One span, as a collector receives it."""
+    """One span as received by a collector."""
 
     service: str
     name: str
@@ -57,14 +57,14 @@ class Received:
 
 
 class SpanCollector:
-    """What an OpenTelemetry collector has received; other processes send to `endpoint`."""
+    """The spans that an OpenTelemetry collector has received. Processes send to `endpoint`."""
 
     def __init__(self) -> None:
         self.spans: list[Received] = []
         self.endpoint = ""
 
     def named(self, name: str) -> list[Received]:
-        """The spans of that name."""
+        """Return the spans with that name."""
         return [span for span in list(self.spans) if span.name == name]
 
     def take(self, body: bytes) -> None:
@@ -97,7 +97,7 @@ def _received(span, resource):
 
 @contextmanager
 def span_collector() -> Iterator[SpanCollector]:
-    """A collector on a free port of loopback, for the time of the block."""
+    """Run a collector on a free port of loopback."""
     collector = SpanCollector()
 
     class Handler(BaseHTTPRequestHandler):

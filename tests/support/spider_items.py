@@ -1,11 +1,11 @@
-"""An item pipeline that writes each item before it passes on."""
+"""An item pipeline that writes each item before passing it on."""
 
 import json
 import os
 
 
 class WriteThrough:
-    """Appends items to the file of the setting `WRITE_THROUGH`; several processes may share it."""
+    """Appends items to the file in the setting `WRITE_THROUGH`. Several processes may share it."""
 
     def __init__(self, path):
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)

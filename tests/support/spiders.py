@@ -1,4 +1,4 @@
-"""Processes of Scrapy that run a spider over a private Redis and a loopback site."""
+"""Scrapy processes that run a spider with a private Redis and a loopback site."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LISTED = DATA / "spiders" / "listed.py"
 
 @dataclass
 class Spiders:
-    """Starts processes; ends them by their ids."""
+    """Starts Scrapy processes, and ends them."""
 
     folder: Path
     environ: Mapping[str, str]
@@ -33,7 +33,7 @@ class Spiders:
     def start(
         self, *command: str, settings: Mapping[str, Any], cwd: Path | None = None
     ) -> subprocess.Popen[bytes]:
-        """`scrapy COMMAND…` with these settings; tables are given as JSON."""
+        """Start `scrapy COMMAND…` with these settings. Tables are passed as JSON."""
         texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in settings.items()}
         given = {"TELNETCONSOLE_ENABLED": "0", **texts}
         number = len(self.processes)
@@ -52,12 +52,12 @@ class Spiders:
         return process
 
     def finish(self, expected: Sequence[int] = (0,)) -> None:
-        """Wait until all have ended, as expected."""
+        """Wait until all have ended, with an expected exit code."""
         codes = [process.wait(300) for process in self.processes]
         assert set(codes) <= set(expected), self.logs()
 
     def items(self) -> list[dict[str, str]]:
-        """All items of the feeds."""
+        """Return all items of the feeds."""
         return [
             json.loads(line)
             for path in sorted(self.folder.glob("items-*.jl"))
@@ -65,7 +65,7 @@ class Spiders:
         ]
 
     def logs(self) -> str:
-        """What the processes wrote."""
+        """Return the logs of the processes."""
         return "\n".join(path.read_text()[-6000:] for path in sorted(self.folder.glob("*.log")))
 
 
@@ -73,7 +73,7 @@ class Spiders:
 def spiders_of(
     folder: Path, redis_url: str, origin: PunctualOrigin | Origin, **more: str
 ) -> Iterator[Spiders]:
-    """Spiders whose requests to the site of quotes go to `origin`; `more` are ARAGOG_ settings."""
+    """Run spiders whose requests to the quotes site go to `origin`. `more` are ARAGOG_ settings."""
     ours = {
         name: value
         for name, value in os.environ.items()
@@ -93,7 +93,7 @@ def spiders_of(
 
 
 def way_to(origin: PunctualOrigin | Origin) -> dict[str, str]:
-    """The settings with which requests to the site of quotes go to `origin`."""
+    """Return the settings with which requests to the quotes site go to `origin`."""
     return {
         "ARAGOG_FETCH__HOST_MAP": f"{quotes_site.HOST}=127.0.0.1:{origin.port}",
         "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
@@ -102,7 +102,7 @@ def way_to(origin: PunctualOrigin | Origin) -> dict[str, str]:
 
 @contextmanager
 def spiders_in(folder: Path, environ: Mapping[str, str]) -> Iterator[Spiders]:
-    """Spiders with these variables; their feeds and logs are in `folder`."""
+    """Run spiders with these variables. Their feeds and logs are in `folder`."""
     root = str(Path(__file__).parent.parent.parent)
     spiders = Spiders(folder, {**environ, "PYTHONPATH": root})
     try:

@@ -1,4 +1,4 @@
-"""The standalone system in a temporary folder, with the demo web in front of it."""
+"""The standalone system in a temporary folder, with the demo web."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.waiting import wait_until
 
 @dataclass
 class Standalone:
-    """A running system and the way to it."""
+    """A running system, and its environment."""
 
     folder: Path
     environ: dict[str, str]
@@ -33,11 +33,11 @@ class Standalone:
     supervisor: Supervisor
 
     def child(self, name: str):
-        """The child of that name."""
+        """Return the child with that name."""
         return next(c for c in self.supervisor.children if c.name == name)
 
     def aragog(self, *arguments: str, **options) -> subprocess.CompletedProcess[str]:
-        """`aragog …` as a user would call it."""
+        """Run `aragog …` like a user."""
         argv = [sys.executable, "-m", "aragog.cli", *arguments]
         return subprocess.run(
             argv,
@@ -50,7 +50,7 @@ class Standalone:
         )
 
     def finish(self, client: Aragog, *, within_s: float = 300) -> None:
-        """Wait until nothing waits any more; children that died are started again in the meantime."""
+        """Wait until nothing is in flight. Restarts children that died in the meantime."""
         wait_until(
             lambda: not client.in_flight(),
             within_s,
@@ -60,7 +60,7 @@ class Standalone:
         )
 
     def logs(self) -> str:
-        """The end of every child's log."""
+        """Return the end of every child's log."""
         logs = sorted((self.folder / "logs").glob("*.log"))
         return "\n".join(f"== {p.name}\n{p.read_text(errors='replace')[-2000:]}" for p in logs)
 
@@ -69,7 +69,7 @@ class Standalone:
 def standalone(
     environ: dict[str, str], *, front: tuple[str, ...] = ("beat",), folder: Path | None = None
 ) -> Iterator[Standalone]:
-    """Run the system with these ARAGOG_ variables, in a folder of its own unless one is given."""
+    """Run the system with these ARAGOG_ variables, by default in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="ar") as directory:
         data_dir = folder or Path(directory)
         ours = {k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")}
@@ -95,13 +95,13 @@ def standalone(
 
 @pytest.fixture(scope="session")
 def demo_web() -> Iterator[dict[str, str]]:
-    """The demo web, running; the environment that leads to it."""
+    """Run the demo web. Yields the variables with which it is crawled."""
     with web() as environ:
         yield environ
 
 
 def open_to_others(folder: Path) -> list[str]:
-    """What another user could read: reachable from `folder` by its modes."""
+    """Return the files in `folder` that the file modes let another user read."""
     paths = []
     for path in (folder, *folder.rglob("*")):
         above = [p for p in path.parents if p == folder or folder in p.parents]

@@ -1,4 +1,4 @@
-"""A UrlStore on every engine, and builders of what goes into it."""
+"""A UrlStore on every engine, and builders of its input."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from zengraph.tables import Tables
 NOW_MS = 1_700_000_000_000
 NAMING = UrlNaming(lambda: True)
 node_id = NAMING.node_id
-"""The id of a URL's node in a new store."""
+"""Returns the id of a URL's node in a new store."""
 SAME = Likeness(body="a hash")
-"""Pages with it agree."""
+"""Pages with this likeness agree."""
 
 
 @dataclass
 class Stand:
-    """A store and all that is under it."""
+    """A store and its parts."""
 
     store: UrlStore
     tables: Tables
@@ -42,7 +42,7 @@ class Stand:
             pass
 
     def sources(self, url: str) -> list[str]:
-        """All pages that link to a URL, read three at a time."""
+        """Return all pages that link to a URL, read three at a time."""
         urls, cursor = [], None
         while True:
             page = self.store.links.inlinks(url, limit=3, cursor=cursor)
@@ -55,7 +55,7 @@ class Stand:
 def stand(
     tables: Tables, settings: StoreSettings | None = None, lists: ListLimits | None = None
 ) -> Stand:
-    """A store over empty tables and an empty content store; time stands still."""
+    """Return a store with empty tables and empty content. Its clock stands still."""
     clock = ManualClock(NOW_MS)
     content = MemoryContent()
     store = UrlStore(tables, content, settings or StoreSettings(), clock, lists=lists)
@@ -65,7 +65,7 @@ def stand(
 def page(
     url: str, at_ms: int = NOW_MS, *, links: Sequence[str] | None = None, **parts
 ) -> PageWrite:
-    """A fetch of `url` that brought a page; `links` are targets."""
+    """Return a fetch of `url` that got a page. `links` are targets."""
     parts.setdefault("final_url", url)
     parts.setdefault("canonical_url", parts["final_url"])
     return PageWrite(
@@ -77,7 +77,7 @@ def page(
 
 
 def write_into_bucket(a_stand: Stand, bucket: int, a_page: PageWrite) -> None:
-    """Write a page, and move its journal row from its lane to what this bucket has beside lanes."""
+    """Write a page, and move its journal row from its lane to the rows of a bucket outside lanes."""
     journal = a_stand.tables["j"]
     seen = {key for key, _ in journal.scan(b"", b"\xff")}
     a_stand.store.write_pages([a_page])
@@ -89,7 +89,7 @@ def write_into_bucket(a_stand: Stand, bucket: int, a_page: PageWrite) -> None:
 
 
 def alias_page(url: str, canonical_url: str, text: str, links: Sequence[str]) -> PageWrite:
-    """A page that provisionally is an alias, with `text` as field `t` and content."""
+    """Return a page that is provisionally an alias, with `text` as field `t` and content."""
     return page(
         url, canonical_url=canonical_url, provisional=True, fields={"t": text.encode()},
         content=body(text), links=links,
@@ -97,7 +97,7 @@ def alias_page(url: str, canonical_url: str, text: str, links: Sequence[str]) ->
 
 
 def body(text: str) -> ContentWrite:
-    """Content to be stored."""
+    """Return content to store."""
     return ContentWrite(compress(text.encode()), "zstd", len(text.encode()), {"content-type": "x"})
 
 

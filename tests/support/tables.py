@@ -1,8 +1,8 @@
 """
-Cell tables of every engine, empty, for tests that must hold on all of them.
+Empty cell tables of every engine, for tests that must pass on all of them.
 
-An engine is added by a line in `ENGINES`: its name, its marks, and how to open it. `open_tables`
-gets the request, so that it may ask for a server's fixture by name.
+Each engine has a line in `ENGINES` with its name, a function that opens it, and its marks. The
+function gets the request, so that it can get a server's fixture by name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from zengraph.tables.sqlite import SqliteTables
 
 
 def memory(request: pytest.FixtureRequest) -> Tables:
-    """As strict as HBase: a delete hides later puts that are not newer."""
+    """Open tables as strict as HBase's, in which a delete hides later puts that are not newer."""
     return MemoryTables(ManualClock(), masking=True)
 
 
@@ -66,7 +66,7 @@ def tables(request: pytest.FixtureRequest) -> Iterator[Tables]:
     ]
 )
 def quick_tables(request: pytest.FixtureRequest) -> Iterator[Callable[[], Tables]]:
-    """A maker of empty tables for tests that need hundreds of them."""
+    """Return a maker of empty tables, for tests that need hundreds of them."""
     if request.param in {"postgres", "hbase"}:
         yield request.getfixturevalue(f"fresh_{request.param}")
         return

@@ -1,4 +1,4 @@
-"""A TCP proxy on loopback that delays, cuts and drops on command: faults no server shows on demand."""
+"""A TCP proxy on loopback that delays, closes and refuses connections on demand."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ STEP_S = 0.01
 
 class TcpProxy:
     """
-    Passes bytes to `target` (`host:port`) and back, until reported otherwise.
+    Passes bytes to `target` (`host:port`) and back.
 
-    `delay_s` holds every answer back for that long; `cut_after` closes a connection after that many
-    bytes of answers; `refuse` closes new connections at once; `drip` sends a byte at a time.
+    `delay_s` delays every response; `cut_after` closes a connection after that many bytes of
+    responses; `refuse` closes new connections immediately; `drip` sends one byte at a time.
     """
 
     def __init__(self, target: str) -> None:
@@ -33,7 +33,7 @@ class TcpProxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut_all(self) -> None:
-        """Close what is open, as a restart of the server would."""
+        """Close all connections, like a restart of the server."""
         for each in list(self._open):
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -41,7 +41,7 @@ class TcpProxy:
     def close(self) -> None:
         self._ended.set()
         with suppress(OSError):
-            self._server.shutdown(socket.SHUT_RDWR)  # or accept() waits on
+            self._server.shutdown(socket.SHUT_RDWR)  # otherwise accept() keeps waiting
         self._server.close()
         self.cut_all()
 
@@ -64,7 +64,7 @@ class TcpProxy:
             try:
                 server = socket.create_connection(self._target)
             except OSError:
-                client.close()  # the target is away
+                client.close()  # the target is down
                 continue
             self._open |= {client, server}
             threading.Thread(target=self._up, args=(client, server), daemon=True).start()

@@ -38,18 +38,18 @@ TIMEOUT_S = 60
 
 @dataclass
 class Running:
-    """A server that answers."""
+    """A running server."""
 
     port: int
     server: ThriftServer
     loop: asyncio.AbstractEventLoop
 
     def connect(self, source: str = "127.0.0.1") -> socket.socket:
-        """A connection from an address of this machine."""
+        """Connect from an address of this machine."""
         return socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S, (source, 0))
 
     def drain(self) -> None:
-        """Stop as on SIGTERM, and wait for it."""
+        """Stop like on SIGTERM, and wait for it."""
         asyncio.run_coroutine_threadsafe(self.server.drain(), self.loop).result(TIMEOUT_S)
 
 
@@ -60,7 +60,7 @@ def running(
     batches: Any = None, jobs: Any = None, explain: Any = None, crawls: Any = None,
     takedowns_changed: Any = no_notification, graphs: Any = None, replies: Any = None, **options: Any,
 ) -> Iterator[Running]:  # fmt: skip
-    """The services over a store, on a free port."""
+    """Run the services for a store on a free port."""
     settings = ServingSettings(**{"thrift_port": 0, "deadline_ms": 20_000, **options})
     [sock] = thrift_sockets(settings)
     own_jobs = Jobs(cluster, settings.max_waiting) if cluster else None
@@ -94,20 +94,20 @@ def running(
 
 
 def require_the_compiler() -> None:
-    """Skip the test where Apache Thrift's compiler is missing; it fails when CI=true."""
+    """Skip the test if Apache Thrift's compiler is missing. It fails if CI=true."""
     if shutil.which("thrift") is None:
         skip_without(THRIFT)
 
 
 def generated(language: str, folder: Path) -> Path:
-    """The contract as code of a language, by Apache Thrift's compiler; skips without one."""
+    """Generate the contract's code in a language with Apache Thrift's compiler, or skip the test."""
     require_the_compiler()
     subprocess.run(["thrift", "--gen", language, "-o", str(folder), str(FILE)], check=True)
     return folder
 
 
 class Apache:
-    """Apache Thrift's Python client with the code that its compiler made."""
+    """Apache Thrift's Python client with generated code."""
 
     def __init__(self, folder: Path) -> None:
         sys.path.insert(0, str(generated("py", folder) / "gen-py"))
@@ -122,7 +122,7 @@ class Apache:
 
     @contextmanager
     def client(self, port: int, service: str = "UrlStore", sock: Any = None) -> Iterator[Any]:
-        """A client of one service, over a connection of its own."""
+        """Open a client of one service on its own connection."""
         from thrift.protocol.TBinaryProtocol import TBinaryProtocol
         from thrift.protocol.TMultiplexedProtocol import TMultiplexedProtocol
         from thrift.transport.TSocket import TSocket
@@ -140,18 +140,18 @@ class Apache:
 
 
 class WithoutCompiler:
-    """The same contract read by thriftpy2, which needs no compiler, with the same interface."""
+    """The same interface with thriftpy2, which needs no compiler."""
 
     def __init__(self) -> None:
-        # A name of its own: the server's classes are not those of the client.
+        # A separate name, because the server's classes are not those of the client.
         self.types = thriftpy2.load(str(FILE), module_name="tests_urlstore_thrift")
         for kind in vars(self.types).values():
             if isinstance(kind, type) and issubclass(kind, TException):
-                kind.__str__ = kind.__repr__  # with its fields, as Apache's
+                kind.__str__ = kind.__repr__  # with its fields, like Apache's
 
     @contextmanager
     def client(self, port: int, service: str = "UrlStore", sock: Any = None) -> Iterator[Any]:
-        """A client of one service, over a connection of its own; `sock` is one of Apache's."""
+        """Open a client of one service on its own connection. `sock` is one of Apache's."""
         plain = TSocket("127.0.0.1", port, socket_timeout=TIMEOUT_S * 1000)
         if sock is not None:
             sock.open()
@@ -168,7 +168,7 @@ class WithoutCompiler:
 
 @pytest.fixture(scope="session")
 def apache(tmp_path_factory: pytest.TempPathFactory) -> Apache | WithoutCompiler:
-    """Apache Thrift's Python client, where its compiler is; else thriftpy2's."""
+    """Apache Thrift's Python client if its compiler is installed, else thriftpy2's."""
     if shutil.which("thrift") is None:
         return WithoutCompiler()
     return Apache(tmp_path_factory.mktemp("thrift"))

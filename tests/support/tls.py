@@ -1,4 +1,4 @@
-"""Certificates for the misbehaving origin: one good, the others each bad in one way."""
+"""Certificates for the misbehaving origin: one valid, and one for each defect."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import trustme
 
 @functools.cache
 def authority() -> trustme.CA:
-    """The one that clients of the tests trust."""
+    """Return the authority that the tests' clients trust."""
     return trustme.CA()
 
 
 def client_context(*, http2: bool = False) -> ssl.SSLContext:
-    """Trusts `authority` and nobody else; takes and offers the versions that `tls_context` does."""
+    """Return a context that trusts only `authority`, with the versions of `tls_context`."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     authority().configure_trust(context)
@@ -26,22 +26,22 @@ def client_context(*, http2: bool = False) -> ssl.SSLContext:
 
 
 def server_context(*names: str) -> ssl.SSLContext:
-    """A good certificate for `names`; like the others, it chooses HTTP/2 where that is offered."""
+    """Return a valid certificate for `names`. Like the others, it chooses HTTP/2 if offered."""
     return _with(authority().issue_cert(*names))
 
 
 def expired_context(*names: str) -> ssl.SSLContext:
-    """Ran out in 2001."""
+    """Return a certificate that expired in 2001."""
     return _with(authority().issue_cert(*names, not_after=dt.datetime(2001, 1, 1, tzinfo=dt.UTC)))
 
 
 def untrusted_context(*names: str) -> ssl.SSLContext:
-    """From an authority that nobody trusts."""
+    """Return a certificate from an untrusted authority."""
     return _with(trustme.CA().issue_cert(*names))
 
 
 def self_signed_context() -> ssl.SSLContext:
-    """The certificate of an authority, as that of a server."""
+    """Return the certificate of an authority as that of a server."""
     one = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with one.private_key_pem.tempfile() as key, one.cert_pem.tempfile() as certificate:
@@ -51,7 +51,7 @@ def self_signed_context() -> ssl.SSLContext:
 
 
 def old_context(*names: str) -> ssl.SSLContext:
-    """A good certificate, and TLS 1.1 at most."""
+    """Return a valid certificate, with at most TLS 1.1."""
     context = server_context(*names)
     context.set_ciphers("ALL:@SECLEVEL=0")
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Threads that take turns, as a seed decides: each runs until its next call of `Turns.pass_on`."""
+"""Threads that take turns, chosen by a seed: each runs until its next call of `Turns.pass_on`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 
 class Turns:
-    """Runs functions in threads of which one at a time runs, until its next `pass_on`."""
+    """Runs functions in threads, one thread at a time, until its next `pass_on`."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -19,7 +19,7 @@ class Turns:
         self.errors: list[BaseException] = []
 
     def pass_on(self) -> None:
-        """Let another thread run, perhaps; outside of `run` nothing."""
+        """Perhaps let another thread run. Does nothing outside `run`."""
         number = getattr(self._own, "number", None)
         if number is None:
             return
@@ -28,7 +28,7 @@ class Turns:
             self._turn.wait_for(lambda: self._current == number, timeout=60)
 
     def run(self, acts: Sequence[Callable[[], None]]) -> None:
-        """Run all of these to their ends; raises the first exception of one."""
+        """Run all functions to their ends. Raises the first exception."""
         self._running = list(range(len(acts)))
         self._current = self._random.choice(self._running)
         threads = [threading.Thread(target=self._act, args=each) for each in enumerate(acts)]

@@ -1,8 +1,8 @@
 """
 The only way tests wait: until a condition holds, with a limit that only a failure reaches.
 
-The limits are generous because a busy machine is not a fault: a passing test waits no longer than
-it must. What must not happen needs another event to wait for, not a pause.
+The limits are generous, because a busy machine is not a fault, and a passing test waits no longer
+than necessary. To check that something does not happen, wait for another event, not a pause.
 """
 
 from __future__ import annotations

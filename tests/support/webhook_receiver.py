@@ -12,7 +12,7 @@ import pytest
 
 @dataclass
 class Receiver:
-    """A receiver that answers with `statuses` in turn, then 204."""
+    """A receiver that responds with `statuses` in turn, then with 204."""
 
     port: int = 0
     statuses: list[int] = field(default_factory=list)
@@ -25,7 +25,7 @@ class Receiver:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """A receiver on loopback."""
+    """Run a receiver on loopback."""
     reported = Receiver()
 
     class Handler(http.server.BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Wheels of this checkout, and clean environments to install them in."""
+"""Build wheels of this checkout, and install them in clean environments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(
     timeout_s: float = 400,
     code: int = 0,
 ):
-    """The finished process; fails with everything that it printed unless it exits with `code`."""
+    """Run a process to its end. Fails with its output unless it exits with `code`."""
     done = subprocess.run(
         [str(part) for part in argv],
         cwd=cwd,
@@ -42,12 +42,12 @@ def run(
 
 
 def uv() -> str | Path:
-    """The program uv, which installs ten times faster than pip."""
+    """Return the path of uv, which installs ten times faster than pip."""
     return shutil.which("uv") or Path(sys.executable).with_name("uv")
 
 
 def build(folder: Path, source: Path = ROOT) -> Path:
-    """The wheel of a copy of `source`, so that nothing is written into the checkout."""
+    """Build the wheel of a copy of `source`, so that nothing is written into the checkout."""
     copy = folder / "source"
     shutil.copytree(source, copy, ignore=LEFT_OUT)
     dist = folder / "dist"
@@ -59,7 +59,7 @@ def build(folder: Path, source: Path = ROOT) -> Path:
 
 
 def build_libraries(folder: Path) -> list[Path]:
-    """The wheels of the libraries that the crawler's wheel needs beside it."""
+    """Build the wheels of the libraries that the crawler's wheel needs."""
     for library in libraries():
         copy = folder / "libraries" / library.root.name
         shutil.copytree(library.root, copy, ignore=LEFT_OUT)
@@ -72,7 +72,7 @@ def build_libraries(folder: Path) -> list[Path]:
 
 
 def build_release(folder: Path) -> Path:
-    """The wheel that `make dist` builds, with its bill of materials."""
+    """Build the wheel like `make dist`, with its bill of materials."""
     wheel = build(folder)
     env = {**os.environ, "SOURCE_DATE_EPOCH": "1764000000"}
     run(sys.executable, ROOT / "scripts" / "sbom.py", wheel, cwd=folder, env=env)
@@ -80,14 +80,14 @@ def build_release(folder: Path) -> Path:
 
 
 def top_level(wheel: Path) -> set[str]:
-    """What a wheel puts into site-packages, besides its own metadata."""
+    """Return what a wheel puts into site-packages, without its metadata."""
     with zipfile.ZipFile(wheel) as archive:
         names = {name.partition("/")[0] for name in archive.namelist()}
     return {name for name in names if not name.endswith(".dist-info")}
 
 
 def without_compiler(folder: Path) -> dict[str, str]:
-    """This environment without settings of aragog's, and with a PATH that has no compiler."""
+    """Return this environment without aragog's settings, and with a PATH without compilers."""
     bin_ = folder / "bin"
     bin_.mkdir()
     for tool in ("sh", "env", "uname", "rm", "mkdir"):
@@ -99,11 +99,11 @@ def without_compiler(folder: Path) -> dict[str, str]:
 
 def pip_installs(command: str, wheels: Sequence[Path], folder: Path) -> Path:
     """
-    The environment in which `pip install …` of a page put these wheels and what they require.
+    Run the `pip install …` of a page for these wheels, and return its environment.
 
-    What they require comes from wheels of the configured index, in the versions of the lock.
+    Requirements come from wheels of the configured index, in the versions of the lock.
     """
-    (folder / "dist").mkdir()  # where `make dist` puts them
+    (folder / "dist").mkdir()  # like `make dist`
     for wheel in wheels:
         (folder / "dist" / wheel.name).symlink_to(wheel)
     venv = folder / "venv"
@@ -121,15 +121,15 @@ def pip_installs(command: str, wheels: Sequence[Path], folder: Path) -> Path:
 
 
 def from_files(venv: Path) -> set[str]:
-    """The wheels that were installed from files, and not from an index."""
+    """Return the wheels that were installed from files instead of an index."""
     urls = venv.glob("lib/python*/site-packages/*.dist-info/direct_url.json")
     return {json.loads(path.read_text())["url"].rpartition("/")[2] for path in urls}
 
 
 def locked_versions(folder: Path, lock: str | None = None) -> Path:
-    """A file of constraints with the versions of the lock, or of another one."""
+    """Write constraints with the versions of the lock, or of another one."""
     lock = lock or (ROOT / "requirements.lock").read_text()
-    # With their markers: a package may have one version for old Pythons and another for new ones.
+    # With markers, because a package may have different versions for old and new Pythons.
     versions = re.findall(r"^(\w.*?==.*?)(?: \\)?$", lock, re.MULTILINE)
     constraints = folder / "constraints.txt"
     constraints.write_text("\n".join(versions))
@@ -140,11 +140,9 @@ def install(
     venv: Path, *requirements: str | Path, env: dict[str, str], lock: str | None = None
 ) -> Path:
     """
-    A clean environment with these requirements, from wheels alone, by the versions of the lock.
+    Install requirements into a clean environment, only from wheels, in the versions of the lock.
 
-    `lock` is the text of another version's lock.
-
-    Returns its bin folder.
+    `lock` is the text of another version's lock. Returns the bin folder.
     """
     python = venv / "bin" / "python"
     run(uv(), "venv", "--quiet", "--python", sys.executable, venv, cwd=venv.parent, env=env)

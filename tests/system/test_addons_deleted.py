@@ -19,11 +19,11 @@ LAMP = "http://www.shop.test/p/brass-lamp"
 
 
 def aragog(tree, *arguments):
-    """The output of a command of the package in a folder."""
+    """The output of an `aragog` command in a folder."""
     ours = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "PYTHON"))}
     environ = {
         **ours,
-        "PYTHONPATH": str(tree),  # its processes do not look into their current folder
+        "PYTHONPATH": str(tree),  # its processes do not import from their current folder
         "ARAGOG_SERVING__HTTP_PORT": "0",
         "ARAGOG_SERVING__THRIFT_PORT": "0",
     }
@@ -37,7 +37,7 @@ def aragog(tree, *arguments):
 
 
 @pytest.mark.parametrize("addon", ADDONS)
-def test_a_crawl_works_without_an_add_on(tmp_path, addon):
+def test_crawl_works_without_an_add_on(tmp_path, addon):
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "aragog", tmp_path / "aragog", ignore=ignored)
     shutil.rmtree(tmp_path / "aragog" / "addons" / addon)

@@ -1,4 +1,4 @@
-"""A stage that stands still stops fetching before the spool is full; nothing is requested twice."""
+"""A blocked stage stops fetching before the spool is full, and nothing is requested twice."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
 SPOOL = 500_000
 URLS = 80
-"""More than the 64 that fill the spool. Those that find no room come again ten seconds later."""
+"""More than the 64 that fill the spool. The others are retried ten seconds later."""
 WORDS = " ".join(str(n * n * 2_654_435_761) for n in range(900)).encode()
 
 
@@ -41,13 +41,13 @@ class Crawl:
         return int(self.redis.hget("aragog:spool", "bytes") or 0)
 
     def held_back(self):
-        """Fetching has stopped by itself: nothing runs although there is work."""
+        """Whether fetching has stopped by itself: nothing runs although there is work."""
         sizes = self.admin.status("fetch").sizes
         closed = self.redis.hget("aragog:spool", "closed")
         return closed and sizes.due and not sizes.running
 
     def stored(self, urls):
-        """How many have their content."""
+        """The number of URLs that have their content."""
         store = url_store(self.system.settings)
         try:
             return sum(bool(r and r.content_key) for r in store.get_many(urls, fields=[]))
@@ -55,14 +55,14 @@ class Crawl:
             store.close()
 
     def asked(self, name):
-        """How often each page was requested of the hosts whose names end in `name`."""
+        """How often each page was requested from the hosts whose names end in `name`."""
         pages = (r for r in self.origin.seen if r.path != "/robots.txt")
         return Counter(r.host + r.path for r in pages if r.host.endswith(f"{name}.test"))
 
 
 @pytest.fixture(scope="module")
 def crawl():
-    """One system with a small spool, for all tests here; each has hosts of its own."""
+    """One system with a small spool for all tests here; each test has its own hosts."""
     with Origin({"/*": article}) as origin:
         environ = {
             "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
@@ -82,7 +82,7 @@ def urls_of(name):
 
 
 @pytest.mark.parametrize("stage", ["canonicalize", "store"])
-def test_fetching_stops_by_itself_while_a_later_stage_stands_still(crawl, stage):
+def test_fetching_stops_by_itself_while_a_later_stage_is_blocked(crawl, stage):
     urls = urls_of(stage)
     crawl.admin.pause(stage)
     crawl.client.enqueue(urls)
@@ -99,7 +99,7 @@ def test_fetching_stops_by_itself_while_a_later_stage_stands_still(crawl, stage)
     assert crawl.spool_bytes() == 0
 
 
-def test_an_urgent_url_is_stored_while_ordinary_ones_wait_for_room(crawl):
+def test_urgent_url_is_stored_while_ordinary_ones_wait_for_space(crawl):
     urls, before = urls_of("urgent"), crawl.client.counters()["stored"]
     crawl.admin.pause("canonicalize")
     crawl.client.enqueue(urls)
@@ -108,7 +108,7 @@ def test_an_urgent_url_is_stored_while_ordinary_ones_wait_for_room(crawl):
     wait_until(lambda: crawl.asked("now"))
     wait_until(lambda: crawl.admin.status("canonicalize").sizes.by_priority[0])
 
-    # It stands before everything that waits for canonicalize, and goes before it.
+    # It is ahead of everything that waits for canonicalize and is processed first.
     crawl.admin.resume("canonicalize")
     counts = []
 
@@ -117,18 +117,18 @@ def test_an_urgent_url_is_stored_while_ordinary_ones_wait_for_room(crawl):
         return crawl.stored(["http://now.test/"])
 
     wait_until(is_stored)
-    # A busy machine may store the others, too, before anybody looks again.
+    # A busy machine may store the others before the next check, too.
     assert counts[-1] < len(urls)
     crawl.system.finish(crawl.client)
 
 
-def test_a_full_redis_fails_no_job_and_the_crawl_goes_on_when_there_is_room(crawl):
+def test_full_redis_fails_no_job_and_the_crawl_continues_when_space_is_free(crawl):
     urls, before = urls_of("full"), crawl.client.counters()["stored"]
     crawl.client.enqueue(urls)
     wait_until(lambda: crawl.client.counters()["stored"] - before > 25)
     crawl.redis.config_set("maxmemory", 1)
     refused = commands_refused(crawl.redis)
-    # What was fetched is stored although nothing new is taken, and what is refused is tried again.
+    # Fetched pages are stored although nothing new is accepted, and refused jobs are retried.
     wait_until(lambda: crawl.spool_bytes() == 0)
     wait_until(lambda: commands_refused(crawl.redis) > refused)
     crawl.redis.config_set("maxmemory", 0)
@@ -140,12 +140,12 @@ def test_a_full_redis_fails_no_job_and_the_crawl_goes_on_when_there_is_room(craw
 
 
 def commands_refused(connection):
-    """How many commands the server has refused because its memory is full."""
+    """The number of commands that the server has refused because its memory is full."""
     return int(connection.info("errorstats").get("errorstat_OOM", {}).get("count", 0))
 
 
-def test_other_domains_do_not_wait_for_the_first_visits_of_a_large_one(crawl):
-    # The last one here, because the system stops before it has crawled the large domain.
+def test_other_domains_do_not_wait_for_the_first_urls_of_a_large_one(crawl):
+    # The last test here, because the system stops before it has crawled the large domain.
     large = [f"http://large.test/{n}" for n in range(30_000)]
     others = [f"http://o{n}-other.test/" for n in range(50)]
     crawl.admin.pause("fetch")
@@ -154,7 +154,7 @@ def test_other_domains_do_not_wait_for_the_first_visits_of_a_large_one(crawl):
     crawl.admin.resume("fetch")
     wait_until(lambda: crawl.stored(others) == len(others), 300, every_s=0.5)
 
-    # Messages of the large one that nobody has looked at yet.
+    # Messages of the large domain that were not processed yet.
     assert crawl.admin.status("fetch").sizes.by_priority[6] > 0
     # Its own slots are used in the meantime, once each.
     of_large = crawl.asked("large")

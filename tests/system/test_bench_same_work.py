@@ -1,4 +1,4 @@
-"""`make bench` compares equals: all sides store the same of every page, link by link."""
+"""`make bench` compares equal work: all sides store the same data for every page, link by link."""
 
 import tempfile
 from pathlib import Path
@@ -25,12 +25,12 @@ def pages(request):
 
 @pytest.fixture
 def folder():
-    """Below a short path: a server's socket is in it."""
+    """A folder with a short path, because it contains a server's socket."""
     with tempfile.TemporaryDirectory(prefix="arb") as name:
         yield Path(name)
 
 
-def test_all_sides_store_the_same_of_real_pages(pages, folder):
+def test_all_sides_store_the_same_for_real_pages(pages, folder):
     crawls = {}
     with origin.serve(pages.folder) as port:
         for side, crawl in SIDES.items():
@@ -46,7 +46,7 @@ def test_all_sides_store_the_same_of_real_pages(pages, folder):
         assert same_work.differences(pages, ours.stored, crawl.stored, side) == []
 
 
-def test_a_link_or_a_body_that_one_side_leaves_out_is_reported(tmp_path):
+def test_link_or_body_left_out_by_one_side_is_reported(tmp_path):
     (tmp_path / "a.html").write_text('<a href="/b">b</a><noscript><a href="/c">c</a></noscript>')
     pages = page_sets.PageSet("made", tmp_path, ("a.html",), 1)
     url = "http://site.test/a.html"

@@ -1,4 +1,4 @@
-"""The same crawl on the brokers that people have already: only the URL changes."""
+"""The same crawl on brokers that users already have: only the URL changes."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def broker_url(request):
     return request.getfixturevalue("rabbitmq").url
 
 
-def test_a_small_crawl_ends_with_every_page_stored(broker_url, demo_web):
+def test_small_crawl_stores_every_page(broker_url, demo_web):
     hosts = ("kitchen.test", "news.test", "busy.test")
     urls = [f"http://{host}{path}" for host in hosts for path in web()[host]]
     environ = {**demo_web, "ARAGOG_BROKER__URL": broker_url}

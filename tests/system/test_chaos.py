@@ -1,4 +1,6 @@
-"""A slice of the fault suite: one crawl, several faults, judged from outside by all of its laws."""
+"""
+A short form of the fault suite: one crawl with several faults, judged from outside by all laws.
+"""
 
 import pytest
 
@@ -12,9 +14,11 @@ URLS = 1_500
 
 
 def faults(world):
-    """A limiter node goes away and comes back; each worker is killed twice, the redis-server once."""
+    """
+    A limiter node is stopped and restarted; each worker is killed twice, the redis-server once.
+    """
     world.limiters[0].kill()
-    world.fault()
+    world.begin_fault()
     yield 1.0
     for name in WORKERS:
         world.kill(name)

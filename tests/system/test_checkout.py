@@ -1,4 +1,4 @@
-"""What Celery's users try in a source checkout, and what their edits of its top level do."""
+"""Celery commands that users try in a source checkout, and the effect of edits at its top level."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ def home():
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A copy of the checkout's code, to be edited."""
+    """A copy of the checkout's code, which may be edited."""
     folder = tmp_path / "checkout"
     folder.mkdir()
     for name in TOP_LEVEL:
@@ -41,7 +41,10 @@ def checkout(tmp_path):
 
 @pytest.fixture
 def celery(checkout, home, tmp_path):
-    """Start `celery` in the checkout, and wait until its output has some words; its output."""
+    """
+    Starts `celery` in the checkout and waits until its output contains the text; returns the
+    output.
+    """
     environ = {**os.environ, **home.environ, "C_FORCE_ROOT": "1", "PYTHONUNBUFFERED": "1"}
     environ.pop("PYTHONPATH", None)
 
@@ -66,7 +69,7 @@ def celery(checkout, home, tmp_path):
 
 
 @pytest.mark.parametrize("app", ["workers", "workers.app", "tasks", "celeryconfig"])
-def test_celery_starts_a_worker_of_all_queues(celery, app):
+def test_celery_starts_a_worker_for_all_queues(celery, app):
     log = celery("-A", app, "worker", "-P", "threads", "-c", "1", "-l", "INFO", until=" ready.")
 
     assert ". aragog.tasks.fetch" in log
@@ -79,7 +82,7 @@ def test_celery_starts_beat_with_the_schedule(celery):
     assert "aragog.workers.steady_scheduler.SteadyScheduler" in log
 
 
-def test_celery_starts_flower_with_the_pages_of_aragog(celery):
+def test_celery_starts_flower_with_aragogs_pages(celery):
     port = f"--port={free_port()}"
 
     log = celery("-A", "workers", "flower", "--address=127.0.0.1", port, until="Visit me at")
@@ -87,7 +90,7 @@ def test_celery_starts_flower_with_the_pages_of_aragog(celery):
     assert "Traceback" not in log
 
 
-def test_an_entry_that_is_added_to_the_schedule_is_sent(celery, checkout):
+def test_entry_added_to_the_schedule_is_sent(celery, checkout):
     with (checkout / "beat_schedule.py").open("a") as schedule:
         schedule.write('beat_schedule["added by hand"] = _entry(SWEEP, 0.5, 30)\n')
 
@@ -96,7 +99,7 @@ def test_an_entry_that_is_added_to_the_schedule_is_sent(celery, checkout):
     assert "Sending due task added by hand (aragog.maintenance.sweep)" in log
 
 
-def test_an_edited_setting_of_celery_takes_effect(celery, checkout):
+def test_edited_celery_setting_takes_effect(celery, checkout):
     settings = checkout / "celeryconfig.py"
     edited = settings.read_text().replace("prefetch_multiplier = 1\n", "prefetch_multiplier = 7\n")
     settings.write_text(edited)
@@ -106,7 +109,7 @@ def test_an_edited_setting_of_celery_takes_effect(celery, checkout):
     assert "worker_prefetch_multiplier: 7" in log
 
 
-def test_an_edited_task_is_the_one_that_runs(celery, checkout):
+def test_edited_task_is_the_one_that_runs(celery, checkout):
     task = checkout / "tasks" / "maintenance.py"
     task.write_text(task.read_text() + '\n\n@periodic("aragog.by_hand")\ndef by_hand(): ...\n')
 
@@ -133,7 +136,7 @@ def test_celery_finds_the_workers_from_an_empty_folder(tmp_path):
     assert "canonicalize (prefork" in roles.stdout, roles.stderr
 
 
-def test_celery_finds_a_workers_module_of_the_folder_first(tmp_path):
+def test_workers_module_in_the_current_folder_takes_precedence(tmp_path):
     (tmp_path / "workers.py").write_text(
         "from celery import Celery\n\napp = Celery('of-this-folder')\n"
     )

@@ -1,4 +1,7 @@
-"""What docs/client.md#enqueue-urls, README.md and examples/ print is what they say; others: test_demo_crawl.py."""
+"""
+The examples in docs/client.md#enqueue-urls, README.md and examples/ print what they show; for
+others, see test_demo_crawl.py.
+"""
 
 import doctest
 import gzip
@@ -13,7 +16,7 @@ from tests.support.producer import producer_home
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
 
-def test_every_command_has_its_place_on_a_page():
+def test_every_command_is_documented():
     from aragog.cli import COMMANDS
 
     text = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
@@ -21,7 +24,7 @@ def test_every_command_has_its_place_on_a_page():
     assert [name for name in COMMANDS if f"aragog {name}" not in text] == []
 
 
-def test_the_producers_page_does_what_it_says(monkeypatch):
+def test_producer_session_prints_what_it_shows(monkeypatch):
     session = "\n".join(blocks("docs/client.md#enqueue-urls", "pycon"))
     test = doctest.DocTestParser().get_doctest(session, {}, "client.md", None, 0)
     with producer_home() as home:
@@ -33,13 +36,13 @@ def test_the_producers_page_does_what_it_says(monkeypatch):
     assert not outcome.failed
 
 
-def test_the_examples_print_what_they_say():
+def test_examples_print_what_they_show():
     with producer_home() as home:
         wrong = Shell(home.environ).wrong("examples/README.md")
     assert not wrong, wrong
 
 
-def test_the_readme_enqueues_from_code():
+def test_readme_example_enqueues_from_code():
     (code,) = blocks("README.md", "python")
     with producer_home() as home:
         printed = subprocess.check_output([sys.executable, "-c", code], env=home.environ, text=True)
@@ -51,7 +54,7 @@ def test_the_readme_enqueues_from_code():
     ]
 
 
-def test_the_producers_page_sends_tasks_from_an_app_of_its_own():
+def test_producer_example_sends_tasks_from_its_own_app():
     """A chain after a fetch, with the app of an example."""
     (code,) = blocks("docs/client.md#enqueue-urls", "python", "chain(")
     setup = """
@@ -66,7 +69,7 @@ url = "http://a.test/"
     assert job.name == "aragog.tasks.fetch"
 
 
-def test_the_producers_page_enqueues_from_the_shell(tmp_path):
+def test_producer_example_enqueues_from_the_shell(tmp_path):
     (script,) = blocks("docs/client.md#enqueue-urls", "sh")
     (tmp_path / "urls.txt").write_text("http://a.test/1\n")
     (tmp_path / "urls.gz").write_bytes(gzip.compress(b"http://a.test/2\nhttp://a.test/1\n"))

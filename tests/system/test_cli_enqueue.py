@@ -1,4 +1,4 @@
-"""`aragog enqueue` from outside: what it says of good lines, bad lines and bad files."""
+"""`aragog enqueue` from outside: its output for valid lines, invalid lines and unreadable files."""
 
 import json
 import os
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(autouse=True)
 def contact(monkeypatch):
-    """Without one nothing but loopback is enqueued."""
+    """Without a contact, only loopback URLs are enqueued."""
     monkeypatch.setenv("ARAGOG_FETCH__USER_AGENT", "examplebot/1.0 (+https://example.com/bot)")
 
 
@@ -48,14 +48,14 @@ def enqueue(home, tmp_path):
     return call
 
 
-def test_good_lines_are_counted(enqueue):
+def test_valid_lines_are_counted(enqueue):
     reported = enqueue(b"http://a.test/1\nhttp://a.test/2\nhttp://A.test/1\n")
 
     assert reported.stdout == "2 accepted, 1 already waiting, 0 invalid\n"
     assert reported.exit_code == 0
 
 
-def test_with_json_there_is_a_result_a_line_and_the_summary_is_beside_it(enqueue):
+def test_json_prints_one_result_per_line_and_the_summary_on_stderr(enqueue):
     reported = enqueue(b"http://A.test/1\nnonsense\n", "--json")
 
     results = [json.loads(line) for line in reported.stdout.splitlines()]
@@ -68,7 +68,7 @@ def test_with_json_there_is_a_result_a_line_and_the_summary_is_beside_it(enqueue
     assert reported.exit_code == 4
 
 
-def test_an_invalid_line_is_reported_with_file_and_number_and_stops_nothing(enqueue, tmp_path):
+def test_invalid_line_is_reported_with_file_and_number_and_skipped(enqueue, tmp_path):
     reported = enqueue(b"http://a.test/1\nnonsense\n\n# comment\nhttp://a.test/2\nftp://a.test/\n")
 
     assert reported.stdout == "2 accepted, 0 already waiting, 2 invalid\n"
@@ -94,7 +94,7 @@ def test_an_invalid_line_is_reported_with_file_and_number_and_stops_nothing(enqu
     ],
     ids=["empty", "blank", "bom-crlf", "no-end", "nul", "latin-1", "utf-16", "long", "long-end"],
 )
-def test_odd_files(enqueue, content, accepted, invalid, reason):
+def test_unusual_files_are_read(enqueue, content, accepted, invalid, reason):
     reported = enqueue(content)
 
     assert reported.stdout == f"{accepted} accepted, 0 already waiting, {invalid} invalid\n"
@@ -103,21 +103,21 @@ def test_odd_files(enqueue, content, accepted, invalid, reason):
     assert len(reported.stderr) < 1000
 
 
-def test_binary_garbage_is_a_list_of_invalid_lines(enqueue):
+def test_binary_garbage_is_reported_as_invalid_lines(enqueue):
     reported = enqueue(random.Random(1).randbytes(200_000))
 
     assert reported.stdout.startswith("0 accepted, 0 already waiting, ")
     assert reported.exit_code == 4
 
 
-def test_standard_input_and_urls_may_stand_beside_files(enqueue):
+def test_standard_input_and_urls_can_be_combined_with_files(enqueue):
     reported = enqueue(b"http://a.test/1\n", "-", "http://a.test/3", stdin="http://a.test/2\nbad\n")
 
     assert reported.stdout == "3 accepted, 0 already waiting, 1 invalid\n"
     assert reported.stderr.startswith("-:2: ")
 
 
-def test_sources_that_cannot_be_read_are_all_named_before_anything_is_sent(enqueue, tmp_path, home):
+def test_all_unreadable_sources_are_reported_before_anything_is_sent(enqueue, tmp_path, home):
     reported = enqueue(b"http://a.test/1\n", str(tmp_path / "none"), str(tmp_path), "example.com")
 
     assert reported.exit_code == 2
@@ -129,7 +129,7 @@ def test_sources_that_cannot_be_read_are_all_named_before_anything_is_sent(enque
 
 
 @unless(os.geteuid() != 0, ORDINARY_USER)
-def test_a_file_that_may_not_be_read_is_named(enqueue, tmp_path):
+def test_unreadable_file_is_reported(enqueue, tmp_path):
     (tmp_path / "closed").touch(mode=0o000)
 
     reported = enqueue(None, str(tmp_path / "closed"))
@@ -138,7 +138,7 @@ def test_a_file_that_may_not_be_read_is_named(enqueue, tmp_path):
     assert "cannot be read" in reported.stderr
 
 
-def test_an_endless_line_and_forty_thousand_lines_need_little_memory(home):
+def test_endless_line_and_forty_thousand_lines_need_little_memory(home):
     script = (
         "import re\n"
         "from aragog.cli import main\n"
@@ -163,7 +163,7 @@ def test_an_endless_line_and_forty_thousand_lines_need_little_memory(home):
     assert peak_mb(b"http://a.test/" + b"x" * 50_000_000 + b"\n" + many) < base + 12
 
 
-def test_no_broker_is_one_clear_error(tmp_path):
+def test_missing_broker_is_one_clear_error(tmp_path):
     environ = {"ARAGOG_DATA_DIR": str(tmp_path / "nobody"), "ARAGOG_SETTINGS": ""}
     reported = CliRunner().invoke(main, ["enqueue", "http://a.test/"], env=environ)
 
@@ -173,7 +173,7 @@ def test_no_broker_is_one_clear_error(tmp_path):
     assert "Traceback" not in reported.stderr
 
 
-def test_a_named_broker_that_does_not_answer_is_named_without_its_password():
+def test_unreachable_broker_is_named_without_its_password():
     environ = {
         "ARAGOG_SETTINGS": "",
         "ARAGOG_REDIS__URL": "redis://:secret@127.0.0.1:1/0",
@@ -187,7 +187,7 @@ def test_a_named_broker_that_does_not_answer_is_named_without_its_password():
 
 
 @pytest.mark.parametrize("how", [["purge", "fetch", "--yes"], ["delete", "fetch", "--all"]])
-def test_what_was_purged_or_deleted_may_be_requested_again(enqueue, home, how):
+def test_purged_or_deleted_urls_may_be_requested_again(enqueue, home, how):
     enqueue(b"http://a.test/1\nhttp://b.test/2\n")
     if how[0] == "delete":
         client = redis.Redis.from_url(f"{home.server.url.partition('?')[0]}?db=1")
@@ -217,7 +217,7 @@ with app.connection_for_write() as connection:
     [["-m", "celery", "-A", "workers.app", "purge", "-f", "-Q", "fetch"], ["-c", DELETE_QUEUE]],
     ids=["celery purge", "queue.delete"],
 )
-def test_what_celery_purged_or_deleted_may_be_requested_again(enqueue, home, how):
+def test_urls_purged_or_deleted_by_celery_may_be_requested_again(enqueue, home, how):
     enqueue(b"http://a.test/1\nhttp://b.test/2\n")
 
     done = subprocess.run(
@@ -230,7 +230,7 @@ def test_what_celery_purged_or_deleted_may_be_requested_again(enqueue, home, how
     assert reported.stdout == "2 accepted, 0 already waiting, 0 invalid\n"
 
 
-def test_a_full_redis_is_called_full_with_the_remedy(enqueue, home):
+def test_full_redis_is_reported_as_full_with_the_remedy(enqueue, home):
     home.redis.config_set("maxmemory", 1)
     try:
         reported = enqueue(b"http://a.test/1\n")

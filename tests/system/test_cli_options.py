@@ -1,4 +1,4 @@
-"""Options that all commands have in common: JSON, quiet, times, filters."""
+"""Options shared by all commands: JSON, quiet, times, filters."""
 
 import json
 import time
@@ -43,22 +43,22 @@ def run(home):
         ("2026-12-31T08:00+01:00", 1798700400000),
     ],
 )
-def test_a_time_is_a_number_or_a_date(text, wanted_ms):
+def test_time_may_be_a_number_or_a_date(text, wanted_ms):
     assert Instant().convert(text, None, None) == wanted_ms
 
 
-def test_a_time_may_be_a_distance_from_now():
+def test_time_may_be_relative_to_now():
     before_ms = int(1000 * time.time())
 
     assert 7_200_000 <= Instant().convert("in 2h", None, None) - before_ms < 7_260_000
 
 
 @pytest.mark.parametrize("text", ["in two hours", "tomorrow", "-5", "2026-13-01", ""])
-def test_other_times_end_with_2(run, text):
+def test_invalid_time_exits_with_2(run, text):
     assert "is not a time" in run("enqueue", URL, "--run-after", text, code=2).stderr
 
 
-def test_a_job_with_a_distance_waits(run):
+def test_job_with_a_relative_time_waits(run):
     run("enqueue", URL, "--run-after", "in 2h")
 
     (queue,) = json.loads(run("queue", "list", "--json").stdout)[:1]
@@ -68,11 +68,11 @@ def test_a_job_with_a_distance_waits(run):
 
 
 @pytest.mark.parametrize("option", ["--include", "--exclude"])
-def test_an_unusable_pattern_ends_with_2(run, option):
+def test_invalid_pattern_exits_with_2(run, option):
     assert "URL pattern" in run("enqueue", URL, option, "", code=2).stderr
 
 
-def test_quiet_prints_problems_and_no_summary(run):
+def test_quiet_prints_problems_but_no_summary(run):
     reported = run("--quiet", "enqueue", "http://a.example/other", "nonsense://x", code=4)
 
     assert reported.stdout == ""
@@ -102,7 +102,7 @@ def test_quiet_commands_print_no_summary(run, arguments):
     assert (reported.stdout, reported.stderr) == ("", "")
 
 
-def test_a_quiet_run_prints_invalid_lines_and_no_summary(home, tmp_path):
+def test_quiet_run_prints_invalid_lines_but_no_summary(home, tmp_path):
     urls = tmp_path / "urls.txt"
     urls.write_text("nonsense://x\n")
     environ = {**home.environ, "ARAGOG_REDIS__URL": "", "ARAGOG_BROKER__URL": ""}
@@ -117,7 +117,7 @@ def test_a_quiet_run_prints_invalid_lines_and_no_summary(home, tmp_path):
     assert ran.stdout == ""
 
 
-def test_verbose_shows_the_traceback_of_an_error(run):
+def test_verbose_prints_the_traceback_of_an_error(run):
     ran = CliRunner().invoke(main, ["--verbose", "enqueue", "nowhere.txt"])
 
     assert ran.exit_code == 2
@@ -146,7 +146,7 @@ def test_verbose_shows_the_traceback_of_an_error(run):
     ],
     ids=" ".join,
 )
-def test_what_a_reading_command_prints_with_json_is_json(run, arguments):
+def test_json_output_of_reading_commands_is_valid(run, arguments):
     run("webhooks", "add", "http://hook.example/", "--secret", "hunter2")
 
     reported = run(*arguments, "--json").stdout
@@ -156,7 +156,7 @@ def test_what_a_reading_command_prints_with_json_is_json(run, arguments):
     assert "hunter2" not in reported
 
 
-def test_a_shell_completes_commands_and_options():
+def test_shell_completes_commands_and_options():
     def completed(words):
         environ = {
             "_ARAGOG_COMPLETE": "bash_complete",

@@ -1,4 +1,4 @@
-"""Settings that cannot be used: one clear error with setting, value and remedy, and a non-zero exit."""
+"""Unusable settings: one clear error with setting, value and remedy, and a non-zero exit status."""
 
 import socket
 import subprocess
@@ -13,7 +13,7 @@ from tests.support.standalone import free_port
 
 @pytest.fixture
 def up(tmp_path):
-    """`aragog up -d` with these variables; it must not come as far as starting anything."""
+    """`aragog up -d` with these variables; it must fail before it starts anything."""
 
     def call(**variables):
         environ = {
@@ -34,7 +34,7 @@ def up(tmp_path):
     return call
 
 
-def test_a_data_folder_that_cannot_be_written(up, tmp_path):
+def test_unwritable_data_folder_is_reported(up, tmp_path):
     (tmp_path / "file").touch()
 
     (line,) = up(ARAGOG_DATA_DIR=str(tmp_path / "file"))
@@ -43,7 +43,7 @@ def test_a_data_folder_that_cannot_be_written(up, tmp_path):
     assert "set ARAGOG_DATA_DIR" in line
 
 
-def test_a_port_in_use(up):
+def test_port_in_use_is_reported(up):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         (line,) = up(ARAGOG_SERVING__HTTP_PORT=str(port))
@@ -67,7 +67,7 @@ def test_a_port_in_use(up):
         ("ARAGOG_SETTINGS", "/nowhere.toml", "/nowhere.toml: cannot be read"),
     ],
 )
-def test_a_setting_that_cannot_be_used(up, name, value, reported):
+def test_invalid_setting_is_reported(up, name, value, reported):
     (line,) = up(**{name: value})
 
     assert reported in line
@@ -94,7 +94,7 @@ def test_every_problem_of_a_settings_file_is_reported_at_once(up, tmp_path):
         (None, "cannot be read"),
     ],
 )
-def test_an_overrides_file_that_cannot_be_used(up, tmp_path, text, reported):
+def test_invalid_overrides_file_is_reported(up, tmp_path, text, reported):
     file = tmp_path / "overrides.toml"
     if text is not None:
         file.write_text(text)
@@ -106,7 +106,7 @@ def test_an_overrides_file_that_cannot_be_used(up, tmp_path, text, reported):
 
 
 @pytest.mark.parametrize("problem", ["ARAGOG_FETCH__QSP", "ARAGOG_POLITENESS__OVERRIDES_FILE"])
-def test_a_worker_by_hand_leaves_at_once_with_the_reason(tmp_path, problem):
+def test_worker_started_by_hand_exits_at_once_with_the_reason(tmp_path, problem):
     command = [sys.executable, "-m", "celery", "-A", "workers.app", "worker", "-Q", "fetch"]
     environ = {"ARAGOG_DATA_DIR": str(tmp_path), problem: "/nowhere.toml", "PATH": "/usr/bin:/bin"}
 
@@ -123,7 +123,7 @@ def test_a_worker_by_hand_leaves_at_once_with_the_reason(tmp_path, problem):
     assert "Traceback" not in reported.stderr
 
 
-def test_reading_and_stopping_what_is_not_there_says_so(tmp_path):
+def test_reading_or_stopping_a_missing_system_reports_it(tmp_path):
     environ = {"ARAGOG_DATA_DIR": str(tmp_path / "var"), "ARAGOG_SETTINGS": ""}
 
     for arguments, code, reported in (

@@ -1,4 +1,4 @@
-"""Typos are refused with exit code 2 and a hint; nothing is done and nothing is made."""
+"""Typos are refused with exit code 2 and a hint; nothing is done and nothing is created."""
 
 import click
 import orjson
@@ -100,20 +100,20 @@ def run(cli_environ):
     ],
     ids=lambda value: " ".join(value)[:30] if isinstance(value, list) else "",
 )
-def test_a_typo_ends_with_2_and_says_what_is_wrong(run, arguments, text):
+def test_typo_exits_with_2_and_names_the_mistake(run, arguments, text):
     ran = run(*arguments)
 
     assert ran.exit_code == 2, ran.output
     assert text in " ".join(ran.output.split())
 
 
-def test_fields_that_the_page_or_extraction_knows_are_not_typos(run):
+def test_fields_known_to_the_page_or_to_extraction_are_not_typos(run):
     assert run("show", URL, "--fields", "page.title,team.score").exit_code == 0
     assert run("show", URL, "--fields", "product.price").exit_code == 0
     assert {"page.title", "page.type", "recipe.ingredients", "product.price"} <= pin_fields()
 
 
-def test_an_export_takes_names_with_spaces_and_fields_of_ones_own(run, tmp_path, monkeypatch):
+def test_export_accepts_names_with_spaces_and_custom_fields(run, tmp_path, monkeypatch):
     monkeypatch.setenv("ARAGOG_STORE__FIELD_FORMATS", "page.note=text")
     file = tmp_path / "out.jsonl"
 
@@ -123,7 +123,7 @@ def test_an_export_takes_names_with_spaces_and_fields_of_ones_own(run, tmp_path,
     assert orjson.loads(file.read_bytes())["fields"].keys() == {"page.title", "team.score"}
 
 
-def test_a_queue_with_jobs_of_another_program_is_known(run):
+def test_queue_with_jobs_of_another_program_is_known(run):
     admin = Admin.connect(load_settings().resolved().broker.url)
     admin.cluster.enqueue("theirs", [NewJob(b"x")])
 
@@ -131,7 +131,7 @@ def test_a_queue_with_jobs_of_another_program_is_known(run):
     assert run("queue", "pause", "fetch").exit_code == 0
 
 
-def test_enqueue_without_a_contact_refuses_like_run(run, monkeypatch):
+def test_enqueue_without_a_contact_is_refused_like_run(run, monkeypatch):
     monkeypatch.setenv("ARAGOG_FETCH__USER_AGENT", "")
 
     ran = run("enqueue", "http://example.com/")
@@ -152,19 +152,19 @@ def test_content_and_show_agree_on_whether_a_url_is_known(run):
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
+    ("name", "suggestion"),
     [
         ("ARAGOG_POLITENESS__QSP", "politeness.qps"),
         ("ARAGOG_FETCH__USERAGENT", "fetch.user_agent"),
         ("ARAGOG_REDDIS__URL", "redis"),
     ],
 )
-def test_an_unknown_setting_comes_with_the_one_that_was_meant(name, meant):
-    with pytest.raises(ConfigError, match=f"did you mean {meant}"):
+def test_unknown_setting_is_reported_with_the_closest_name(name, suggestion):
+    with pytest.raises(ConfigError, match=f"did you mean {suggestion}"):
         load_settings(environ={name: "1"})
 
 
-def test_ids_are_whole_in_a_pipe(run):
+def test_ids_are_not_shortened_in_a_pipe(run):
     admin = Admin.connect(load_settings().resolved().broker.url)
     key = "k" * 150
     admin.cluster.enqueue("fetch", [NewJob(b"x", key=key, name="n" * 60)])
@@ -172,7 +172,7 @@ def test_ids_are_whole_in_a_pipe(run):
     assert key in run("queue", "jobs", "fetch", "--state", "pending").output
 
 
-def test_job_ids_are_on_one_line_at_80_columns(run, monkeypatch):
+def test_job_ids_fit_on_one_line_of_80_columns(run, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "80")
     admin = Admin.connect(load_settings().resolved().broker.url)

@@ -1,4 +1,4 @@
-"""The main job from outside: the demo web fetched, canonicalized, stored and served."""
+"""The main job from outside: the demo web is fetched, canonicalized, stored and served."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def crawled():
     """
     The system with the whole demo web fetched and stored; it logs everything as JSON.
 
-    A web of its own: its busy host is busy for those who ask first.
+    It has a separate demo web, because the busy host is busy only for the first requests.
     """
     with (
         running_web() as environ,
@@ -44,14 +44,14 @@ def crawled():
 
 
 def second_terminal(system):
-    """The variables of a terminal beside the demo's: none of aragog's but the data folder."""
+    """The variables of a terminal beside the demo's: only the data folder of aragog's settings."""
     ours = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return {**ours, "ARAGOG_DATA_DIR": str(system.folder)}
 
 
 @pytest.fixture(scope="module")
 def logs(crawled):
-    """Name of a process to its log, once all have ended: the last tests of this module."""
+    """Name of each process and its log, after all have ended: for the last tests of this module."""
     crawled.supervisor.stop()
     return {path.stem: path.read_text() for path in (crawled.folder / "logs").glob("*.log")}
 
@@ -68,7 +68,7 @@ def show(system, url, *options):
 
 
 def reply_of(system, path, body=None, **headers):
-    """What the HTTP API sends: GET, or POST with a body."""
+    """The response of the HTTP API: to GET, or to POST if there is a body."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(
         f"http://127.0.0.1:{system.settings.serving.http_port}{path}",
@@ -83,7 +83,7 @@ def http(system, path, body=None):
     return json.loads(reply_of(system, path, body))
 
 
-def test_a_product_is_served_by_any_spelling_of_its_url(crawled):
+def test_product_is_served_by_any_spelling_of_its_url(crawled):
     for spelling in (
         "http://www.shop.test/p/walnut-desk",
         "HTTP://WWW.Shop.Test:80/p/walnut-desk?utm_source=letter#top",
@@ -95,7 +95,7 @@ def test_a_product_is_served_by_any_spelling_of_its_url(crawled):
         assert page["fields"]["product.price"] == "649.00"
 
 
-def test_workers_of_the_supervisor_tell_what_waits_to_celery(crawled):
+def test_supervised_workers_report_waiting_urls_to_celery(crawled):
     """They answered KeyError('waiting'): only workers that `celery` started knew the command."""
     settings = crawled.settings.resolved().broker
     with Celery("asking", set_as_current=False) as app:
@@ -106,7 +106,7 @@ def test_workers_of_the_supervisor_tell_what_waits_to_celery(crawled):
     assert all(answer["domains"] == [] for answer in answers.values()), answers
 
 
-def test_a_page_is_shown_with_its_url_once(crawled):
+def test_page_is_shown_with_its_url_once(crawled):
     shown = aragog(crawled, "show", "http://kitchen.test/r/shakshuka").stdout.splitlines()
 
     assert [line.split()[1] for line in shown if line.startswith("url ")] == [
@@ -114,25 +114,25 @@ def test_a_page_is_shown_with_its_url_once(crawled):
     ]
 
 
-def test_a_moved_page_is_an_alias_of_where_it_went(crawled):
+def test_moved_page_is_an_alias_of_its_new_url(crawled):
     page = show(crawled, "http://old.test/city-bees.html")
 
     assert page["canonical_url"] == "http://news.test/city-bees"
     assert "http://old.test/city-bees.html" in page["aliases"]
 
 
-def test_a_chain_of_permanent_redirects_ends_at_its_page(crawled):
+def test_chain_of_permanent_redirects_ends_at_its_page(crawled):
     assert (
         show(crawled, "http://old.test/chain/1")["canonical_url"]
         == "http://kitchen.test/r/focaccia"
     )
 
 
-def test_a_temporary_redirect_makes_no_alias(crawled):
+def test_temporary_redirect_makes_no_alias(crawled):
     assert show(crawled, "http://old.test/today")["canonical_url"] == "http://old.test/today"
 
 
-def test_what_robots_txt_closes_is_refused_and_says_which_line(crawled):
+def test_url_disallowed_by_robots_txt_is_refused_with_the_line(crawled):
     facts = show(crawled, "http://private.test/members/list")["facts"]
 
     assert facts["outcome"] == "Refused"
@@ -140,7 +140,7 @@ def test_what_robots_txt_closes_is_refused_and_says_which_line(crawled):
     assert show(crawled, "http://private.test/members/join")["facts"]["outcome"] == "Fetched"
 
 
-def test_a_busy_host_is_asked_again_until_it_answers(crawled):
+def test_busy_host_is_retried_until_it_responds(crawled):
     facts = show(crawled, "http://busy.test/worth-the-wait")["facts"]
 
     assert facts["outcome"] == "Fetched"
@@ -158,21 +158,21 @@ def test_a_busy_host_is_asked_again_until_it_answers(crawled):
         ("http://nobody-lives-here.test.invalid/", "Unreachable"),
     ],
 )
-def test_what_brings_no_page_has_an_outcome_in_the_store(crawled, url, outcome):
+def test_url_without_a_page_has_an_outcome_in_the_store(crawled, url, outcome):
     facts = show(crawled, url)["facts"]
 
     assert facts["outcome"] == outcome
     assert facts["reason"]
 
 
-def test_a_half_sent_page_is_stored_and_marked(crawled):
+def test_truncated_page_is_stored_and_marked(crawled):
     page = show(crawled, "http://odd.test/half")
 
     assert page["facts"]["outcome"] == "Fetched"
     assert page["facts"]["truncated"] == 1
 
 
-def test_content_comes_back_as_it_was_sent(crawled):
+def test_content_is_returned_as_sent(crawled):
     reported = aragog(crawled, "content", "http://kitchen.test/r/dal-tadka")
 
     assert reported.stdout_bytes == web()["kitchen.test"]["/r/dal-tadka"].body
@@ -186,13 +186,13 @@ def test_inlinks_are_compacted_from_the_journal(crawled):
     assert wait_until(lambda: linking() >= {"http://news.test/", "http://news.test/city-bees"})
 
 
-def test_outlinks_carry_their_text(crawled):
+def test_outlinks_have_their_text(crawled):
     reported = aragog(crawled, "links", "http://kitchen.test/")
 
     assert "http://kitchen.test/r/shakshuka\tShakshuka" in reported.stdout.splitlines()
 
 
-def test_the_read_api_answers_for_any_spelling(crawled):
+def test_read_api_accepts_any_spelling(crawled):
     url = quote("HTTP://www.SHOP.test/p/clay-vase?utm_campaign=x", safe="")
     record = http(crawled, f"/v1/urls?url={url}&fields=product.price,product.currency")
 
@@ -201,7 +201,7 @@ def test_the_read_api_answers_for_any_spelling(crawled):
     assert set(record["fields"]) <= {"product.price", "product.currency"}
 
 
-def test_the_read_api_says_what_is_wrong(crawled):
+def test_read_api_describes_errors(crawled):
     for path, status in (("/v1/urls?url=nonsense", 400), ("/v1/urls?url=http://no.test/", 404)):
         with pytest.raises(urllib.error.HTTPError) as caught:
             http(crawled, path)
@@ -249,7 +249,7 @@ def shell(crawled, tmp_path):
         "docs/http.md",
     ],
 )
-def test_the_commands_of_a_page_print_what_it_says(shell, name):
+def test_commands_of_a_page_print_what_it_shows(shell, name):
     lines = [f"http://news.test/?from={quote(name)}{n}" for n in range(3)]
     (shell.folder / "urls.txt").write_text("\n".join(lines))
 
@@ -259,7 +259,7 @@ def test_the_commands_of_a_page_print_what_it_says(shell, name):
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md#from-nothing-to-a-pages-metadata"])
-def test_a_page_crawls_a_list_of_urls(shell, name):
+def test_documented_commands_crawl_a_list_of_urls(shell, name):
     (script,) = blocks(name, "sh", "export")
     url = f"http://news.test/?from={name}"
     (shell.folder / "urls.txt").write_text(url)
@@ -271,7 +271,7 @@ def test_a_page_crawls_a_list_of_urls(shell, name):
     assert "Fetched" in shell.run(f"aragog show {url}")
 
 
-def test_a_page_is_fetched_while_its_caller_waits(crawled):
+def test_page_is_fetched_while_its_caller_waits(crawled):
     moved = "http://old.test/city-bees.html?now"
 
     fetched = http(crawled, "/v1/fetch", {"url": moved, "max_wait_ms": 60_000})
@@ -285,25 +285,25 @@ def test_a_page_is_fetched_while_its_caller_waits(crawled):
     assert fetched["record"]["canonical_url"] == "http://news.test/city-bees"
     [hop] = fetched["fetch"]["hops"]
     assert (hop["url"], hop["status"]) == (moved, 301)
-    # Zero where the kernel's clock, which counts in ticks, sees none.
+    # Zero if the kernel's clock, which counts in ticks, measures none.
     assert hop["latency_ms"] >= 0
     assert {name.lower() for name, _ in fetched["fetch"]["headers"]} >= {"content-type", "date"}
     assert read["freshness"]["state"] == "fresh"
     assert read["fields"]["page.title"]
     assert progress["total"] == 1
-    # What it is, why it stands for its canonical URL, and what it waits for.
+    # The content, why it has that canonical URL, and what it waits for.
     for text in ("http://news.test/city-bees", "<dt>because", "<dt>next slot", "<dt>in flight"):
         assert text in shown
 
 
-def test_nothing_that_was_written_can_be_read_by_others(crawled):
+def test_written_files_cannot_be_read_by_others(crawled):
     crawled.folder.chmod(0o755)
 
     assert open_to_others(crawled.folder) == []
 
 
 def lines_of(log):
-    """The lines, without what Celery writes past its logger when it is stopped."""
+    """The log lines, without those that Celery writes around its logger when stopped."""
     return [json.loads(line) for line in log.splitlines() if line and "Warm shutdown" not in line]
 
 
@@ -311,19 +311,19 @@ def lines_of(log):
     ("process", "events"),
     [("fetch", {"Fetched"}), ("canonicalize", {"canonicalized"}), ("store", {"stored"})],
 )
-def test_the_id_of_the_producer_is_in_the_lines_of_each_stage(logs, process, events):
+def test_request_id_of_the_producer_is_logged_in_every_stage(logs, process, events):
     of_url = [line for line in lines_of(logs[process]) if line.get("url") == DESK]
 
     assert events <= {line["event"] for line in of_url}
     assert {line["request_id"] for line in of_url} == {"order-4711"}
 
 
-def test_every_line_of_a_process_of_celery_is_json(logs):
+def test_every_log_line_of_a_celery_process_is_json(logs):
     for process in ("fetch", "upkeep", "canonicalize", "store"):
         assert lines_of(logs[process]), process
 
 
-def test_no_library_prints_at_exit_and_nothing_ended_in_a_traceback(logs):
+def test_no_library_prints_at_exit_and_there_is_no_traceback(logs):
     for process, text in logs.items():
         for leaked in ("nanobind", "Deprecat", "ResourceWarning", "Exception ignored", "Traceback"):
             assert leaked not in text, process

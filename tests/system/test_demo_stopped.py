@@ -1,4 +1,4 @@
-"""The demo beside other systems, and what `aragog up` does after it was stopped."""
+"""The demo beside other systems, and `aragog up` after it was stopped."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from aragog.standalone.demo_sites import seeds
 from tests.support.standalone import free_port
 from tests.support.waiting import wait_until
 
-# Pages of hosts that answer at once: others are tried again for minutes, with the usual settings.
+# Pages of hosts that respond at once: with the usual settings, others are retried for minutes.
 PAGES = [url for url in seeds() if url.startswith(("http://news.test/", "http://www.shop.test/"))]
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
@@ -59,16 +59,16 @@ def in_flight(environ):
 
 
 def fetched(environ):
-    """Those of `PAGES` that are stored."""
+    """The stored URLs of `PAGES`."""
     with closing(url_store(load_settings(environ=environ))) as store:
         records = store.get_many(PAGES)
-    good = {"Fetched", "NotModified"}  # a page that an old address led to is requested again
+    good = {"Fetched", "NotModified"}  # the target of an old address is requested again
     return [r.canonical_url for r in records if r and r.facts["outcome"] in good]
 
 
 @contextmanager
 def usual_ports_in_use():
-    """Somebody listens on the usual ports, unless another program does already."""
+    """Occupies the usual ports, unless another program does already."""
     usual = ServingSettings()
     sockets = [socket.socket() for _ in range(3)]
     for sock, port in zip(
@@ -86,7 +86,7 @@ def usual_ports_in_use():
             sock.close()
 
 
-def test_the_demo_takes_free_ports_and_up_continues_it_after_ctrl_c(environ, tmp_path):
+def test_demo_uses_free_ports_and_up_continues_it_after_ctrl_c(environ, tmp_path):
     log = tmp_path / "log"
     with usual_ports_in_use(), command(environ, log, "run", "--keep") as demo:
         wait_until(lambda: in_flight(environ) > 20 or demo.poll() is not None)

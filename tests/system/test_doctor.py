@@ -1,4 +1,4 @@
-"""`aragog doctor` finds what is dead or dangerous, names setting and remedy, and exits with 1."""
+"""`aragog doctor` finds dead or dangerous parts, names setting and remedy, and exits with 1."""
 
 import os
 import sqlite3
@@ -38,9 +38,9 @@ AGENT = "examplebot/1.0 (+https://example.com/bot)"
 @pytest.fixture
 def tcp_redis():
     """
-    A healthy server of this test's own: it keeps its jobs.
+    A healthy server for this test, with persistence.
 
-    It does so from its start on. One that is reported so later does not end when it is asked to.
+    Persistence is on from its start: a server that gets it later does not end when asked to.
     """
     with (
         tempfile.TemporaryDirectory(prefix="ar") as folder,
@@ -51,7 +51,10 @@ def tcp_redis():
 
 @pytest.fixture
 def examine(tmp_path, tcp_redis):
-    """`aragog doctor --no-workers` on a healthy Redis, with these settings; what is wrong by part."""
+    """
+    `aragog doctor --no-workers` on a healthy Redis, with these settings; returns the problems by
+    part.
+    """
 
     def call(*options, **variables):
         environ = {
@@ -73,11 +76,11 @@ def examine(tmp_path, tcp_redis):
     return call
 
 
-def test_a_healthy_system_has_no_findings(examine):
+def test_healthy_system_has_no_findings(examine):
     assert examine() == {}
 
 
-def test_a_dead_limiter_node_is_found(examine, tcp_redis):
+def test_dead_limiter_node_is_found(examine, tcp_redis):
     dead = f"redis://127.0.0.1:{free_port()}"
 
     wrong = examine(ARAGOG_POLITENESS__LIMITER_URLS=f"{tcp_redis.url},{dead}")
@@ -87,7 +90,7 @@ def test_a_dead_limiter_node_is_found(examine, tcp_redis):
     assert "does not respond" in text
 
 
-def test_a_dead_shard_is_found(examine):
+def test_dead_shard_is_found(examine):
     port = free_port()
 
     wrong = examine(ARAGOG_BROKER__SHARDS=f"redis://127.0.0.1:{port}")
@@ -95,7 +98,7 @@ def test_a_dead_shard_is_found(examine):
     assert "does not respond" in wrong[f"broker.shards 127.0.0.1:{port}"]
 
 
-def test_no_password_is_printed(examine):
+def test_passwords_are_not_printed(examine):
     wrong = examine(
         ARAGOG_REDIS__URL=f"redis://user:hunter2@127.0.0.1:{free_port()}",
         ARAGOG_BROKER__SHARDS=f"redis://:hunter2@127.0.0.1:{free_port()}",
@@ -115,7 +118,7 @@ def test_servers_with_a_password_are_reached_with_it(examine, tcp_redis):
 
 
 @pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-ttl"])
-def test_a_redis_that_evicts_is_refused(examine, tcp_redis, policy):
+def test_redis_that_evicts_is_refused(examine, tcp_redis, policy):
     with redis.Redis.from_url(tcp_redis.url) as client:
         client.config_set("maxmemory-policy", policy)
 
@@ -125,7 +128,7 @@ def test_a_redis_that_evicts_is_refused(examine, tcp_redis, policy):
     assert "noeviction" in text
 
 
-def test_a_redis_that_forgets_its_jobs_at_a_restart_is_refused(examine, tcp_redis):
+def test_redis_that_loses_its_jobs_at_a_restart_is_refused(examine, tcp_redis):
     with redis.Redis.from_url(tcp_redis.url) as client:
         client.config_set("appendonly", "no")
 
@@ -135,14 +138,14 @@ def test_a_redis_that_forgets_its_jobs_at_a_restart_is_refused(examine, tcp_redi
     assert "set appendonly to yes" in text
 
 
-def test_a_limiter_node_may_forget_its_slots(examine, tcp_redis, redis_url):
+def test_limiter_node_may_lose_its_slots(examine, tcp_redis, redis_url):
     with redis.Redis.from_url(redis_url) as client:
         client.config_set("appendonly", "no")
 
     assert examine(ARAGOG_POLITENESS__LIMITER_URLS=redis_url) == {}
 
 
-def test_a_place_for_the_crawl_log_that_takes_no_file_is_found(examine, tmp_path):
+def test_unwritable_folder_for_the_crawl_log_is_found(examine, tmp_path):
     (tmp_path / "file").touch()
 
     good = examine(ARAGOG_CRAWL_LOG__ENGINE="folder")
@@ -168,11 +171,11 @@ def test_a_place_for_the_crawl_log_that_takes_no_file_is_found(examine, tmp_path
         STORE__ENGINE               memory         each process has its own data
     """),
 )
-def test_a_configured_part_that_cannot_work_is_found(examine, name, value, reply):
+def test_unusable_configuration_is_found(examine, name, value, reply):
     assert reply in " ".join(examine(**{f"ARAGOG_{name}": value}).values())
 
 
-def test_a_standby_that_does_not_answer_is_found(examine):
+def test_dead_standby_is_found(examine):
     gateway = f"127.0.0.1:{free_port()}"
 
     wrong = examine(
@@ -184,11 +187,11 @@ def test_a_standby_that_does_not_answer_is_found(examine):
     assert gateway in wrong[f"standby {gateway}"]
 
 
-def test_a_crawler_without_a_contact_is_found(examine):
+def test_crawler_without_a_contact_is_found(examine):
     assert "has no contact" in examine(ARAGOG_FETCH__USER_AGENT="bot")["fetch.user_agent"]
 
 
-def test_a_dead_s3_is_found(examine, monkeypatch):
+def test_dead_s3_is_found(examine, monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
 
@@ -203,7 +206,7 @@ def test_a_dead_s3_is_found(examine, monkeypatch):
 
 
 @pytest.mark.s3
-def test_s3_is_asked_with_the_credentials(examine, s3_settings, monkeypatch):
+def test_s3_is_checked_with_the_credentials(examine, s3_settings, monkeypatch):
     variables = {
         "ARAGOG_CONTENT__ENGINE": "s3",
         "ARAGOG_CONTENT__S3_BUCKET": s3_settings.s3_bucket,
@@ -218,13 +221,13 @@ def test_s3_is_asked_with_the_credentials(examine, s3_settings, monkeypatch):
 
 
 @pytest.mark.hbase
-def test_each_gateway_of_hbase_is_asked_by_itself(examine, hbase_settings, all_hbase_tables):
+def test_each_hbase_gateway_is_checked_separately(examine, hbase_settings, all_hbase_tables):
     dead = f"127.0.0.1:{free_port()}"
     variables = {
         "ARAGOG_STORE__ENGINE": "hbase",
         "ARAGOG_STORE__HBASE_PREFIX": hbase_settings.hbase_prefix,
         "ARAGOG_STORE__HBASE_GATEWAYS": ",".join(hbase_settings.hbase_gateways),
-        # Together with hbase, files of one machine would be a finding of their own.
+        # Together with HBase, files on one machine would be a finding of their own.
         "ARAGOG_CONTENT__ENGINE": "folder",
     }
     assert {part for part in examine(**variables) if part.startswith("hbase")} == set()
@@ -240,7 +243,7 @@ def test_each_gateway_of_hbase_is_asked_by_itself(examine, hbase_settings, all_h
 
 
 @pytest.mark.rabbitmq
-def test_a_rabbitmq_broker_answers_or_is_found_without_its_password(examine, rabbitmq):
+def test_rabbitmq_broker_is_checked_and_reported_without_its_password(examine, rabbitmq):
     assert "broker.url" not in examine(ARAGOG_BROKER__URL=rabbitmq.url)
     assert "answers" in examine.output
 
@@ -253,7 +256,7 @@ def test_a_rabbitmq_broker_answers_or_is_found_without_its_password(examine, rab
     assert "hunter2" not in str(refused) + str(dead)
 
 
-def test_damage_that_nobody_has_read_yet_is_found(examine, tmp_path):
+def test_damage_not_read_yet_is_found(examine, tmp_path):
     with closing(url_store(Settings(data_dir=tmp_path / "var"))) as store:
         for number in range(40):
             store.put(f"http://a.example/{number}", {"text": b"x" * 20_000})
@@ -262,7 +265,7 @@ def test_damage_that_nobody_has_read_yet_is_found(examine, tmp_path):
 
     file = folder / "05.db"
     data = bytearray(file.read_bytes())
-    data[8192:12288] = b"\xaa" * 4096  # the third page, which no start reads
+    data[8192:12288] = b"\xaa" * 4096  # the third page, which is not read at startup
     file.write_bytes(data)
 
     ((part, text),) = examine().items()
@@ -271,7 +274,7 @@ def test_damage_that_nobody_has_read_yet_is_found(examine, tmp_path):
     assert "aragog store repair" in text
 
 
-def test_a_broken_sqlite_file_is_named(examine, tmp_path):
+def test_broken_sqlite_file_is_named(examine, tmp_path):
     folder = tmp_path / "var" / "store"
     folder.mkdir(parents=True)
     sqlite3.connect(folder / "00.db").close()
@@ -283,8 +286,8 @@ def test_a_broken_sqlite_file_is_named(examine, tmp_path):
     assert str(folder / "00.db") not in wrong["store"]
 
 
-def test_a_repaired_store_is_well_although_the_damaged_files_are_kept(examine, tmp_path):
-    """What was seen: doctor failed for ever after a repair, and hid other damage behind it."""
+def test_repaired_store_is_healthy_although_damaged_files_are_kept(examine, tmp_path):
+    """doctor failed for good after a repair, and hid other damage behind it."""
     settings = Settings(data_dir=tmp_path / "var")
     with closing(url_store(settings)) as store:
         for number in range(40):
@@ -306,8 +309,8 @@ def test_a_repaired_store_is_well_although_the_damaged_files_are_kept(examine, t
     assert f"{folder / '06.db'} is damaged" in examine()["store"]
 
 
-def test_a_full_disk_is_named_where_the_store_cannot_be_read(examine, small_disk):
-    """What was seen: "OperationalError", and nothing more."""
+def test_full_disk_is_reported_when_the_store_cannot_be_read(examine, small_disk):
+    """It only reported "OperationalError"."""
     settings = Settings(data_dir=small_disk.folder, store=StoreSettings(sqlite_shards=1))
     with closing(url_store(settings)) as store:
         store.put("http://a.example/", {"text": b"x"})
@@ -327,7 +330,7 @@ def test_missing_workers_and_beat_are_found(examine):
     assert "no periodic task ran" in wrong["beat"]
 
 
-def test_a_system_that_does_not_run_is_found(tmp_path):
+def test_stopped_system_is_found(tmp_path):
     environ = {
         "ARAGOG_DATA_DIR": str(tmp_path / "var"),
         "ARAGOG_SETTINGS": os.devnull,
@@ -348,7 +351,9 @@ def test_a_system_that_does_not_run_is_found(tmp_path):
 
 @pytest.fixture
 def redis_files(tmp_path):
-    """The private Redis' files of a data folder whose system is down, with jobs after a rewrite."""
+    """
+    The private Redis files of a stopped system's data folder, with jobs written after a rewrite.
+    """
     folder = tmp_path / "var" / "redis"
     with (
         RedisServer(folder, persistent=True, socket=tmp_path / "s") as server,
@@ -363,41 +368,41 @@ def redis_files(tmp_path):
     return files
 
 
-def down(tmp_path):
+def findings_while_stopped(tmp_path):
     variables = {"ARAGOG_DATA_DIR": str(tmp_path / "var"), "ARAGOG_SETTINGS": os.devnull}
     result = CliRunner().invoke(main, ["doctor", "--no-workers", "--json"], env=variables)
     findings = orjson.loads(result.stdout)
     return [found for found in findings if found["part"] == "redis, files"]
 
 
-def cut_manifest(files):
+def truncate_manifest(files):
     manifest = files / "appendonly.aof.manifest"
     manifest.write_text(manifest.read_text().splitlines(keepends=True)[0])
 
 
-def spoil_middle(files):
+def damage_middle(files):
     file = files / "appendonly.aof.2.incr.aof"
     data = bytearray(file.read_bytes())
     data[len(data) // 2 : len(data) // 2 + 60] = bytes(60)
     file.write_bytes(data)
 
 
-@pytest.mark.parametrize("spoil", [cut_manifest, spoil_middle])
-def test_files_of_redis_that_a_start_would_refuse_are_found_while_it_is_down(
-    redis_files, tmp_path, spoil
+@pytest.mark.parametrize("damage", [truncate_manifest, damage_middle])
+def test_redis_files_that_would_prevent_a_start_are_found_while_stopped(
+    redis_files, tmp_path, damage
 ):
-    """doctor said ok, and the next start lost 479 waiting URLs, or ended."""
-    assert [found["ok"] for found in down(tmp_path)] == [True]
-    spoil(redis_files)
+    """doctor reported ok, and the next start lost 479 waiting URLs or failed."""
+    assert [found["ok"] for found in findings_while_stopped(tmp_path)] == [True]
+    damage(redis_files)
 
-    (found,) = down(tmp_path)
+    (found,) = findings_while_stopped(tmp_path)
 
     assert not found["ok"]
     assert str(redis_files) in found["text"]
     assert "`aragog repair-redis`" in found["text"]
 
 
-def test_settings_other_than_those_of_the_running_system_are_found(examine, tmp_path):
+def test_settings_that_differ_from_the_running_system_are_found(examine, tmp_path):
     supervisor = Supervisor(tmp_path / "var", {})
     supervisor.acquire()
     try:
@@ -410,54 +415,54 @@ def test_settings_other_than_those_of_the_running_system_are_found(examine, tmp_
         supervisor.stop()
 
 
-def far(**sections):
+def shared_findings(**sections):
     settings = Settings(redis=RedisSettings(url="redis://127.0.0.1:1"), **sections)
     return [f.text for f in check_one_machine(CheckedSystem(SettingsInUse(settings)))]
 
 
-def test_files_of_one_machine_with_a_broker_on_another_are_refused():
-    (text,) = far(broker=BrokerSettings(url="pinlater://192.0.2.1:6379"))
+def test_local_files_with_a_broker_on_another_machine_are_refused():
+    (text,) = shared_findings(broker=BrokerSettings(url="pinlater://192.0.2.1:6379"))
 
     assert "192.0.2.1" in text
     assert 'store.engine is "sqlite"' in text
     assert 'content.engine is "folder"' in text
 
 
-def test_files_of_one_machine_with_a_broker_on_it_are_fine():
-    assert far(broker=BrokerSettings(url="pinlater://localhost:6379")) == []
+def test_local_files_with_a_broker_on_the_same_machine_are_accepted():
+    assert shared_findings(broker=BrokerSettings(url="pinlater://localhost:6379")) == []
 
 
-def test_servers_on_other_machines_with_shared_stores_are_fine():
+def test_servers_on_other_machines_with_shared_stores_are_accepted():
     shared = {
         "store": StoreSettings(engine="hbase"),
         "content": ContentSettings(engine="s3", s3_bucket="pages"),
     }
 
-    assert far(broker=BrokerSettings(url="amqp://192.0.2.1"), **shared) == []
+    assert shared_findings(broker=BrokerSettings(url="amqp://192.0.2.1"), **shared) == []
 
 
 @pytest.mark.parametrize(
     ("host", "is_here"),
     [("127.0.0.1", True), ("localhost", True), ("192.0.2.1", False), ("nowhere.invalid", False)],
 )
-def test_an_address_of_this_machine_is_known_as_such(host, is_here):
+def test_address_of_this_machine_is_recognized(host, is_here):
     assert is_this_machine(host) is is_here
 
 
 @pytest.mark.parametrize(
     ("ahead_s", "reply"), [(0.1, ""), (5, "5.0 s ahead of"), (-5, "5.0 s behind")]
 )
-def test_a_clock_that_is_off_is_found(ahead_s, reply):
+def test_clock_difference_is_found(ahead_s, reply):
     assert reply in "".join(f.text for f in clock_findings("redis", ahead_s))
 
 
-def test_the_server_and_its_version_are_named(examine):
+def test_server_and_its_version_are_printed(examine):
     examine()
 
     assert "Valkey 9." in examine.output
 
 
-def test_a_server_out_of_support_is_a_warning():
+def test_unsupported_server_version_is_a_warning():
     (finding,) = support_findings("redis, version", "Redis", "7.0.15")
 
     assert finding.ok
@@ -465,12 +470,12 @@ def test_a_server_out_of_support_is_a_warning():
     assert finding.text.startswith("Redis 7.0.15 no longer gets security fixes from its project")
 
 
-def test_supported_servers_bring_no_warning():
+def test_supported_server_versions_cause_no_warning():
     for name, version in (("Redis", "7.4.1"), ("Redis", "8.0.3"), ("Valkey", "9.1.2")):
         assert list(support_findings("redis, version", name, version)) == []
 
 
-def test_valkey_is_not_taken_for_the_redis_whose_version_it_reports():
+def test_valkey_is_not_mistaken_for_the_redis_version_it_reports():
     valkey = {"server_name": "valkey", "redis_version": "7.2.4", "valkey_version": "9.1.2"}
 
     assert product_of(valkey) == ("Valkey", "9.1.2")

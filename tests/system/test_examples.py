@@ -1,4 +1,4 @@
-"""The programs of examples/ as their docstrings run them, each in its real framework."""
+"""The programs of examples/, run as in their docstrings, each in its real framework."""
 
 import ast
 import json
@@ -29,13 +29,13 @@ def home():
 
 
 def command(name, start):
-    """The words of the command in the docstring of an example that begins with `start`."""
+    """The arguments of the command that begins with `start` in an example's docstring."""
     docstring = ast.get_docstring(ast.parse((ROOT / "examples" / name).read_text()))
     (line,) = [line for line in docstring.splitlines() if line.strip().startswith(start)]
     return shlex.split(re.sub(r" {2,}\(.*", "", line))
 
 
-def test_a_task_of_a_celery_app_hands_its_url_on_from_a_worker(home, tmp_path):
+def test_celery_task_enqueues_its_url_from_a_worker(home, tmp_path):
     _, _, app, _, *arguments = command("celery_producer.py", "celery -A")
     send = f"from {app} import look_at; look_at.delay('http://shop.example/worker')"
 
@@ -63,7 +63,7 @@ def listens(port):
         return True
 
 
-def test_the_fastapi_service_takes_urls_under_uvicorn(home):
+def test_fastapi_service_accepts_urls_under_uvicorn(home):
     port = free_port()
     argv = [sys.executable, "-m", *command("fastapi_producer.py", "uvicorn"), "--port", str(port)]
     body = json.dumps({"urls": ["http://shop.example/uvicorn", "none"]}).encode()
@@ -81,7 +81,7 @@ def test_the_fastapi_service_takes_urls_under_uvicorn(home):
     assert home.urls() == ["http://shop.example/uvicorn"]
 
 
-def test_the_nightly_batch_runs_from_cron(home, tmp_path):
+def test_nightly_batch_runs_from_cron(home, tmp_path):
     words = command("nightly.py", "30 2")[5:]
     line = shlex.join(words).replace("'&&'", "&&").replace("/srv/lists", str(tmp_path))
     shutil.copy(ROOT / "examples" / "nightly.py", tmp_path)

@@ -1,4 +1,6 @@
-"""A system that may open few files fetches from many hosts all the same, and doctor says why it is slow."""
+"""
+A system that may open few files still fetches from many hosts, and doctor explains why it is slow.
+"""
 
 import os
 import subprocess
@@ -43,7 +45,7 @@ def environ(plain_origin, tmp_path):
     }
 
 
-def test_pages_of_200_hosts_are_stored_by_processes_that_may_open_256_files(environ, tmp_path):
+def test_pages_of_200_hosts_are_stored_with_256_open_files_per_process(environ, tmp_path):
     urls = tmp_path / "urls.txt"
     urls.write_text("\n".join(URLS), "ascii")
     run = limited(environ, "run", str(urls), "--stop")
@@ -51,7 +53,7 @@ def test_pages_of_200_hosts_are_stored_by_processes_that_may_open_256_files(envi
     assert "400 stored" in run.stdout + run.stderr
 
 
-def test_doctor_warns_of_a_limit_that_makes_processes_do_less_at_once(environ):
+def test_doctor_warns_about_a_limit_that_reduces_concurrency(environ):
     doctor = limited(environ, "doctor", "--no-workers")
     [line] = [line for line in doctor.stdout.splitlines() if "open files:" in line]
     assert line.startswith("warn")

@@ -1,4 +1,7 @@
-"""Python children are forked from one process that has imported their modules, and stay children."""
+"""
+Python child processes are forked from one process that has imported their modules, and remain
+children of the supervisor.
+"""
 
 import os
 import signal
@@ -59,7 +62,7 @@ def restarted(supervisor, child, pid):
     )
 
 
-def test_a_child_has_its_arguments_log_and_title_and_this_process_as_parent(supervisor):
+def test_child_has_its_arguments_log_title_and_parent(supervisor):
     child = start(supervisor, "one", "two")
     pid = child.process.pid
 
@@ -71,7 +74,7 @@ def test_a_child_has_its_arguments_log_and_title_and_this_process_as_parent(supe
     assert "\0PYTHONPATH=" in Path(f"/proc/{pid}/environ").read_text()
 
 
-def test_its_exit_code_is_known_and_it_is_restarted(supervisor):
+def test_exit_code_of_a_child_is_known_and_the_child_restarted(supervisor):
     child = start(supervisor, "end")
     pid = child.process.pid
 
@@ -79,7 +82,7 @@ def test_its_exit_code_is_known_and_it_is_restarted(supervisor):
     assert restarted(supervisor, child, pid)
 
 
-def test_a_killed_child_is_restarted_and_its_processes_leave_no_zombies(supervisor):
+def test_killed_child_is_restarted_and_leaves_no_zombies(supervisor):
     cleaned = []
     child = start(supervisor, "parent", after_kill=lambda pid: cleaned.append(pid) or ["true"])
     pid = child.process.pid
@@ -96,7 +99,7 @@ def test_a_killed_child_is_restarted_and_its_processes_leave_no_zombies(supervis
     os.killpg(child.process.pid, signal.SIGKILL)  # the restarted one may have forked, too
 
 
-def test_a_killed_fork_server_takes_no_child_along_and_is_started_again(supervisor):
+def test_killed_fork_server_stops_no_child_and_is_restarted(supervisor):
     child = start(supervisor)
     pid = child.process.pid
     server = supervisor._fork_server.process
@@ -112,7 +115,7 @@ def test_a_killed_fork_server_takes_no_child_along_and_is_started_again(supervis
     wait_until(lambda: child.log.read_text().count("forked True") == 2)
 
 
-def test_children_start_without_a_fork_server_that_cannot_import(tmp_path):
+def test_children_start_without_the_fork_server_if_it_cannot_import(tmp_path):
     (tmp_path / "job.py").write_text("print('started', flush=True)")
     supervised = Supervisor(
         tmp_path / "data", {**os.environ, "PYTHONPATH": str(tmp_path)}, "nothing:load"
@@ -128,7 +131,7 @@ def test_children_start_without_a_fork_server_that_cannot_import(tmp_path):
         supervised.stop()
 
 
-def test_a_preload_that_starts_a_thread_is_refused(tmp_path):
+def test_preload_that_starts_a_thread_is_refused(tmp_path):
     (tmp_path / "job.py").write_text("print('started', flush=True)")
     (tmp_path / "threads.py").write_text(
         "import threading, time\n"
@@ -167,9 +170,9 @@ def test_children_end_with_the_supervisor(tmp_path):
         text=True,
     )
     pids = [int(pid) for pid in parent.stdout.readline().split()]
-    assert all(leftovers._started(pid) for pid in pids)
+    assert all(leftovers._start_time(pid) for pid in pids)
 
     parent.kill()
     parent.wait()
 
-    wait_until(lambda: not any(leftovers._started(pid) for pid in pids))
+    wait_until(lambda: not any(leftovers._start_time(pid) for pid in pids))

@@ -1,4 +1,7 @@
-"""On a full disk the supervisor goes on: the living stay, the dead are restarted, notes are retried."""
+"""
+On a full disk the supervisor continues: running children stay, dead ones are restarted, notes are
+retried.
+"""
 
 import os
 import subprocess
@@ -39,10 +42,10 @@ def restarted(supervisor, child):
 
 def noted(supervisor):
     path = supervisor._run_dir / CHILDREN
-    return {pid for pid, _ in leftovers._recorded(path)}
+    return {pid for pid, _ in leftovers._read_list(path)}
 
 
-def test_a_child_that_dies_on_a_full_disk_is_restarted_and_the_others_live(supervisor, small_disk):
+def test_child_that_dies_on_a_full_disk_is_restarted_and_the_others_run_on(supervisor, small_disk):
     first = supervisor.start(Child("first", SLEEPER))
     other = supervisor.start(Child("other", SLEEPER))
     small_disk.fill()
@@ -51,7 +54,7 @@ def test_a_child_that_dies_on_a_full_disk_is_restarted_and_the_others_live(super
     assert other.process.poll() is None
 
 
-def test_the_list_of_children_is_written_once_there_is_space_again(supervisor, small_disk):
+def test_list_of_children_is_written_once_space_is_free(supervisor, small_disk):
     supervisor.start(Child("other", SLEEPER))
     child = supervisor.start(Child("first", SLEEPER))
     small_disk.fill()
@@ -64,7 +67,7 @@ def test_the_list_of_children_is_written_once_there_is_space_again(supervisor, s
     assert child.process.pid in noted(supervisor)
 
 
-def test_a_full_disk_does_not_hide_that_the_system_runs(supervisor, small_disk):
+def test_running_system_is_detected_despite_a_full_disk(supervisor, small_disk):
     small_disk.fill()
     supervisor.ready()
     supervisor.check()
@@ -73,7 +76,7 @@ def test_a_full_disk_does_not_hide_that_the_system_runs(supervisor, small_disk):
     assert is_ready(supervisor._run_dir)
 
 
-def test_a_program_that_cannot_be_started_now_is_tried_again(supervisor, tmp_path):
+def test_program_that_cannot_be_started_now_is_retried(supervisor, tmp_path):
     program = tmp_path / "program"
     program.symlink_to(sys.executable)
     child = supervisor.start(Child("first", [str(program), *SLEEPER[1:]]))
@@ -87,7 +90,7 @@ def test_a_program_that_cannot_be_started_now_is_tried_again(supervisor, tmp_pat
     assert child.process.poll() is None
 
 
-def test_a_store_on_a_full_disk_loses_nothing_and_goes_on_once_there_is_space(small_disk):
+def test_store_on_a_full_disk_loses_nothing_and_continues_when_space_is_free(small_disk):
     store = url_store(Settings(data_dir=small_disk.folder, store=StoreSettings(sqlite_shards=1)))
     store.put("http://a.test/before", {"team.a": b"1"})
     small_disk.fill()
@@ -107,8 +110,8 @@ def test_a_store_on_a_full_disk_loses_nothing_and_goes_on_once_there_is_space(sm
     store.close()
 
 
-def test_up_in_the_background_fails_on_a_full_disk_and_says_so(small_disk):
-    """What was seen: exit status 0, and a system in which nothing worked."""
+def test_up_in_the_background_fails_on_a_full_disk_with_the_reason(small_disk):
+    """It exited with status 0, and nothing in the system worked."""
     small_disk.fill()
     environ = {
         **os.environ,

@@ -1,4 +1,4 @@
-"""One page that kills its worker process does not keep thirty good ones from being stored."""
+"""A page that kills its worker process does not keep thirty good ones from being stored."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def site(request, _wire):
     return page(f"<title>Page {request.path[1:]}</title><p>fine".encode())
 
 
-def test_thirty_good_pages_are_stored_and_the_one_that_kills_its_process_is_unreadable():
+def test_thirty_good_pages_are_stored_and_one_that_kills_its_process_is_unreadable():
     environ = {
         "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
         "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
@@ -40,7 +40,8 @@ def test_thirty_good_pages_are_stored_and_the_one_that_kills_its_process_is_unre
         good = [f"http://h{n}-good.test/{n}" for n in range(GOOD)]
         hostile = "http://bad.test/hostile"
         with standalone(environ) as system, Aragog(system.settings) as client:
-            # A lost process counts as an attempt; the default pause before the next is ten seconds.
+            # A lost process counts as an attempt; the default pause before the next one is ten
+            # seconds.
             Admin.connect(system.settings.resolved().broker.url).configure(
                 "canonicalize", retry_step_ms=200
             )

@@ -1,4 +1,6 @@
-"""Ctrl-C in the middle of a crawl, as a terminal sends it, and `up` again: nothing is lost."""
+"""
+Ctrl-C in the middle of a crawl, as sent by a terminal, followed by another `up`: nothing is lost.
+"""
 
 import os
 import re
@@ -40,7 +42,9 @@ def environ(plain_origin, tmp_path):
 
 
 def start(environ, *arguments):
-    """A command in the foreground of a terminal of its own, whose ctrl-C reaches all in its group."""
+    """
+    A command in the foreground of its own terminal, whose Ctrl-C reaches its whole process group.
+    """
     argv = [sys.executable, "-m", "aragog.cli", *arguments]
     return subprocess.Popen(
         argv,
@@ -60,7 +64,7 @@ def in_flight(settings):
         return 0
 
 
-def test_ctrl_c_in_the_middle_of_a_crawl_and_up_again_goes_on(plain_origin, environ, tmp_path):
+def test_up_after_ctrl_c_continues_the_crawl(plain_origin, environ, tmp_path):
     settings = load_settings(environ=environ)
     (tmp_path / "urls").write_text("\n".join(URLS))
 

@@ -1,4 +1,4 @@
-"""Files of items end to end: fetched as politely as pages, stored once, beside their items."""
+"""Files of items end to end: fetched as politely as pages, stored once, listed with their items."""
 
 import hashlib
 import json
@@ -42,7 +42,9 @@ CARDS = f"""
 
 @pytest.fixture
 def shop():
-    """A shop whose images are elsewhere, redirect, are gone, refused or no files at all."""
+    """
+    A shop whose images are on other hosts, redirect, are missing, refused or not files at all.
+    """
     routes = {
         "//shop.test/robots.txt": answer(
             200, b"User-agent: *\nDisallow: /sheets/private\n", content_type="text/plain"
@@ -78,7 +80,7 @@ def stored(url, body, content_type):
     return {"url": url, "sha256": sha256, "type": content_type, "bytes": len(body)}
 
 
-def test_a_run_stores_the_files_of_its_items_and_its_last_line_counts_them(folder, shop):
+def test_run_stores_the_files_of_its_items_and_counts_them(folder, shop):
     _, errors = run(folder, shop, RUN)
 
     found = items(folder)
@@ -109,7 +111,7 @@ def test_a_run_stores_the_files_of_its_items_and_its_last_line_counts_them(folde
     assert (facts["content_type"], facts["bytes"]) == ("image/png", len(PNG))
 
 
-def test_a_run_that_is_repeated_fetches_no_file_twice_and_a_new_one_with_it(folder, shop):
+def test_repeated_run_fetches_new_files_only(folder, shop):
     run(folder, shop, RUN)
     shop.handlers["//shop.test/sheets/gone.pdf"] = as_type("application/pdf", PDF + b"2")
 
@@ -120,7 +122,7 @@ def test_a_run_that_is_repeated_fetches_no_file_twice_and_a_new_one_with_it(fold
     assert requests(shop, "/c/lamps") == 1
 
 
-def test_a_run_that_was_killed_is_whole_when_it_is_repeated(folder, shop):
+def test_repeated_run_completes_a_killed_one(folder, shop):
     process = started(folder, shop, RUN)
     wait_until(lambda: requests(shop, "/c/lamps"), LIMIT_S)
     process.send_signal(signal.SIGKILL)
@@ -132,7 +134,7 @@ def test_a_run_that_was_killed_is_whole_when_it_is_repeated(folder, shop):
     assert "; 3 of 6 files (" in errors.splitlines()[-1]
 
 
-def test_a_taken_down_file_leaves_its_item_and_others_are_exported_by_hash(folder, shop):
+def test_taken_down_file_leaves_its_item_and_others_are_exported_by_hash(folder, shop):
     run(folder, shop, RUN)
     run(folder, shop, f"aragog store takedown {CDN}/l-1.png --yes")
 

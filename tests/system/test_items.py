@@ -1,4 +1,4 @@
-"""Items end to end: a shop's listings become rows, once each, whatever is repeated or killed."""
+"""Items end to end: a shop's listings become rows, once each, despite repeated and killed runs."""
 
 import json
 import signal
@@ -27,7 +27,7 @@ def card(number, price):
 
 
 def listing(shop, number):
-    """A page of the category; the last two of each page are the first two of the next one."""
+    """A page of the category; its last two items are the first two of the next page."""
     first = (number - 1) * (EACH - 2)
     cards = "".join(card(n, shop.prices.get(n, f"{n + 1},50")) for n in range(first, first + EACH))
     more = f'<a class=next href="/c/lamps?page={number + 1}">next</a>' if number < PAGES else ""
@@ -36,7 +36,7 @@ def listing(shop, number):
 
 @pytest.fixture
 def shop():
-    """A shop with 56 lamps on three listing pages, two of each shown by the next one as well."""
+    """A shop with 56 lamps on three listing pages, two of each also on the next page."""
 
     def listed(request, _):
         return page(listing(origin, int(request.query.removeprefix("page=") or 1)))
@@ -52,7 +52,7 @@ def folder(tmp_path):
     return prepare(tmp_path, RULES, "http://shop.test/c/lamps\n")
 
 
-def test_listings_of_20_products_give_a_row_for_each_product_once(folder, shop):
+def test_listings_give_one_row_per_product(folder, shop):
     output, errors = run(folder, shop, COMMAND)
 
     found = rows(folder / "cards.csv")
@@ -66,7 +66,7 @@ def test_listings_of_20_products_give_a_row_for_each_product_once(folder, shop):
     assert "56 items on 3 pages of 3 URLs" in errors
 
 
-def test_a_run_that_is_repeated_or_was_killed_writes_no_row_twice(folder, shop):
+def test_repeated_or_killed_run_writes_no_row_twice(folder, shop):
     process = started(folder, shop, COMMAND)
     wait_until(lambda: any("/c/lamps" in seen.path for seen in shop.seen), LIMIT_S)
     process.send_signal(signal.SIGKILL)
@@ -79,17 +79,17 @@ def test_a_run_that_is_repeated_or_was_killed_writes_no_row_twice(folder, shop):
     assert [path.name for path in folder.glob("cards*")] == ["cards.csv"]
 
 
-def test_a_price_that_changed_is_in_the_feed_by_its_sku(folder, shop):
+def test_price_change_is_in_the_feed_by_sku(folder, shop):
     run(folder, shop, COMMAND)
-    shop.prices[17] = "3,90"  # on the first page and on none other
-    shop.prices[18] = "2,90"  # on the first page and on the second
+    shop.prices[17] = "3,90"  # on the first page only
+    shop.prices[18] = "2,90"  # on the first page and the second
     run(folder, shop, f"{COMMAND.strip()} --refresh")
 
     output, _ = run(folder, shop, "aragog changes --json")
 
     news = [change["fields"] for change in map(json.loads, output.splitlines())]
     found = [(name, v["before"], v["now"]) for fields in news for name, v in fields.items()]
-    # At least once: pages that are stored at the same moment both report an item that they share.
+    # At least once: pages stored at the same moment both report a shared item.
     assert sorted(set(found)) == [
         ('items.cards["L-17"].price', "18.50", "3.90"),
         ('items.cards["L-18"].price', "19.50", "2.90"),
@@ -98,7 +98,7 @@ def test_a_price_that_changed_is_in_the_feed_by_its_sku(folder, shop):
     assert (prices["L-17"], prices["L-18"], prices["L-19"]) == ("3.90", "2.90", "20.50")
 
 
-def test_an_export_of_the_store_has_the_items_in_every_format(folder, shop):
+def test_export_of_the_store_has_the_items_in_every_format(folder, shop):
     run(folder, shop, COMMAND)
     for name in ("items.jsonl", "items.json", "items.parquet", "items.sqlite", "items.csv.gz"):
         output, _ = run(folder, shop, f"aragog store export {name} --items cards")

@@ -1,4 +1,4 @@
-"""The jobs of a killed worker run again at once in the standalone system."""
+"""In the standalone system, the jobs of a killed worker run again at once."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ CLAIM_TIMEOUT_S = 600
 PATIENCE_S = 90
 
 
-def test_a_killed_workers_job_runs_again_before_its_claim_expires():
+def test_job_of_a_killed_worker_runs_again_before_its_claim_expires():
     requests = []
     finished = threading.Event()
 

@@ -1,4 +1,7 @@
-"""Workers of an earlier version beside today's, on one Redis and one store, until all is stored."""
+"""
+Workers of an earlier version beside current ones, on one Redis and one store, until everything is
+stored.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,11 @@ HOSTS = [f"site-{number}.test" for number in range(8)]
 PAGES = 24
 SENDS, READS = (Queue.FETCH, Queue.ROBOTS), (Queue.CANONICALIZE, Queue.STORE, Queue.UPKEEP)
 WAYS = {
-    "today's fetch, the earlier ones read": (SENDS, READS),
-    "the earlier ones fetch, today's read": (READS, SENDS),
+    "current versions fetch, earlier ones read": (SENDS, READS),
+    "earlier versions fetch, current ones read": (READS, SENDS),
     "both do everything": (SENDS + READS, SENDS + READS),
 }
-"""The queues of today's workers, and those of the earlier version."""
+"""The queues of current workers, and those of the earlier version."""
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +41,11 @@ def earlier(tmp_path_factory):
 
 
 asked = set()
-"""Hosts that were requested robots.txt; the first one fails once."""
+"""Hosts whose robots.txt was requested; the first request to the first host fails."""
 
 
 def served(request, _wire):
-    """A site of pages that name the next ones, with every kind of outcome among them."""
+    """A site of pages that link to the next ones, with every kind of outcome."""
     host, path = request.host.partition(":")[0], request.path
     if path == "/robots.txt" and host not in asked:
         asked.add(host)
@@ -74,14 +77,14 @@ def expected(host):
     return outcomes | {moved: "Fetched", gone: "Gone", closed: "Refused"}
 
 
-def begin_as_earlier(data_dir):
-    """A store that the earlier version began: it refuses one of a later format."""
+def create_earlier_store(data_dir):
+    """A store created by the earlier version, which refuses a later format."""
     (data_dir / "store").mkdir(parents=True)
     (data_dir / "store" / "format").write_text("1\n")
 
 
 def done_by(admin, queue):
-    """The process ids of the workers that did the jobs of a queue."""
+    """The process IDs of the workers that ran the jobs of a queue."""
     jobs = admin.jobs(queue, JobState.SUCCEEDED, limit=500)
     return {int(job.worker.split(":")[1]) for job in jobs}
 
@@ -93,10 +96,10 @@ def test_workers_of_both_versions_store_every_page(earlier, tmp_path, way):
     workers = []
     asked.clear()
     urls = [url for host in HOSTS for url in given(host)]
-    # Links to pages of a number beyond are those of its last pages.
+    # Links to pages beyond the limit come from its last pages.
     limit = {f"//{host}/page/{n}": answer(404) for host in HOSTS for n in range(PAGES, 2 * PAGES)}
     with Origin(limit | {"*": served}) as origin, producer_home() as home, ExitStack() as stack:
-        begin_as_earlier(home.settings.data_dir)
+        create_earlier_store(home.settings.data_dir)
         environ = home.environ | {
             "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
             "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
@@ -117,11 +120,11 @@ def test_workers_of_both_versions_store_every_page(earlier, tmp_path, way):
         client = stack.enter_context(Aragog(home.settings))
         list(client.enqueue(urls, depth=10))
 
-        def told():
+        def progress():
             logs = [path.read_text()[-3000:] for path in tmp_path.glob("*.log")]
             return f"{client.in_flight()} wait; {client.counters()}\n" + "\n".join(logs)
 
-        wait_until(lambda: not client.in_flight(), 240, every_s=0.2, otherwise=told)
+        wait_until(lambda: not client.in_flight(), 240, every_s=0.2, otherwise=progress)
         broker = home.settings.resolved().broker
         admin = Admin.connect(broker.url, broker.shards)
         failed = [job for queue in Queue for job in admin.jobs(queue, JobState.FAILED)]

@@ -1,4 +1,4 @@
-"""From nothing to a table: `aragog new`, `aragog try` and `aragog run`, as the README has them."""
+"""From nothing to a table: `aragog new`, `aragog try` and `aragog run`, as in the README."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from tests.support.standalone import free_port
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow, pytest.mark.timeout(900)]
 
-LIMIT_S = 800  # it starts a whole system, perhaps on a busy machine
+LIMIT_S = 800  # it starts a complete system, perhaps on a busy machine
 README = "README.md"
 (COMMANDS,) = blocks(README, "sh", "make setup")
 (RULES,) = blocks(README, "toml")
@@ -28,7 +28,7 @@ BOOKS = [
 
 
 def of_site(text):
-    """A text of the page about the site of this test."""
+    """A documented text, changed to this test's site."""
     return text.replace("https://books.example", "http://books.test").replace(".example", ".test")
 
 
@@ -47,7 +47,7 @@ def book(number):
 
 @pytest.fixture
 def shop():
-    """A shop of three books."""
+    """A shop with three books."""
     routes = {f"//books.test/book/{n}": book(n) for n in (1, 2, 3)}
     routes["//books.test/book/4"] = answer(404, b"")
     routes["//books.test/robots.txt"] = answer(
@@ -59,7 +59,7 @@ def shop():
 
 @pytest.fixture
 def run(tmp_path, shop):
-    """Runs a command of the user in their folder; returns what it printed, and its status."""
+    """Runs a user's command in their folder; returns its output and status."""
     ours = {name: text for name, text in os.environ.items() if not name.startswith("ARAGOG_")}
     environ = {
         **ours,
@@ -82,7 +82,7 @@ def run(tmp_path, shop):
     return ran
 
 
-def test_the_commands_of_the_readme_make_its_table(run, tmp_path, shop):
+def test_commands_of_the_readme_make_its_table(run, tmp_path, shop):
     first, *commands = of_site(COMMANDS).replace("\\\n", " ").splitlines()
     assert first.startswith("make setup && ")  # `make test` has run it
     new, tried, ran = [run(command) for command in commands]
@@ -106,7 +106,7 @@ def test_the_commands_of_the_readme_make_its_table(run, tmp_path, shop):
         assert [line.split()[:2] for line in printed] == [["aragog", "try"], ["aragog", "run"]]
 
 
-def test_new_replaces_no_file_and_fetches_nothing_for_it(run, tmp_path, shop):
+def test_new_replaces_no_file_and_fetches_nothing_in_that_case(run, tmp_path, shop):
     (tmp_path / "urls.txt").write_text("mine")
 
     refused = run("aragog new http://books.test/book/1")
@@ -126,7 +126,7 @@ def test_new_replaces_no_file_and_fetches_nothing_for_it(run, tmp_path, shop):
         (" ".join(f"http://books.test/book/{n}" for n in range(11)), "at most 10 examples", 2),
     ],
 )  # fmt: skip
-def test_what_new_cannot_do_has_a_reason_and_writes_nothing(
+def test_unsupported_use_of_new_has_a_reason_and_writes_nothing(
     run, tmp_path, arguments, reason, status
 ):
     refused = run(f"aragog new {arguments}")

@@ -1,4 +1,4 @@
-"""Overrides that change while the whole system runs: in the file, and by an operator."""
+"""Overrides that change while the system runs: in the file, and by an operator."""
 
 import statistics
 from itertools import count, pairwise
@@ -17,7 +17,8 @@ pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
 INTERVAL_MS = 250
 SLOWED = f'["slow.test"]\nqps = {1000 / INTERVAL_MS}\n'
-# Between it and the 100 ms of the default rate: which of the two is kept, not how well.
+# Between the test's rate and the 100 ms of the default rate; decides which of the two applies, not
+# how exactly.
 BETWEEN_MS = 175
 
 
@@ -48,13 +49,13 @@ def system(origin, file):
 
 
 def logged(system, words):
-    """The last line of the fetch worker's log that holds `words`, if there is one."""
+    """The last line of the fetch worker's log that contains the words, or None."""
     text = (system.folder / "logs" / "fetch.log").read_text(errors="replace")
     return next((line for line in reversed(text.splitlines()) if words in line), None)
 
 
 def gap_ms(system, origin, domain, name, urls=12):
-    """The usual gap between the pages of a crawl of one domain."""
+    """The median gap between the pages of a crawl of one domain."""
     with Aragog(system.settings) as client:
         client.enqueue([f"http://{domain}/{name}/{n}" for n in range(urls)])
         system.finish(client)
@@ -64,14 +65,14 @@ def gap_ms(system, origin, domain, name, urls=12):
     return statistics.median(later - earlier for earlier, later in pairwise(arrived))
 
 
-def test_a_bad_file_keeps_the_last_good_one_and_a_mended_one_counts(system, origin, file):
+def test_bad_file_keeps_the_last_good_one_and_a_corrected_one_applies(system, origin, file):
     names = map(str, count())
 
     def slowed():
         return gap_ms(system, origin, "slow.test", next(names)) > BETWEEN_MS
 
-    # A process looks at the file when it asks for a permit, once a second at most. On a busy machine a
-    # crawl may have longer gaps than those of its rate.
+    # A process checks the file when it asks for a permit, at most once a second. On a busy machine,
+    # the gaps of a crawl may be longer than its rate requires.
     wait_until(lambda: not slowed())
 
     file.write_text(SLOWED)
@@ -95,7 +96,7 @@ def test_a_bad_file_keeps_the_last_good_one_and_a_mended_one_counts(system, orig
     assert str(file) in logged(system, "reloaded overrides: 1 names")
 
 
-def test_an_operators_rate_and_stop_hold_for_running_workers(system, origin):
+def test_operators_rate_and_stop_apply_to_running_workers(system, origin):
     names, shared = map(str, count()), system.settings.resolved().redis
     operator = LiveOverrides(reveal(shared.url), shared.prefix)
 
@@ -109,12 +110,12 @@ def test_an_operators_rate_and_stop_hold_for_running_workers(system, origin):
     operator.set_stopped("rated.test", True, who="test")
     operator.set_qps("other.test", 50, who="test")
     with Aragog(system.settings) as client:
-        # Each worker process has read the stop once it applies what was changed after it.
+        # A worker process that applies a later change has read the stop, too.
         assert wait_until(lambda: stops(client, system, origin, next(names)), otherwise=system.logs)
 
 
 def stops(client, system, origin, name):
-    """Whether a new URL of the stopped domain waits, while one of another domain is fetched."""
+    """Whether a new URL of the stopped domain waits while one of another domain is fetched."""
     before = client.counters().get(RESCHEDULED, 0)
     client.enqueue([f"http://rated.test/{name}/stopped", f"http://other.test/{name}"])
     wait_until(lambda: any(r.path == f"/{name}" for r in origin.seen), otherwise=system.logs)

@@ -1,4 +1,4 @@
-"""A reader's own fields in a reader's own file: rules, a function, a stored login, and `aragog try`."""
+"""A user's own fields in their own file: rules, a function, a stored login, and `aragog try`."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.support.standalone import free_port
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow, pytest.mark.timeout(900)]
 
-LIMIT_S = 800  # it starts a whole system, perhaps on a busy machine
+LIMIT_S = 800  # it starts a complete system, perhaps on a busy machine
 DOCS = "docs/own-fields.md#fields-of-pages"
 SECRET = "8f14e45fceea167a"
 RULES, LOGIN = (
@@ -38,7 +38,7 @@ def book(number):
 
 
 def with_login(body):
-    """A page for those who are logged in, a refusal for others."""
+    """A page for logged-in users, a refusal for others."""
 
     def handler(request, _):
         known = request.header("cookie") == f"session={SECRET}"
@@ -49,7 +49,7 @@ def with_login(body):
 
 @pytest.fixture
 def shop():
-    """A shop of three books behind a login, and a help page that links to it."""
+    """A shop with three books behind a login, and a help page that links to it."""
     index = "".join(f'<a href="/book/{n}">Book</a>' for n in range(3)) + '<a href="/help">Help</a>'
     routes = {f"//books.test/book/{n}": with_login(book(n)) for n in range(3)}
     routes |= {
@@ -65,7 +65,7 @@ def shop():
 
 @pytest.fixture
 def folder(tmp_path, shop):
-    """The folder of a user: settings, a function, a list of URLs."""
+    """A user's folder: settings, a function, a list of URLs."""
     (tmp_path / "aragog.toml").write_text(f'{RULES}missing = "css:.none"\n{LOGIN}')
     (tmp_path / "shelf.py").write_text(FUNCTION)
     (tmp_path / "urls.txt").write_text("http://books.test/\n")
@@ -73,7 +73,7 @@ def folder(tmp_path, shop):
 
 
 def environment(folder, shop):
-    """The variables of the user's commands."""
+    """The environment variables of the user's commands."""
     ours = {name: text for name, text in os.environ.items() if not name.startswith("ARAGOG_")}
     return {
         **ours,
@@ -87,7 +87,7 @@ def environment(folder, shop):
 
 
 def run(folder, shop, command):
-    """A command in a process of its own, as its user gives it."""
+    """A command in its own process, as entered by the user."""
     _, *arguments = shlex.split(command)
     return subprocess.run(
         [sys.executable, "-m", "aragog.cli", *arguments],
@@ -101,7 +101,7 @@ def tried(folder, shop, *arguments, **options):
     return CliRunner().invoke(main, ["try", *arguments], env=environment(folder, shop), **options)
 
 
-def test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site(folder, shop):
+def test_run_writes_chosen_fields_and_keeps_the_login_to_its_site(folder, shop):
     ran = run(folder, shop, f"{COMMAND.strip()},poetry --extractor shelf.py:shelf")
 
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -115,20 +115,20 @@ def test_a_run_writes_chosen_fields_and_keeps_the_login_to_its_site(folder, shop
     }  # fmt: skip
     assert "/help" not in [seen.path for seen in shop.seen]
     assert SECRET not in ran.stdout + ran.stderr
-    # The settings of the system itself are for its user alone.
+    # The settings of the system itself are readable by its user only.
     written = [path for path in (folder / "var").rglob("*") if path.is_file() and holds(path)]
     assert [path.name for path in written] == ["settings.json"]
     assert written[0].stat().st_mode & 0o077 == 0
 
 
 def holds(path):
-    """Whether a file has the secret, such as a log, a record of the store or a message."""
+    """Whether a file, such as a log, a store record or a message, contains the secret."""
     return SECRET.encode() in path.read_bytes()
 
 
-def test_try_reads_a_page_with_a_function_of_a_file(folder, shop, monkeypatch):
+def test_try_reads_a_page_with_a_function_from_a_file(folder, shop, monkeypatch):
     monkeypatch.chdir(folder)
-    monkeypatch.setenv(VARIABLE, "")  # which the command changes, for the system that it may start
+    monkeypatch.setenv(VARIABLE, "")  # which the command changes for a system that it may start
     (command,) = WITH_FUNCTION
     _, _, *arguments = shlex.split(command.replace("https://books.example", "http://books.test"))
 
@@ -170,7 +170,7 @@ def test_try_as_json_has_everything(folder, shop):
         ("http://127.0.0.1/", "Blocked"),
     ],
 )
-def test_try_of_a_url_without_a_page_says_why(folder, shop, url, problem):
+def test_try_of_a_url_without_a_page_prints_the_reason(folder, shop, url, problem):
     shown = tried(folder, shop, url)
 
     assert shown.exit_code == 5
@@ -178,7 +178,7 @@ def test_try_of_a_url_without_a_page_says_why(folder, shop, url, problem):
     assert "/secret/x" not in [seen.path for seen in shop.seen]
 
 
-def test_the_prompt_has_the_page(folder, shop):
+def test_prompt_can_query_the_page(folder, shop):
     commands = "css('h1')\nxpath('count(//li)') + 40\n"
 
     shown = tried(folder, shop, "http://books.test/book/1", "--prompt", input=commands)
@@ -187,7 +187,7 @@ def test_the_prompt_has_the_page(folder, shop):
     assert "42" in shown.output
 
 
-def test_a_mistake_in_a_rule_or_an_extractor_is_named_before_anything_is_fetched(folder, shop):
+def test_mistake_in_a_rule_or_extractor_is_reported_before_fetching(folder, shop):
     missing = tried(folder, shop, "http://books.test/", "--extractor", "none.py:shelf")
     settings = (folder / "aragog.toml").read_text()
     (folder / "aragog.toml").write_text(settings.replace("img::link", "img::first"))

@@ -1,4 +1,7 @@
-"""docs/tutorial.md#a-crawl-of-your-own-site, whole: a site, its rule, a crawl at another rate, a read over HTTP."""
+"""
+docs/tutorial.md#a-crawl-of-your-own-site in full: a site, its rule, a crawl at a different rate, a
+read over HTTP.
+"""
 
 import re
 import threading
@@ -17,7 +20,7 @@ PAGE = "docs/tutorial.md#a-crawl-of-your-own-site"
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """What `python3 -m http.server` serves, without its log."""
+    """`python3 -m http.server` without its log."""
 
     def log_message(self, *_):
         pass
@@ -25,7 +28,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def site(tmp_path):
-    """The port of the tutorial's site, and the one that the page names."""
+    """The port of the tutorial's site, and the one named on the page."""
     (script,) = blocks(PAGE, "sh")
     *making, serving = script.strip().splitlines()
     assert Shell({}, tmp_path).script("\n".join(making)).returncode == 0
@@ -36,7 +39,7 @@ def site(tmp_path):
         server.shutdown()
 
 
-def test_the_crawl_ends_as_the_page_says(site, tmp_path):
+def test_tutorial_crawl_ends_as_documented(site, tmp_path):
     port, documented = site
     (settings,) = blocks(PAGE, "toml")
     (tmp_path / "aragog.toml").write_text(settings.replace(f":{documented}", f":{port}"))

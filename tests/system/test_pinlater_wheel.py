@@ -1,4 +1,4 @@
-"""celery-pinlater, installed by itself beside an application of somebody's own."""
+"""celery-pinlater, installed alone beside a user's application."""
 
 import json
 import subprocess
@@ -47,7 +47,7 @@ def bin_(wheel, tmp_path_factory):
     return wheels.install(folder / "venv", f"{wheel}[flower]", env=env)
 
 
-def test_it_installs_one_name_and_none_of_aragog(wheel, bin_):
+def test_wheel_installs_one_name_and_nothing_of_aragog(wheel, bin_):
     assert wheels.top_level(wheel) == {"pinlater"}
     reported = subprocess.run(
         [bin_ / "python", "-P", "-c", "import aragog"], capture_output=True, check=False
@@ -55,7 +55,7 @@ def test_it_installs_one_name_and_none_of_aragog(wheel, bin_):
     assert reported.returncode == 1
 
 
-def test_pip_installs_it_as_the_readme_says(wheel, tmp_path):
+def test_pip_installs_it_as_in_the_readme(wheel, tmp_path):
     (command,) = blocks("packages/pinlater/README.md", "sh", "pip")
 
     venv = wheels.pip_installs(command, [wheel], tmp_path)
@@ -64,7 +64,7 @@ def test_pip_installs_it_as_the_readme_says(wheel, tmp_path):
     wheels.run(venv / "bin" / "pinlater", "--help", cwd=tmp_path)
 
 
-def test_a_broker_url_works_without_an_import_and_the_command_shows_its_queue(
+def test_broker_url_works_without_an_import_and_the_command_shows_its_queue(
     bin_, tmp_path, redis_server, redis_url
 ):
     (tmp_path / "theirs.py").write_text(APP)
@@ -77,7 +77,7 @@ def test_a_broker_url_works_without_an_import_and_the_command_shows_its_queue(
     assert (queue["queue"], queue["later"]) == ("celery", 1)
 
 
-def test_flower_has_its_queues_and_jobs(bin_, tmp_path, redis_server, redis_url):
+def test_flower_shows_its_queues_and_jobs(bin_, tmp_path, redis_server, redis_url):
     (tmp_path / "theirs.py").write_text(APP)
     env = {"PATH": str(bin_), "CELERY_BROKER_URL": of_socket(redis_server.socket)}
     wheels.run(bin_ / "python", "theirs.py", cwd=tmp_path, env=env)

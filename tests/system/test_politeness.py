@@ -1,4 +1,6 @@
-"""The interval of a domain, kept by the whole system: workers, robots, redirect hops, one domain."""
+"""
+The interval of a domain is kept by the whole system: workers, robots, redirect hops, on one domain.
+"""
 
 import subprocess
 import sys
@@ -45,7 +47,8 @@ def test_many_workers_keep_the_interval_of_a_domain_and_use_its_rate(punctual_or
     gaps = [later - earlier for earlier, later in pairwise(arrived)]
     assert len(arrived) >= URLS
     assert min(gaps) >= 1000 / QPS - NOISE_MS
-    # While work was waiting: not the first, before all workers ran, nor the last, one by one. A busy
-    # machine sends late: `bench.politeness` measures how much of the rate an idle one uses.
+    # Only while work was waiting: not the first requests, before all workers ran, nor the last, one
+    # by one. A busy machine sends late: `bench.politeness` measures how much of the rate an idle
+    # one uses.
     quarter_ms, _, _ = quantiles(gaps[10:-10])
     assert quarter_ms < 1.5 * 1000 / QPS

@@ -1,4 +1,4 @@
-"""A whole crawl on the private PostgreSQL, which is killed in the middle."""
+"""A complete crawl on the private PostgreSQL, which is killed in the middle."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def environ(demo_web):
     }
 
 
-def test_a_crawl_loses_nothing_when_its_postgres_is_killed_in_the_middle(environ):
+def test_crawl_loses_nothing_when_its_postgres_is_killed(environ):
     with standalone(environ) as system, Aragog(system.settings) as client:
         client.enqueue(demo_sites.seeds(), depth=1)
         wait_until(lambda: client.counters().get("stored"))
@@ -53,7 +53,7 @@ def test_a_crawl_loses_nothing_when_its_postgres_is_killed_in_the_middle(environ
     assert desk.canonical_url == DESK
     assert json.loads(shown.stdout)["fields"]["product.price"] == "649.00"
     assert "CorruptRow" not in logs
-    # A due row whose writer died before the node that makes it true is checked at the node.
-    # A batch whose pack was put before the server died has written another one since.
+    # A due row whose writer died before it wrote the node: claims check the node. A batch whose
+    # pack was put before the server died has written another pack since.
     unused = "record of a pack that no page has"
     assert set(report.repaired) <= {"due row without its node", unused}

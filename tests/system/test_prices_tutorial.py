@@ -1,4 +1,7 @@
-"""docs/tutorial.md#the-prices-of-three-shops-over-a-week, whole: three shops, a week of crawls, a table in DuckDB, and the answer."""
+"""
+docs/tutorial.md#the-prices-of-three-shops-over-a-week in full: three shops, a week of crawls, a
+DuckDB table, and the answer.
+"""
 
 import contextlib
 import importlib.util
@@ -23,7 +26,7 @@ URLS, CRONTAB, PRINTED = blocks(PAGE, "text")
 
 @pytest.fixture
 def shops(tmp_path, monkeypatch):
-    """The port of the tutorial's shops, in the folder of its reader, which is the current one."""
+    """The port of the tutorial's shops, with the reader's folder as the current one."""
     monkeypatch.chdir(tmp_path)
     where = importlib.util.spec_from_file_location("shops", ROOT / "examples/prices/shops.py")
     module = importlib.util.module_from_spec(where)
@@ -37,7 +40,7 @@ def shops(tmp_path, monkeypatch):
         server.shutdown()
 
 
-def test_a_week_of_prices_answers_the_question(shops, tmp_path):
+def test_week_of_prices_answers_the_question(shops, tmp_path):
     port, documented = shops
     (settings,) = blocks(PAGE, "toml")
     (tmp_path / "aragog.toml").write_text(settings.replace(f":{documented}", f":{port}"))

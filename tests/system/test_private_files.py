@@ -1,4 +1,4 @@
-"""What the standalone system keeps is for its own user; its Redis is nobody else's."""
+"""Files of the standalone system are readable by its own user only, and so is its Redis."""
 
 import os
 import stat
@@ -23,14 +23,14 @@ NOBODY = 65534
 
 @pytest.fixture
 def deep(tmp_path, monkeypatch):
-    """Settings whose data folder is too long a path for a socket; the socket's folder."""
+    """Settings whose data folder has too long a path for a socket; the socket's folder."""
     with tempfile.TemporaryDirectory(prefix="ar") as shared:
         monkeypatch.setattr(tempfile, "tempdir", shared)
         settings = Settings(data_dir=tmp_path / ("d" * 100) / "var")
         yield settings, settings.redis_socket.parent
 
 
-def test_the_folder_of_the_socket_is_made_for_us_alone(deep):
+def test_socket_folder_is_private(deep):
     settings, folder = deep
 
     settings.resolved()
@@ -41,7 +41,7 @@ def test_the_folder_of_the_socket_is_made_for_us_alone(deep):
 
 
 @unless(os.getuid() == 0, ROOT)
-def test_a_strangers_folder_is_refused(deep):
+def test_socket_folder_of_another_user_is_refused(deep):
     settings, folder = deep
     folder.mkdir(mode=0o700)
     os.chown(folder, NOBODY, NOBODY)
@@ -52,7 +52,7 @@ def test_a_strangers_folder_is_refused(deep):
         Aragog(settings)
 
 
-def test_a_folder_that_others_may_enter_is_refused(deep):
+def test_socket_folder_that_others_may_enter_is_refused(deep):
     settings, folder = deep
     folder.mkdir()
     folder.chmod(0o755)
@@ -61,7 +61,7 @@ def test_a_folder_that_others_may_enter_is_refused(deep):
         settings.resolved()
 
 
-def test_a_link_to_a_folder_is_refused(deep, tmp_path):
+def test_symlink_as_socket_folder_is_refused(deep, tmp_path):
     settings, folder = deep
     folder.symlink_to(tmp_path)
 
@@ -69,7 +69,7 @@ def test_a_link_to_a_folder_is_refused(deep, tmp_path):
         settings.resolved()
 
 
-def test_files_that_the_command_line_makes_are_not_for_others(tmp_path):
+def test_files_created_by_commands_are_private(tmp_path):
     data_dir = tmp_path / "var"
     environ = {"ARAGOG_DATA_DIR": str(data_dir), "ARAGOG_SETTINGS": ""}
 
@@ -80,7 +80,7 @@ def test_files_that_the_command_line_makes_are_not_for_others(tmp_path):
     assert {stat.S_IMODE(f.stat().st_mode) for f in (data_dir / "store").glob("*.db")} == {0o600}
 
 
-def test_files_in_a_data_folder_that_others_may_enter_are_not_for_others(tmp_path):
+def test_files_in_a_shared_data_folder_are_private(tmp_path):
     data_dir = tmp_path / "var"
     data_dir.mkdir(mode=0o755)
     environ = {"ARAGOG_DATA_DIR": str(data_dir), "ARAGOG_SETTINGS": ""}
@@ -93,7 +93,7 @@ def test_files_in_a_data_folder_that_others_may_enter_are_not_for_others(tmp_pat
 
 
 @pytest.mark.redis
-def test_a_full_private_redis_keeps_what_it_has_and_names_the_setting():
+def test_full_private_redis_keeps_its_data_and_names_the_setting():
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         data_dir = Path(folder)
         with RedisServer(data_dir / "redis", max_memory_bytes=33_554_432) as server:
@@ -112,12 +112,12 @@ def test_a_full_private_redis_keeps_what_it_has_and_names_the_setting():
     assert "nothing answers" not in reported.stderr
 
 
-def test_a_limit_that_nothing_fits_into_is_refused():
+def test_memory_limit_that_is_too_small_is_refused():
     with pytest.raises(ConfigError, match="redis_max_memory_bytes: must be at least 33554432"):
         load_settings(environ={"ARAGOG_STANDALONE__REDIS_MAX_MEMORY_BYTES": "1000"})
 
 
-def test_the_limit_is_handed_to_the_server():
+def test_memory_limit_is_passed_to_the_server():
     command = RedisServer(Path("x"), max_memory_bytes=50_000_000).command()
 
     assert command[command.index("--maxmemory") + 1] == "50000000"

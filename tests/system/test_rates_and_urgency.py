@@ -1,4 +1,6 @@
-"""A changed rate and an urgent URL reach the origin at once, whatever waits for its domain."""
+"""
+A changed rate and an urgent URL take effect at the origin at once, whatever waits for its domain.
+"""
 
 import threading
 from itertools import pairwise
@@ -18,7 +20,7 @@ pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
 @pytest.fixture
 def system(punctual_origin):
-    """A crawl of one request a second."""
+    """A crawl with one request per second."""
     environ = {
         "ARAGOG_FETCH__HOST_MAP": f"*.test=127.0.0.1:{punctual_origin.port}",
         "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
@@ -33,7 +35,7 @@ def paths(origin):
     return [path for _, _, path in origin.arrivals()]
 
 
-def test_a_raised_rate_holds_for_urls_that_wait_already(system, punctual_origin):
+def test_raised_rate_applies_to_waiting_urls(system, punctual_origin):
     with Aragog(system.settings) as client:
         client.enqueue([f"http://www.busy.test/{n}" for n in range(120)])
         wait_until(lambda: len(paths(punctual_origin)) >= 6)
@@ -42,11 +44,11 @@ def test_a_raised_rate_holds_for_urls_that_wait_already(system, punctual_origin)
 
     arrived_ms = [at for at, _, _ in punctual_origin.arrivals()]
     assert len(arrived_ms) >= 120
-    # At the old rate each gap is a second.
+    # At the old rate, each gap is one second.
     assert median(later - earlier for earlier, later in pairwise(arrived_ms[12:])) < 500
 
 
-def test_an_urgent_url_passes_the_backlog_of_its_domain(system, punctual_origin):
+def test_urgent_url_skips_the_backlog_of_its_domain(system, punctual_origin):
     with Aragog(system.settings) as client:
         client.enqueue([f"http://www.busy.test/{n}" for n in range(60)], priority=9)
         wait_until(lambda: len(paths(punctual_origin)) >= 4)
@@ -55,16 +57,19 @@ def test_an_urgent_url_passes_the_backlog_of_its_domain(system, punctual_origin)
         overrides_of(system.settings).live.set_qps("busy.test", 100.0, who="test")
         system.finish(client)
 
-    # How fast it passes them is measured by `bench.urgency`: at the middle, half a minute has passed.
+    # `bench.urgency` measures how fast it skips them; at the middle, half a minute has passed.
     assert paths(punctual_origin).index("/urgent") < 30
 
 
 def is_occupied(sizes):
-    """No thread of the worker is free for ordinary fetches; some are kept for urgent ones."""
+    """
+    Whether no thread of the worker is free for ordinary fetches; a few are reserved for urgent
+    ones.
+    """
     return sizes.running >= 14 and sizes.due >= 2
 
 
-def test_an_urgent_url_is_requested_while_its_site_answers_to_no_other():
+def test_urgent_url_is_requested_while_its_site_hangs_on_others():
     answers = threading.Event()
 
     def silent(_request, _wire):

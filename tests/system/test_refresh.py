@@ -1,4 +1,4 @@
-"""Pages are fetched again for as long as they are there and somebody holds them."""
+"""Pages are fetched again as long as they exist and somebody watches them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import pytest
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.standalone.supervisor import Child
-from aragog.standalone.system import FRONT, worker_command
+from aragog.standalone.system import SERVING, worker_command
 from aragog.urlstore.feed import Change
 from aragog.urlstore.records import Record
 from tests.support.origin import Origin, Request, Wire, answer
@@ -21,12 +21,12 @@ pytestmark = [pytest.mark.redis, pytest.mark.slow]
 PRICED, GONE, UNWATCHED, NEVER_WATCHED = (f"http://shop.test/{n}" for n in ("p", "gone", "r", "n"))
 MIN_INTERVAL_S, MAX_INTERVAL_S = 1.0, 2.0
 AGAIN = 2
-"""Rounds that are watched after all is as it should be."""
+"""Rounds that are observed after the final state is reached."""
 
 
 @dataclass
 class Shop:
-    """What the origin says of each path, from now on; None: 404."""
+    """The origin's response for each path from now on; None means 404."""
 
     prices: dict[str, str | None] = field(default_factory=dict)
 
@@ -43,18 +43,20 @@ class Shop:
 
 @dataclass
 class Seen:
-    """How it ended."""
+    """The final state."""
 
     origin: Origin
     records: dict[str, Record]
     changes: list[Change]
     stopped_at: dict[str, int]
-    """Requests of a path when its refreshing had ended."""
+    """The number of requests to a path when its refreshing ended."""
 
 
 @pytest.fixture(scope="module")
 def seen() -> Iterator[Seen]:
-    """A price moves, a page goes, one is let go; then all is watched for a while."""
+    """
+    A price changes, a page disappears, one is unwatched; then everything is observed for a while.
+    """
     paths = ("/p", "/gone", "/r", "/n")
     shop = Shop(dict.fromkeys(paths, "5.00"))
     with Origin({"/robots.txt": answer(404), "/*": shop}) as origin:
@@ -72,10 +74,10 @@ def seen() -> Iterator[Seen]:
 
 
 def second_beat(system: Standalone) -> None:
-    """For safety, as an operator may run one."""
+    """A second beat, which an operator may run for safety."""
     schedule = system.folder / "run" / "beat-2"
     system.supervisor.start(
-        Child("beat-2", [*worker_command("beat"), "--schedule", str(schedule)], FRONT)
+        Child("beat-2", [*worker_command("beat"), "--schedule", str(schedule)], SERVING)
     )
 
 
@@ -116,37 +118,40 @@ def watched(system: Standalone, client: Aragog, shop: Shop, origin: Origin) -> S
     return Seen(origin, records, changes, stopped_at)
 
 
-def test_the_price_in_the_store_follows_the_pages(seen):
+def test_stored_price_follows_the_page(seen):
     assert seen.records[PRICED].fields["product.price"] == b'"4.00"'
     assert seen.records[PRICED].due_at_ms is not None
 
 
-def test_the_feed_tells_the_holder_what_was_and_what_is(seen):
+def test_feed_gives_the_watcher_the_old_and_new_price(seen):
     (changed,) = [c for c in seen.changes if c.url == PRICED and c.kind == "changed"]
 
     assert changed.fields == {"product.price": ('"5.00"', '"4.00"')}
     assert changed.owners == ("shop",)
 
 
-def test_a_page_that_is_gone_is_confirmed_three_times_and_left(seen):
+def test_gone_page_is_confirmed_three_times_and_given_up(seen):
     gone = [c.kind for c in seen.changes if c.url == GONE]
 
     assert gone == ["new", "gone", "given_up"]
     assert seen.records[GONE].due_at_ms is None
-    assert seen.records[GONE].fields["product.price"] == b'"5.00"', "what is stored stays"
+    assert seen.records[GONE].fields["product.price"] == b'"5.00"', "stored fields stay"
     assert len(seen.origin.of("/gone")) == seen.stopped_at["/gone"]
 
 
-def test_a_page_that_was_let_go_is_fetched_no_more(seen):
+def test_unwatched_page_is_no_longer_fetched(seen):
     under_way = 1
     assert len(seen.origin.of("/r")) <= seen.stopped_at["/r"] + under_way
 
 
-def test_a_page_that_nobody_ever_watched_is_refreshed_too(seen):
+def test_page_never_watched_is_refreshed_too(seen):
     assert len(seen.origin.of("/n")) > AGAIN
 
 
 def test_two_beats_fetch_no_page_twice(seen):
-    """Never sooner than the shortest interval; a doubled refresh is milliseconds apart."""
+    """
+    Refreshes are at least the shortest interval apart; a duplicate would follow within
+    milliseconds.
+    """
     for path in ("/p", "/n", "/gone"):
         assert min(seen.origin.gaps_ms(path)) > MIN_INTERVAL_S * 1000 / 2

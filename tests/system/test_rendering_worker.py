@@ -1,4 +1,4 @@
-"""The standalone system renders pages, also when the worker is killed while a page is open."""
+"""The standalone system renders pages, even when the worker is killed while a page is open."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def environ(origin: Origin) -> dict[str, str]:
         "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
         "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
         "ARAGOG_RENDERING__HOSTS": "shop.test",
-        "ARAGOG_RENDERING__DEADLINE_S": "60",  # of a busy machine's browser
+        "ARAGOG_RENDERING__DEADLINE_S": "60",  # for the browser on a busy machine
         "ARAGOG_RENDERING__BROWSER": chromium_or_skip(),
         # Chromium's own sandbox needs a user other than root.
         "ARAGOG_RENDERING__SANDBOX": str(os.geteuid() != 0).lower(),
@@ -39,7 +39,7 @@ def environ(origin: Origin) -> dict[str, str]:
 
 
 def browsers_of(pid: int) -> list[int]:
-    """The processes below a process that run a browser or drive one."""
+    """The processes below a process that run or drive a browser."""
     pids = []
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, children.read_text().split()):
@@ -55,7 +55,7 @@ def runs(pid: int) -> bool:
     return state != "Z"
 
 
-def test_a_page_whose_worker_is_killed_while_it_is_open_is_rendered_and_stored_once():
+def test_page_open_when_its_worker_is_killed_is_rendered_and_stored_once():
     requested = threading.Event()
     answered = threading.Event()
 
@@ -103,7 +103,7 @@ def test_doctor_starts_the_browser_and_up_refuses_without_one():
         report = system.aragog("doctor", "--no-workers")
         assert "rendering: Chromium" in report.stdout, report.stdout
 
-        # Beside the running system, its own settings would apply.
+        # In the folder of the running system, that system's settings would apply.
         system.environ["ARAGOG_DATA_DIR"] += "/other"
         system.environ["ARAGOG_RENDERING__BROWSER"] = "no-such-browser"
         report = system.aragog("doctor", "--no-workers")

@@ -1,4 +1,4 @@
-"""`aragog run --refresh` says which pages of its crawl are new, changed and gone."""
+"""`aragog run --refresh` reports which pages of its crawl are new, changed and gone."""
 
 import json
 import os
@@ -17,7 +17,7 @@ HOST = "http://site.test"
 
 
 class Site:
-    """Pages by path, each with a text and links; they have ETags, and answer with 304."""
+    """Pages by path, each with text and links; they have ETags, and unchanged ones get a 304."""
 
     def __init__(self):
         self.pages = {}
@@ -61,7 +61,7 @@ def origin(site):
 
 @pytest.fixture
 def run(origin, tmp_path):
-    """Runs to the end; the lines of standard error."""
+    """Runs to the end; returns the lines of standard error."""
     start = starter(origin.address, tmp_path)
     (tmp_path / "urls.txt").write_text(f"{HOST}/\n")
 
@@ -76,7 +76,7 @@ def run(origin, tmp_path):
 
 
 def change(site):
-    """One page changes, one is new, one is gone and still linked, one lost its link, one moved."""
+    """One page changes, one is new, one is gone and still linked, one loses its link, one moves."""
     site.put("/other", "other 2")
     site.put("/new", "new 1")
     del site.pages["/gone"]
@@ -92,7 +92,7 @@ def conditional(origin, since):
     return {r.path for r in origin.seen[since:] if r.header("if-none-match")}
 
 
-def test_a_refresh_names_what_is_new_and_gone_and_asks_each_stored_page_once(
+def test_refresh_reports_new_and_gone_pages_and_requests_each_stored_page_once(
     run, site, origin, tmp_path
 ):
     run()
@@ -119,13 +119,13 @@ def test_a_refresh_names_what_is_new_and_gone_and_asks_each_stored_page_once(
     assert not list(tmp_path.glob(".*-changes.jsonl"))
     before = len(origin.seen)
 
-    err = run("--refresh")  # what was said is not said again
+    err = run("--refresh")  # reported changes are not reported again
 
     assert err[-1] == "5 unchanged, 0 changed, 0 new, 0 gone, 1 absent as before"
     assert "/lonely" in conditional(origin, before)
 
 
-def test_a_page_without_links_is_gone_only_when_its_site_says_so(run, site):
+def test_page_without_links_is_gone_only_when_its_site_says_so(run, site):
     run()
     site.put("/", "home 2", "/same")
     err = run("--refresh")
@@ -137,7 +137,7 @@ def test_a_page_without_links_is_gone_only_when_its_site_says_so(run, site):
     assert err[-2:] == [f"gone: {HOST}/lonely", "5 unchanged, 0 changed, 0 new, 1 gone"]
 
 
-def test_a_refresh_that_was_killed_and_is_repeated_says_what_both_found(run, site, origin):
+def test_repeated_refresh_after_a_kill_reports_the_findings_of_both(run, site, origin):
     run()
     change(site)
     site.held = {"/same"}
@@ -154,7 +154,7 @@ def test_a_refresh_that_was_killed_and_is_repeated_says_what_both_found(run, sit
     assert err[-1] == "2 unchanged, 2 changed, 1 new, 1 gone, 1 redirected"
 
 
-def test_a_crawl_that_begins_with_a_refresh_has_new_pages_alone(run):
+def test_crawl_that_starts_with_a_refresh_has_only_new_pages(run):
     err = run("--refresh")
 
     assert err[-1] == "0 unchanged, 0 changed, 6 new, 0 gone"

@@ -1,4 +1,4 @@
-"""`aragog run` as somebody sees it who tries it on a terminal."""
+"""`aragog run` as seen by a user who tries it on a terminal."""
 
 import contextlib
 import os
@@ -60,7 +60,7 @@ def terminal(tmp_path):
         os.close(master)
 
 
-def test_the_demo_shows_a_bar_and_a_card_and_stays_until_ctrl_c(terminal):
+def test_demo_shows_a_bar_and_a_card_and_stays_until_ctrl_c(terminal):
     process, screen = terminal
     running = "still running; press Ctrl-C to stop"
     wait_until(lambda: running in screen() or process.poll() is not None, 240, otherwise=screen)

@@ -1,4 +1,4 @@
-"""A run that is repeated: it reaches every page again, waits for what waits, and keeps its file."""
+"""A repeated run reaches every page again, waits for waiting URLs, and keeps its file."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def path_of(number):
 
 
 def site_page(number):
-    """A page of a tree of three links a page; each has links to the first ones as well."""
+    """A page in a tree of three links per page; each also links to the first pages."""
     links = [path_of(n) for n in (*range(3 * number + 1, 3 * number + 4), 0, 1, 2) if n < PAGES]
     body = "".join(f'<a href="{path}">{path}</a>' for path in links)
     body = f"<html><title>Page {number}</title>{body}</html>".encode()
@@ -49,7 +49,7 @@ def site():
 
 @pytest.fixture
 def start(site, tmp_path):
-    """Starts a command in the user's folder, in a process group of its own."""
+    """Starts a command in the user's folder, in its own process group."""
     (tmp_path / "urls.txt").write_text(f"{ROOT}\n")
     return starter(site.address, tmp_path)
 
@@ -63,7 +63,7 @@ def urls_of(file):
     return [json.loads(line)["url"] for line in file.open()]
 
 
-def test_a_run_that_is_stopped_and_repeated_has_every_page_in_its_file(site, start, tmp_path):
+def test_stopped_and_repeated_run_has_every_page_in_its_file(site, start, tmp_path):
     file = tmp_path / "docs.jsonl"
     first = start("--depth", "3", "-O", "docs.jsonl", qps=2)
     wait_until(lambda: len(site.seen) > 8)
@@ -115,10 +115,10 @@ def test_complete_runs_repeated_or_refreshed_reach_every_page(site, start, tmp_p
 
 
 @pytest.mark.parametrize(("front_after_s", "serves"), [(0.0, True), (1e9, False)])
-def test_a_run_that_stops_at_its_end_starts_the_servers_only_when_it_lasts(
+def test_run_that_stops_at_its_end_starts_the_servers_only_if_it_takes_long(
     start, tmp_path, front_after_s, serves
 ):
-    """What was seen: the first pages of a short run waited for Flower and the API to be imported."""
+    """The first pages of a short run waited until Flower and the API were imported."""
     code, output = finished(start("-O", "docs.jsonl", front_after_s=front_after_s))
 
     assert code == 0, output
@@ -128,8 +128,8 @@ def test_a_run_that_stops_at_its_end_starts_the_servers_only_when_it_lasts(
     assert {"http", "flower"} <= logs if serves else not {"http", "flower"} & logs
 
 
-def test_a_run_that_stops_at_its_end_does_without_servers_whose_ports_are_in_use(start, tmp_path):
-    """What was seen: a run of five seconds was refused for Flower's port, which it never uses."""
+def test_run_that_stops_at_its_end_tolerates_ports_in_use(start, tmp_path):
+    """A run of five seconds was refused because of Flower's port, which it never uses."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         process = start("-O", "docs.jsonl", front_after_s=0.0, ARAGOG_SERVING__FLOWER_PORT=port)
@@ -145,10 +145,8 @@ def test_a_run_that_stops_at_its_end_does_without_servers_whose_ports_are_in_use
     assert "flower" not in logs
 
 
-def test_a_run_writes_what_the_present_rules_find_of_pages_that_earlier_ones_read(
-    site, start, tmp_path
-):
-    """What was seen: after a change of rules the file had the old values, without a word."""
+def test_run_applies_changed_rules_to_pages_stored_earlier(site, start, tmp_path):
+    """After a change of rules, the file had the old values, without a warning."""
     file, settings = tmp_path / "docs.jsonl", tmp_path / "rules.toml"
 
     def ran(rule):

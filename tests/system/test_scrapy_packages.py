@@ -1,4 +1,4 @@
-"""What Scrapy's people use beside it, with the add-on: the table of docs/coming-from.md#scrapy."""
+"""Packages used with Scrapy, together with the add-on: the table of docs/coming-from.md#scrapy."""
 
 import json
 import struct
@@ -20,7 +20,7 @@ FIRST = {f"Author-{number}" for number in range(quotes_site.AUTHORS_A_PAGE)}
 
 
 def png():
-    """A PNG of 60 by 60 black points."""
+    """A PNG of 60 by 60 black pixels."""
     rows = zlib.compress(b"\0" * 60 * (60 * 3 + 1))
     chunks = [
         (b"IHDR", struct.pack(">IIBBBBB", 60, 60, 8, 2, 0, 0, 0)), (b"IDAT", rows), (b"IEND", b"")
@@ -47,7 +47,7 @@ def spiders(tmp_path, redis_url, origin):
 
 
 def crawl(spiders, name, **settings):
-    """One process of a spider ; its items."""
+    """Run one process of a spider; returns its items."""
     spiders.start(
         "runspider", str(DATA / "spiders" / f"{name}.py"), settings={"ADDONS": ADDONS, **settings}
     )
@@ -55,11 +55,11 @@ def crawl(spiders, name, **settings):
     return spiders.items()
 
 
-def test_item_loaders(spiders):
+def test_item_loaders_work(spiders):
     assert {item["name"] for item in crawl(spiders, "loader")} == FIRST
 
 
-def test_images_and_files_of_items(spiders, tmp_path):
+def test_image_and_file_pipelines_work(spiders, tmp_path):
     pipelines = {
         "scrapy.pipelines.images.ImagesPipeline": 1,
         "scrapy.pipelines.files.FilesPipeline": 2,
@@ -73,7 +73,7 @@ def test_images_and_files_of_items(spiders, tmp_path):
     assert [path.read_bytes() for path in (tmp_path / "files").rglob("*.bin")] == [b"\0notes"]
 
 
-def test_feeds_of_several_formats(spiders, tmp_path):
+def test_feeds_in_several_formats_work(spiders, tmp_path):
     feeds = {
         str(tmp_path / "a.csv"): {"format": "csv"},
         str(tmp_path / "a.json"): {"format": "json"},
@@ -85,7 +85,7 @@ def test_feeds_of_several_formats(spiders, tmp_path):
     assert len((tmp_path / "a.csv").read_text().splitlines()) == 1 + len(FIRST)
 
 
-def test_scrapy_deltafetch_with_the_lines_of_the_page(spiders, origin):
+def test_scrapy_deltafetch_works_with_the_documented_lines(spiders, origin):
     (spiders.folder / "deltas.py").write_text(blocks(PAGE, "python", "from scrapy_deltafetch")[0])
     settings = {
         "SPIDER_MIDDLEWARES": {"deltas.DeltaFetch": 100}, "DELTAFETCH_ENABLED": "1",
@@ -101,7 +101,7 @@ def test_scrapy_deltafetch_with_the_lines_of_the_page(spiders, origin):
     assert len(authors) == len(FIRST)
 
 
-def test_spidermon(spiders):
+def test_spidermon_works(spiders):
     settings = {
         "SPIDERMON_ENABLED": "1",
         "EXTENSIONS": {"spidermon.contrib.scrapy.extensions.Spidermon": 500},
@@ -113,13 +113,13 @@ def test_spidermon(spiders):
     assert "1 monitor" in spiders.logs()
 
 
-def test_scrapy_poet_page_objects(spiders):
+def test_scrapy_poet_page_objects_work(spiders):
     addons = {**ADDONS, "scrapy_poet.Addon": 300}
 
     assert {item["name"] for item in crawl(spiders, "poet", ADDONS=addons)} == FIRST
 
 
-def test_pages_of_scrapy_playwright_obey_robots(tmp_path, redis_url, origin):
+def test_pages_of_scrapy_playwright_obey_robots_txt(tmp_path, redis_url, origin):
     """The add-on turned Scrapy's check of robots.txt off, and the browser has none of its own."""
     handler = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
     made = b"<p></p><script>document.querySelector('p').className = 'made'</script>"

@@ -1,4 +1,4 @@
-"""Unchanged spiders of Scrapy in several processes, over one Redis and a loopback site."""
+"""Unchanged Scrapy spiders in several processes, on one Redis and a loopback site."""
 
 import json
 import os
@@ -29,7 +29,7 @@ NOISE_MS = 2.0
 
 @pytest.fixture(scope="module")
 def given():
-    """The settings of a project, as the page has them."""
+    """The settings of a project, as documented."""
     settings = {}
     for start in ("ADDONS", "ITEM_PIPELINES"):
         (block,) = blocks(PAGE, "python", start)
@@ -50,7 +50,7 @@ def paths_of(origin):
 
 
 def assert_interval_kept(origin):
-    """No two requests to the domain, of whatever spider and process, were closer than its rate."""
+    """No two requests to the domain, from any spider and process, were closer than its rate."""
     arrived = [at for at, _, _ in origin.arrivals()]
     assert min(b - a for a, b in pairwise(arrived)) >= 1000 / QPS - NOISE_MS
 
@@ -58,7 +58,8 @@ def assert_interval_kept(origin):
 def test_two_spiders_on_three_processes_share_pages_and_the_rate(
     origin, redis_url, tmp_path, given
 ):
-    # On a busy machine a process may start when the others are done: with a name it is over for it.
+    # On a busy machine, a process may start when the others are done; because the crawl has a name,
+    # it then ends at once.
     named = {**given, "ARAGOG_CRAWL": "november"}
     with spiders_of(tmp_path, redis_url, origin, POLITENESS__QPS=str(QPS)) as spiders:
         for _ in range(PROCESSES):
@@ -75,14 +76,14 @@ def test_two_spiders_on_three_processes_share_pages_and_the_rate(
     assert (sorted(names), set(texts)) == (sorted(quotes_site.authors()), quotes_site.quotes())
     assert stored == {json.dumps(name).encode() for name in quotes_site.authors()}
     assert_interval_kept(origin)
-    # Each spider once: whatever process has it, and although all processes begin with the same URL.
+    # Once for each spider, in whichever process, although all processes start with the same URL.
     paths = paths_of(origin)
     assert paths.count("/author/Author-7") == 1
     assert paths.count("/page/5/") == 2
     assert "/robots.txt" in paths
 
 
-def test_a_spider_and_aragogs_own_crawl_share_the_rate_of_a_domain(origin, tmp_path, given):
+def test_spider_and_aragogs_own_crawl_share_the_rate_of_a_domain(origin, tmp_path, given):
     urls = [f"http://{quotes_site.HOST}/author/{name}" for name in quotes_site.authors()]
     with (
         standalone({**way_to(origin), "ARAGOG_POLITENESS__QPS": str(QPS)}, front=()) as system,
@@ -102,7 +103,7 @@ def test_a_spider_and_aragogs_own_crawl_share_the_rate_of_a_domain(origin, tmp_p
     assert_interval_kept(origin)
 
 
-def test_a_page_is_scraped_although_its_process_is_killed(origin, redis_url, tmp_path, given):
+def test_page_is_scraped_although_its_process_is_killed(origin, redis_url, tmp_path, given):
     written = tmp_path / "written.jl"
     settings = {
         "ADDONS": given["ADDONS"],
@@ -127,7 +128,7 @@ def test_a_page_is_scraped_although_its_process_is_killed(origin, redis_url, tmp
     assert_interval_kept(origin)
 
 
-def test_a_run_with_other_arguments_is_refused(origin, redis_url, tmp_path, given):
+def test_run_with_different_arguments_is_refused(origin, redis_url, tmp_path, given):
     settings = {"ADDONS": given["ADDONS"]}
     with spiders_of(tmp_path, redis_url, origin, POLITENESS__QPS=str(QPS)) as spiders:
         first = spiders.start("runspider", str(AUTHORS), "-a", "shelf=left", settings=settings)
@@ -149,7 +150,7 @@ def test_a_run_with_other_arguments_is_refused(origin, redis_url, tmp_path, give
     "command",
     [("shell", "-c", "response.status"), ("parse", "--spider", "toscrape-css", "-c", "parse")],
 )
-def test_a_command_for_one_page_leaves_the_requests_of_a_crawl(
+def test_single_page_command_leaves_the_requests_of_a_crawl(
     origin, redis_url, tmp_path, given, command
 ):
     addon = {"ADDONS": given["ADDONS"]}
@@ -171,7 +172,7 @@ def test_a_command_for_one_page_leaves_the_requests_of_a_crawl(
     assert paths_of(origin).count("/page/2/") <= 2
 
 
-def test_without_a_system_one_error_names_the_command_that_starts_it(
+def test_error_without_a_system_names_the_command_that_starts_it(
     origin, redis_url, tmp_path, given
 ):
     with spiders_of(tmp_path, redis_url, origin, REDIS__URL="", BROKER__URL="") as spiders:
@@ -184,7 +185,7 @@ def test_without_a_system_one_error_names_the_command_that_starts_it(
     assert "start it with `aragog up -d`" in log.splitlines()[-1]
 
 
-def test_a_named_crawl_that_is_over_begins_again_on_request(origin, redis_url, tmp_path, given):
+def test_finished_named_crawl_restarts_on_request(origin, redis_url, tmp_path, given):
     named = {"ADDONS": given["ADDONS"], "ARAGOG_CRAWL": "november"}
     with spiders_of(tmp_path, redis_url, origin, POLITENESS__QPS="100") as spiders:
         for more in ({}, {}, {"ARAGOG_CRAWL_RESTART": "1"}):
@@ -196,7 +197,7 @@ def test_a_named_crawl_that_is_over_begins_again_on_request(origin, redis_url, t
 
 
 @pytest.mark.parametrize(("timeout_s", "effect"), [(180, "waiting:"), (2, "will run again:")])
-def test_a_pause_of_redis_loses_no_request(origin, own_redis, tmp_path, given, timeout_s, effect):
+def test_pause_of_redis_loses_no_request(origin, own_redis, tmp_path, given, timeout_s, effect):
     settings = {"ADDONS": given["ADDONS"], "PAGES": "40", "DOWNLOAD_TIMEOUT": str(timeout_s)}
     with spiders_of(tmp_path, own_redis.url, origin, POLITENESS__QPS="10") as spiders:
         spiders.start("runspider", str(LISTED), settings=settings)
@@ -213,11 +214,11 @@ def test_a_pause_of_redis_loses_no_request(origin, own_redis, tmp_path, given, t
     assert len({item["url"] for item in items}) == 40
 
 
-def test_ctrl_c_returns_requests_whose_robots_txt_is_not_known(tmp_path, redis_url, given):
+def test_ctrl_c_returns_requests_that_wait_for_robots_txt(tmp_path, redis_url, given):
     late, released = threading.Event(), threading.Event()
 
     def robots(_, wire):
-        # In the meantime, other requests of the spider wait for it, one more each half second.
+        # In the meantime, other requests of the spider wait for it, one more every half second.
         wire.pause(2)
         late.set()
         released.wait(60)
@@ -236,7 +237,7 @@ def test_ctrl_c_returns_requests_whose_robots_txt_is_not_known(tmp_path, redis_u
         wait_until(lambda: "Closing spider (shutdown)" in spiders.logs())
         released.set()
         first.wait(60)
-        assert len(spiders.items()) < 3  # the one that brought robots.txt is answered
+        assert len(spiders.items()) < 3  # the request that fetched robots.txt is answered
         spiders.start("runspider", str(LISTED), settings=settings)
         spiders.finish()
 

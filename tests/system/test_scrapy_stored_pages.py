@@ -1,4 +1,4 @@
-"""Spiders of Scrapy that read what aragog has fetched, over one Redis and a loopback site."""
+"""Scrapy spiders that read pages fetched by aragog, on one Redis and a loopback site."""
 
 import shlex
 import time
@@ -47,14 +47,14 @@ def store_pages(environ, paths):
 
 
 def documented_settings():
-    """The settings of the two commands: those with the add-on, and those without it."""
+    """The settings of the two commands: with and without the add-on."""
     return [
         dict(part.split("=", 1) for part in shlex.split(block) if "=" in part)
         for block in blocks("docs/coming-from.md#scrapy", "sh", "scrapy crawl quotes -s")
     ]
 
 
-def test_the_commands_of_the_page_read_what_is_stored(origin, redis_url, tmp_path):
+def test_documented_commands_read_stored_pages(origin, redis_url, tmp_path):
     with_addon, without = documented_settings()
     pages = [path for path in quotes_site.site() if path != "/robots.txt"]
     unstored = {"/author/Author-3", "/page/10/"}

@@ -1,4 +1,4 @@
-"""Processes that a killed supervisor left behind are ended, and no others."""
+"""Processes left behind by a killed supervisor are ended, and no others."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ def sleeper():
     process.wait()
 
 
-def test_what_was_noted_is_ended_with_all_of_its_session(tmp_path):
+def test_noted_process_is_ended_with_its_whole_session(tmp_path):
     parent = subprocess.Popen(
         ["sh", "-c", "sleep 60 & echo $!; wait"], start_new_session=True, stdout=subprocess.PIPE
     )
@@ -28,11 +28,11 @@ def test_what_was_noted_is_ended_with_all_of_its_session(tmp_path):
 
     assert leftovers.end(tmp_path / "children") == [parent.pid]
     assert parent.wait(120) == -9
-    assert not leftovers._started(child)
+    assert not leftovers._start_time(child)
     assert not (tmp_path / "children").exists()
 
 
-def test_a_session_whose_leader_died_is_ended(tmp_path):
+def test_session_whose_leader_died_is_ended(tmp_path):
     leader = subprocess.Popen(
         ["sh", "-c", "sleep 60 & echo $!; wait"], start_new_session=True, stdout=subprocess.PIPE
     )
@@ -43,11 +43,11 @@ def test_a_session_whose_leader_died_is_ended(tmp_path):
 
     leftovers.end(tmp_path / "children")
 
-    assert not leftovers._started(child)
+    assert not leftovers._start_time(child)
 
 
-def test_a_process_that_only_got_the_same_number_is_left_alone(tmp_path, sleeper):
-    started = leftovers._started(sleeper.pid)
+def test_process_with_a_reused_id_is_left_alone(tmp_path, sleeper):
+    started = leftovers._start_time(sleeper.pid)
     (tmp_path / "children").write_text(f"{sleeper.pid} {started - 1}\n")
 
     assert leftovers.end(tmp_path / "children") == []
@@ -55,7 +55,7 @@ def test_a_process_that_only_got_the_same_number_is_left_alone(tmp_path, sleeper
 
 
 @pytest.mark.parametrize("text", ["", "nonsense\n", "1 2 3\n", "\x00"])
-def test_a_broken_note_ends_nothing(tmp_path, text):
+def test_unreadable_note_ends_nothing(tmp_path, text):
     (tmp_path / "children").write_text(text)
 
     assert leftovers.end(tmp_path / "children") == []

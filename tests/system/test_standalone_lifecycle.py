@@ -1,4 +1,4 @@
-"""`aragog up`, `down`, `run` from outside, and everything that may be killed in the middle of work."""
+"""`aragog up`, `down`, `run` from outside, and kills of every process in the middle of work."""
 
 import contextlib
 import os
@@ -33,7 +33,7 @@ HOSTS, PAGES = 30, 5
 
 @dataclass
 class Machine:
-    """A data folder and the commands a user has."""
+    """A data folder and the commands of a user."""
 
     folder: Path
     environ: dict[str, str]
@@ -46,13 +46,13 @@ class Machine:
         )
 
     def up(self):
-        """Start it; what the command printed."""
+        """Start it; returns what the command printed."""
         reported = self.aragog("up", "-d")
         assert reported.returncode == 0, reported.stderr + self.logs()
         return reported
 
-    def seen_here(self, expected):
-        """Output on a page with this machine's folder, process and ports in it."""
+    def adapted(self, expected):
+        """Output from a page with this machine's folder, process and ports filled in."""
         serving = self.settings.serving
         for text, ours in (
             ("/home/me/aragog/var", self.folder),
@@ -71,7 +71,7 @@ class Machine:
         return [int(line.split()[0]) for line in lines]
 
     def named(self, word):
-        """The process ids of the children whose command line holds `word`."""
+        """The process IDs of the children whose command line contains `word`."""
         commands = []
         for pid in self.children():
             with contextlib.suppress(OSError):
@@ -80,7 +80,7 @@ class Machine:
         return commands
 
     def finish(self, urls):
-        """Wait until nothing waits; the outcomes of `urls` in the store."""
+        """Wait until nothing waits; returns the outcomes of `urls` in the store."""
         wait_until(lambda: not self.in_flight(), 240, every_s=0.2, otherwise=self.logs)
         store = url_store(self.settings)
         records = store.get_many(urls)
@@ -88,7 +88,7 @@ class Machine:
         return Counter(r.facts["outcome"] if r else None for r in records)
 
     def in_flight(self):
-        """How many URLs are on their way; all while the redis-server is being started again."""
+        """The number of URLs in flight; all URLs while the redis-server restarts."""
         try:
             with Aragog(self.settings) as client:
                 return client.in_flight()
@@ -100,14 +100,14 @@ class Machine:
         return "\n".join(f"== {p.name}\n{p.read_text(errors='replace')[-1500:]}" for p in logs)
 
     def enqueue(self, name):
-        """URLs that were not requested before, on their way, of hosts whose robots.txt is known."""
+        """Enqueue new URLs of hosts whose robots.txt is known; returns the URLs."""
         urls = [f"http://host{h}.test/{name}/{p}" for h in range(HOSTS) for p in range(PAGES)]
         with Aragog(self.settings) as client:
             client.enqueue(urls)
         return urls
 
     def stored(self, at_least):
-        """Wait until that number of what was enqueued last is stored."""
+        """Wait until that many of the last enqueued URLs are stored."""
         wait_until(lambda: self.in_flight() <= HOSTS * PAGES - at_least, otherwise=self.logs)
 
 
@@ -134,10 +134,10 @@ def machine(demo_web):
 
 
 def gone(pids):
-    return wait_until(lambda: not any(leftovers._started(pid) for pid in pids))
+    return wait_until(lambda: not any(leftovers._start_time(pid) for pid in pids))
 
 
-def test_a_second_up_says_that_one_runs(machine):
+def test_second_up_reports_that_one_is_running(machine):
     for arguments in (["up"], ["up", "-d"]):
         reported = machine.aragog(*arguments)
 
@@ -148,7 +148,7 @@ def test_a_second_up_says_that_one_runs(machine):
         assert "aragog down" in reported.stderr
 
 
-def test_run_uses_what_runs_and_shows_plain_lines_without_a_terminal(machine, tmp_path):
+def test_run_uses_the_running_system_and_prints_plain_lines_without_a_terminal(machine, tmp_path):
     urls = [f"http://run{n}.test/" for n in range(20)]
     (tmp_path / "urls").write_text("\n".join([*urls, "nonsense"]))
 
@@ -165,7 +165,10 @@ def test_run_uses_what_runs_and_shows_plain_lines_without_a_terminal(machine, tm
 
 @pytest.fixture
 def later(machine):
-    """URLs that wait for an hour; they are gone after the test, because other tests wait for all."""
+    """
+    URLs that wait for an hour; they are removed after the test, because other tests wait for all
+    URLs.
+    """
     urls = [f"http://later{n}.test/" for n in range(3)]
     with Aragog(machine.settings) as client:
         client.enqueue(urls, run_after=int(1000 * (time.time() + 3600)))
@@ -173,7 +176,7 @@ def later(machine):
     machine.aragog("queue", "purge", "fetch", "--yes")
 
 
-def test_run_waits_for_its_own_urls_only_and_says_which_are_not_stored(machine, later, tmp_path):
+def test_run_waits_only_for_its_own_urls_and_reports_those_not_stored(machine, later, tmp_path):
     pages = [f"http://www.shop.test/?run={n}" for n in range(3)]
     (tmp_path / "urls").write_text("\n".join([*pages, "http://127.0.0.1:9/", "http://run0.test/"]))
 
@@ -191,7 +194,7 @@ def test_run_waits_for_its_own_urls_only_and_says_which_are_not_stored(machine, 
     assert again.returncode == 0
 
 
-def test_down_in_the_middle_and_up_again_goes_on_and_prints_what_the_page_says(machine):
+def test_down_in_the_middle_and_up_again_continue_and_print_what_the_page_shows(machine):
     (up, refused, down) = [output for command, output in examples("docs/cli.md")
                            if command.split()[1] in ("up", "down")]  # fmt: skip
     urls = machine.enqueue("stopped")
@@ -204,13 +207,13 @@ def test_down_in_the_middle_and_up_again_goes_on_and_prints_what_the_page_says(m
     assert gone(children)
     assert machine.aragog("down").returncode == 1
     reported = machine.up()
-    assert agrees(machine.seen_here(up), reported.stdout)
-    what_it_shows_answers(reported)
-    assert agrees(machine.seen_here(refused), machine.aragog("up").stderr)
+    assert agrees(machine.adapted(up), reported.stdout)
+    assert_shown_addresses_respond(reported)
+    assert agrees(machine.adapted(refused), machine.aragog("up").stderr)
     assert machine.finish(urls) == {"Gone": len(urls)}
 
 
-def what_it_shows_answers(reported):
+def assert_shown_addresses_respond(reported):
     addresses = set(re.findall(r"http://([\d.]+):(\d+)", reported.stdout))
     assert len(addresses) == 2
     assert reported.stderr == ""
@@ -218,9 +221,9 @@ def what_it_shows_answers(reported):
         socket.create_connection((host, int(port))).close()
 
 
-# The server of Redis is redis-server or valkey-server: whichever is newer here.
+# The Redis server is redis-server or valkey-server, whichever is newer here.
 @pytest.mark.parametrize("name", ["-server unixsocket", "aragog.workers upkeep"])
-def test_a_child_that_is_killed_is_started_again(machine, name):
+def test_killed_child_is_restarted(machine, name):
     urls = machine.enqueue(f"{name[-5:]}-killed")
     assert machine.named(name)
     machine.stored(30)
@@ -233,7 +236,7 @@ def test_a_child_that_is_killed_is_started_again(machine, name):
 
 
 @pytest.mark.parametrize("everything", [False, True], ids=["supervisor", "everything"])
-def test_the_supervisor_killed_or_all_at_once_loses_nothing(machine, everything):
+def test_killing_the_supervisor_or_everything_loses_nothing(machine, everything):
     urls = machine.enqueue(f"cut{everything:d}")
     machine.stored(30)
     children = machine.children()
@@ -248,7 +251,7 @@ def test_the_supervisor_killed_or_all_at_once_loses_nothing(machine, everything)
     assert machine.finish(urls) == {"Gone": len(urls)}
 
 
-def test_a_copy_of_the_data_is_restored_by_starting_it(machine):
+def test_copy_of_the_data_is_restored_by_starting_it(machine):
     outcomes = machine.finish(urls := machine.enqueue("copied"))
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         copy = Path(folder, "copy")
@@ -277,8 +280,8 @@ def test_no_worker_ended_in_a_traceback(machine):
         assert "raised unexpected" not in text
 
 
-def test_up_in_the_background_fails_if_a_server_that_it_names_does_not_answer(tmp_path):
-    """What was seen: exit status 0, with an address that nothing listened on."""
+def test_up_in_the_background_fails_if_an_announced_server_does_not_respond(tmp_path):
+    """It exited with status 0 and printed an address on which nothing listened."""
     environ = {k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")} | {
         "ARAGOG_DATA_DIR": str(tmp_path / "var"),
         "ARAGOG_SETTINGS": "",

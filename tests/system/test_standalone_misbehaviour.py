@@ -1,4 +1,6 @@
-"""Pages that misbehave, through the whole system: an outcome each, no traceback, nothing left over."""
+"""
+Misbehaving pages through the whole system: an outcome for each, no traceback, nothing left over.
+"""
 
 import json
 import re
@@ -43,7 +45,8 @@ PAGES = {
 }
 SETTINGS = {
     "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
-    # Long enough for a busy machine to unpack a bomb up to the cap; two pages last until the deadline.
+    # Long enough for a busy machine to decompress a bomb up to the cap; two pages last until the
+    # deadline.
     "ARAGOG_FETCH__DEADLINE_S": "15",
     "ARAGOG_FETCH__READ_TIMEOUT_S": "3",
     "ARAGOG_FETCH__MAX_WIRE_BYTES": "4000000",
@@ -100,7 +103,7 @@ def test_every_url_has_an_outcome_in_the_store(crawl):
         ("bad-json-ld", "Fetched"),
     ],
 )
-def test_the_outcome_says_what_happened(crawl, name, outcome):
+def test_outcome_matches_the_misbehavior(crawl, name, outcome):
     facts = crawl[0][name].facts
 
     assert facts["outcome"] == outcome
@@ -108,7 +111,7 @@ def test_the_outcome_says_what_happened(crawl, name, outcome):
 
 
 @pytest.mark.parametrize("name", ["endless", "endless-chunks"])
-def test_of_a_page_without_end_the_beginning_is_kept_and_marked(crawl, name):
+def test_beginning_of_an_endless_page_is_kept_and_marked(crawl, name):
     facts = crawl[0][name].facts
 
     assert facts["outcome"] == "Fetched"
@@ -116,7 +119,7 @@ def test_of_a_page_without_end_the_beginning_is_kept_and_marked(crawl, name):
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "nested"])
-def test_of_a_bomb_no_more_than_the_cap_is_kept(crawl, coding):
+def test_decompression_bomb_is_kept_only_up_to_the_cap(crawl, coding):
     facts = crawl[0][f"bomb-{coding}"].facts
 
     assert facts["outcome"] in {"Fetched", "TooLarge", "Unreadable"}
@@ -124,7 +127,7 @@ def test_of_a_bomb_no_more_than_the_cap_is_kept(crawl, coding):
     assert facts.get("bytes", 0) <= 6_000_000
 
 
-def test_a_half_sent_page_is_kept_and_marked(crawl):
+def test_truncated_page_is_kept_and_marked(crawl):
     for name in ("cut", "cut-chunk"):
         facts = crawl[0][name].facts
 

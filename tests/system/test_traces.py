@@ -1,7 +1,7 @@
 """
-One trace of a URL in the standalone system, as a collector receives it from all its processes.
+One trace of a URL in the standalone system, as a collector receives it from all processes.
 
-The producer, the workers and the browser's worker export by OTLP to a collector in this process.
+The producer, the workers and the render worker export by OTLP to a collector in this process.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ with Aragog() as aragog:
 
 
 class Site:
-    """Busy at first; then one request that never gets its answer; then the page."""
+    """Busy at first; then one request that is never answered; then the page."""
 
     def __init__(self) -> None:
         self.requests = 0
@@ -60,7 +60,8 @@ def environ(origin: Origin, endpoint: str, **more: str) -> dict[str, str]:
         "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
         "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
         "ARAGOG_BROKER__CLAIM_TIMEOUT_S": "600",
-        # The slot after that of robots.txt is too far for a task to wait: the URL waits in line.
+        # The slot after that of robots.txt is too far away for a task to wait, so the URL waits in
+        # line.
         "ARAGOG_POLITENESS__QPS": "0.4",
         "ARAGOG_LOGS__LEVEL": "INFO",
         "ARAGOG_LOGS__FORMAT": "json",
@@ -74,7 +75,7 @@ def environ(origin: Origin, endpoint: str, **more: str) -> dict[str, str]:
 
 
 def rendering() -> dict[str, str]:
-    """Settings that render the page, where there is a browser."""
+    """Settings that render the page, if a browser is installed."""
     browser = find_chromium()
     if browser is None:
         return {}
@@ -93,7 +94,7 @@ def log_lines(folder: Path) -> list[dict]:
     return lines
 
 
-def test_a_url_is_one_trace_from_its_producer_to_the_store_across_a_kill():
+def test_url_has_one_trace_from_producer_to_store_despite_a_kill():
     site, rendered = Site(), rendering()
     routes = {
         "/robots.txt": answer(404),
@@ -112,7 +113,7 @@ def test_a_url_is_one_trace_from_its_producer_to_the_store_across_a_kill():
         )  # fmt: skip
         assert done.stdout.strip() == "accepted"
         wait_until(site.held.is_set, within_s=PATIENCE_S, meanwhile=system.supervisor.check)
-        # What ended before the kill is exported by then.
+        # Everything that ended before the kill is exported by then.
         wait_until(lambda: gets(collector.spans, "/"), within_s=PATIENCE_S)
         killed = system.child("fetch").process.pid
         os.kill(killed, signal.SIGKILL)
@@ -128,7 +129,8 @@ def test_a_url_is_one_trace_from_its_producer_to_the_store_across_a_kill():
     assert root.service == "aragog"
 
     assert [s.attributes["http.response.status_code"] for s in gets(mine, "robots.txt")] == [404]
-    # The fetch after the kill may come before the domain's next slot: it connects, and sends nothing.
+    # The fetch after the kill may come before the domain's next slot: it connects and sends
+    # nothing.
     busy, final = (span for span in gets(mine, "/") if "request sent" in span.events)
     assert busy.attributes["http.response.status_code"] == 503
     assert final.attributes["http.response.status_code"] == 200
@@ -141,7 +143,7 @@ def test_a_url_is_one_trace_from_its_producer_to_the_store_across_a_kill():
     assert "rescheduled" in events
     assert collector.named("wait in line")
     assert collector.named("wait in queue")
-    # The run that was killed left no span: the next one says that it is the second delivery.
+    # The killed run left no span: the next one reports that it is the second delivery.
     assert max(span.attributes["aragog.delivery"] for span in fetches) == 2
     assert fetches[-1].attributes["aragog.attempt"] == 2
     assert {span.service for span in fetches} == {"aragog-fetch"}

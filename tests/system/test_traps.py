@@ -1,4 +1,4 @@
-"""`aragog run` on a host with a trap and a harmless one: what it fetches of each."""
+"""`aragog run` on a host with a trap and a harmless one: how much it fetches from each."""
 
 import signal
 
@@ -14,15 +14,15 @@ pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
 WORKERS = ("fetch", "upkeep", "canonicalize", "store")
 KILLED_AT = 60
-"""Pages that were fetched before."""
+"""Pages that are fetched before the kill."""
 
 
-def the_pager():
+def pager_trap():
     return next(site for site in more_trapped_sites() if site.host == "marlow-walks.test")
 
 
-def test_a_whole_system_fetches_all_real_pages_and_few_of_a_trap():
-    pager = the_pager()
+def test_run_fetches_all_real_pages_and_few_of_a_trap():
+    pager = pager_trap()
     sites = [pager, documentation()]
 
     scores = crawl(sites, qps=100, for_s=300).scores
@@ -33,7 +33,7 @@ def test_a_whole_system_fetches_all_real_pages_and_few_of_a_trap():
 
 
 def workers_of(pid):
-    """The worker processes of a run, by their roles."""
+    """The worker processes of a run, by role."""
     found = {}
     for process in psutil.Process(pid).children(recursive=True):
         words = process.cmdline()
@@ -43,9 +43,9 @@ def workers_of(pid):
     return found
 
 
-def test_a_run_whose_workers_are_killed_at_once_ends_with_every_link_decided():
+def test_run_with_killed_workers_ends_with_every_link_decided():
     """It ended as complete while links were held for pages that the kill had delayed."""
-    sites = [the_pager(), documentation()]
+    sites = [pager_trap(), documentation()]
 
     def kill(web, pid):
         wait_until(

@@ -1,4 +1,4 @@
-"""Today's version on the data folder of an earlier one, with jobs that wait there."""
+"""The current version on the data folder of an earlier one, with waiting jobs."""
 
 import json
 import tarfile
@@ -19,14 +19,14 @@ pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
 ARCHIVES = sorted((Path(__file__).parents[1] / "data" / "earlier").glob("*.tar.xz"))
 WAITING = [f"http://www.shop.test/p/later-{number}" for number in range(5)]
-# Debian 12 has a Python 3.11 without filters; later versions ask for one.
+# Python 3.11 in Debian 12 has no filters; later versions require one.
 FILTER = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 LAMP = "http://www.shop.test/p/brass-lamp"
 
 
 @pytest.fixture(scope="module", params=ARCHIVES, ids=lambda path: path.name.partition(".")[0])
 def left(request):
-    """The folder as the earlier version left it; a short path, because it has sockets."""
+    """The folder as the earlier version left it; its path is short because it contains sockets."""
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         with tarfile.open(request.param) as archive:
             archive.extractall(folder, **FILTER)
@@ -35,7 +35,7 @@ def left(request):
 
 @pytest.fixture(scope="module")
 def system(left, demo_web):
-    # Without beat: the pages of an old folder are all due, and fetching them extracts them anew.
+    # Without beat: all pages of an old folder are due, and fetching them would extract them again.
     with standalone(demo_web, folder=left / "var", front=()) as running:
         yield running
 
@@ -51,26 +51,28 @@ def field(store, name):
     return json.loads(store.get(LAMP).fields[name])
 
 
-def as_before(line):
-    """An exported record without what earlier versions did not export: the fetch of an alias."""
+def without_new_data(line):
+    """
+    An exported record without data that earlier versions did not export: the fetch of an alias.
+    """
     record = json.loads(line)
     if "fields" in record or "canonical_url" not in record or not record.pop("facts", None):
         return line
     return json.dumps(record, separators=(",", ":"))
 
 
-# The tests below share the folder: the first reads it before anything else has.
-def test_every_record_is_exported_as_the_earlier_version_exported_it(left, tmp_path):
+# The tests below share the folder; the first one reads it before anything else.
+def test_records_are_exported_as_by_the_earlier_version(left, tmp_path):
     aragog(left / "var", "store", "export", tmp_path / "now.jsonl")
 
     earlier, now = (
         path.read_text().splitlines() for path in (left / "records.jsonl", tmp_path / "now.jsonl")
     )
     assert len(earlier) > 70
-    assert sorted(map(as_before, now)) == sorted(earlier)
+    assert sorted(map(without_new_data, now)) == sorted(earlier)
 
 
-def test_copied_to_a_new_store_it_has_new_keys_and_the_same_records(left, tmp_path):
+def test_copy_in_a_new_store_has_new_keys_and_the_same_records(left, tmp_path):
     target, folder = tmp_path / "new.toml", tmp_path / "new"
     target.write_text(f'data_dir = "{folder}"\n')
 
@@ -79,13 +81,13 @@ def test_copied_to_a_new_store_it_has_new_keys_and_the_same_records(left, tmp_pa
 
     earlier = (left / "records.jsonl").read_text().splitlines()
     copied = (tmp_path / "copied.jsonl").read_text().splitlines()
-    assert sorted(map(as_before, copied)) == sorted(earlier)
+    assert sorted(map(without_new_data, copied)) == sorted(earlier)
     forms = [(path / "store" / "format").read_text() for path in (left / "var", folder)]
     assert forms == ["1\n", "2\n"]
     assert "no problems found" in aragog(folder, "store", "repair", "--no-wait")
 
 
-def test_jobs_that_waited_are_done_and_a_paused_queue_is_still_paused(system):
+def test_waiting_jobs_are_done_and_a_paused_queue_stays_paused(system):
     with Aragog(system.settings) as client:
         paused = system.aragog("queue", "list", "--json").stdout
         waited = client.in_flight()
@@ -97,14 +99,14 @@ def test_jobs_that_waited_are_done_and_a_paused_queue_is_still_paused(system):
     store.close()
     (fetch,) = [row for row in json.loads(paused) if row["queue"] == "fetch"]
     assert (fetch["paused"], waited) == (True, len(WAITING))
-    assert {each["outcome"] for each in facts} == {"Gone"}  # the shop of the demo has no such page
+    assert {each["outcome"] for each in facts} == {"Gone"}  # the demo's shop has no such page
 
 
-def test_a_page_that_was_watched_stays_watched(system):
+def test_watched_page_stays_watched(system):
     assert "shop-team" in system.aragog("due", LAMP).stdout
 
 
-def test_fields_are_extracted_anew_from_the_content_of_the_earlier_version(system):
+def test_fields_are_reextracted_from_content_of_the_earlier_version(system):
     store = url_store(system.settings)
     before = field(store, "page.extractor_version")
 
@@ -116,7 +118,7 @@ def test_fields_are_extracted_anew_from_the_content_of_the_earlier_version(syste
     store.close()
 
 
-def test_a_folder_of_a_later_version_is_refused_in_one_line(tmp_path):
+def test_folder_of_a_later_version_is_refused_in_one_line(tmp_path):
     url_store(load_settings(environ={"ARAGOG_DATA_DIR": str(tmp_path)})).close()
     (tmp_path / "store" / "format").write_text("9\n")
 

@@ -1,4 +1,4 @@
-"""The wheel, as somebody gets it who has Python and an empty folder."""
+"""The wheel, as used by somebody with Python and an empty folder."""
 
 import json
 import subprocess
@@ -29,7 +29,10 @@ def libraries(tmp_path_factory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def installed(wheel, libraries, tmp_path_factory):
-    """The bin folder of a clean environment with the wheel, and the environment to run it in."""
+    """
+    The bin folder of a clean environment with the wheel, and the environment variables to run it
+    in.
+    """
     folder = tmp_path_factory.mktemp("clean")
     env = wheels.without_compiler(folder)
     return wheels.install(folder / "venv", wheel, *libraries, env=env), {
@@ -39,11 +42,11 @@ def installed(wheel, libraries, tmp_path_factory):
     }
 
 
-def test_aragog_is_the_only_name_that_it_installs(wheel):
+def test_wheel_installs_only_the_name_aragog(wheel):
     assert wheels.top_level(wheel) == {"aragog"}
 
 
-def test_pip_installs_it_with_its_libraries_as_the_documentation_says(wheel, libraries, tmp_path):
+def test_documented_pip_command_installs_it_with_its_libraries(wheel, libraries, tmp_path):
     (command,) = blocks("docs/deployment.md", "sh", "pip install dist/*.whl")
 
     venv = wheels.pip_installs(command, [wheel, *libraries], tmp_path)
@@ -54,11 +57,11 @@ def test_pip_installs_it_with_its_libraries_as_the_documentation_says(wheel, lib
     assert "aragog.tasks.fetch" in report.stdout
 
 
-def test_a_second_build_is_the_same_bytes(wheel, tmp_path):
+def test_second_build_has_the_same_bytes(wheel, tmp_path):
     assert wheels.build_release(tmp_path).read_bytes() == wheel.read_bytes()
 
 
-def test_its_bill_of_materials_is_installed_with_it(installed):
+def test_bill_of_materials_is_installed_with_it(installed):
     bin_, _ = installed
 
     (bill,) = bin_.parent.glob("lib/python*/site-packages/*.dist-info/sboms/aragog.cdx.json")
@@ -66,11 +69,11 @@ def test_its_bill_of_materials_is_installed_with_it(installed):
     assert json.loads(bill.read_text())["metadata"]["component"]["name"] == "aragog-crawler"
 
 
-def test_its_name_is_not_that_of_another_project(wheel):
+def test_wheel_is_not_named_like_another_project(wheel):
     assert wheel.name.startswith("aragog_crawler-")
 
 
-def test_no_page_and_no_message_names_the_other_project_s_extras():
+def test_pages_and_messages_name_the_extras_of_this_project():
     pages = [*wheels.ROOT.glob("*.md"), *(wheels.ROOT / "docs").rglob("*.md")]
     modules = [path for name in ("aragog", "deploy") for path in (wheels.ROOT / name).rglob("*.*")]
 
@@ -79,7 +82,7 @@ def test_no_page_and_no_message_names_the_other_project_s_extras():
     assert wrong == []
 
 
-def test_it_has_an_extra_for_each_optional_part(wheel):
+def test_wheel_has_an_extra_for_each_optional_part(wheel):
     with ZipFile(wheel) as archive:
         (name,) = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
         metadata = message_from_string(archive.read(name).decode())
@@ -120,7 +123,7 @@ def test_all_extras_together_install_without_a_compiler(wheel, libraries, tmp_pa
     ]
 
 
-def test_it_runs_the_demo_from_an_empty_folder(installed, tmp_path):
+def test_wheel_runs_the_demo_from_an_empty_folder(installed, tmp_path):
     bin_, env = installed
 
     reported = wheels.run(bin_ / "aragog", "run", "--stop", cwd=tmp_path, env=env)
@@ -134,7 +137,7 @@ def test_it_runs_the_demo_from_an_empty_folder(installed, tmp_path):
     assert json.loads(shown.stdout)["fields"]["product.price"] == "89.90"
 
 
-def test_modules_of_a_folder_do_not_hide_those_that_its_processes_import(installed, tmp_path):
+def test_modules_in_the_current_folder_do_not_shadow_those_of_its_processes(installed, tmp_path):
     bin_, env = installed
     for name in ("tasks", "workers", "celeryconfig", "beat_schedule", "celery", "redis", "aragog"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('the module of the folder')\n")
@@ -154,9 +157,9 @@ def test_modules_of_a_folder_do_not_hide_those_that_its_processes_import(install
 @pytest.mark.parametrize(
     ("setting", "value", "extra"),
     [("ARAGOG_STORE__ENGINE", "hbase", "hbase"), ("ARAGOG_CONTENT__ENGINE", "s3", "s3")],
-    ids=["store", "content"],  # the name of a server would move the test to another worker
+    ids=["store", "content"],  # the name of a server would assign the test to another worker
 )
-def test_a_setting_that_needs_a_missing_extra_says_how_to_install_it(
+def test_setting_that_needs_a_missing_extra_names_the_install_command(
     installed, tmp_path, setting, value, extra
 ):
     bin_, env = installed

@@ -1,4 +1,4 @@
-"""Whatever the package imports, its distribution declares."""
+"""Everything the package imports is declared by its distribution."""
 
 import ast
 import re
@@ -16,7 +16,7 @@ MADE_AT_IMPORT = {"Hbase_thrift": "happybase"}
 
 
 def imported(folder: Path) -> dict[str, Path]:
-    """The top-level name of each import that is neither Python's nor ours, and a file that has it."""
+    """Maps each third-party top-level import to a file that imports it."""
     imports = {}
     for path in modules_of(folder):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -31,7 +31,7 @@ def imported(folder: Path) -> dict[str, Path]:
 
 
 def named(requirements: list[str]) -> set[str]:
-    """The names of the distributions, as PyPI compares them."""
+    """The distribution names as normalized by PyPI."""
     return {plain(re.match(r"[\w.-]+", requirement)[0]) for requirement in requirements}
 
 

@@ -12,7 +12,7 @@ from scripts.packages import libraries
 from urlspelling import InvalidSiteRules
 
 LIBRARIES = [import_module(f"{each.imported_as}.errors") for each in libraries()]
-"""The errors of each library."""
+"""The `errors` module of each library."""
 
 EXAMPLES = {
     errors.ConfigError: ("a: b", "c: d"),
@@ -54,11 +54,11 @@ EXAMPLES = {
 
 
 ANSWERS = {errors.VersionConflict: "read again", errors.AccessDenied: "use another token"}
-"""What aragog reports and no remedy of `REMEDIES` helps against."""
+"""Errors of aragog for which `REMEDIES` has no remedy."""
 
 
 def own(module: ModuleType) -> list[type[Exception]]:
-    """The exceptions that a module defines, without its base class."""
+    """The exceptions defined by a module, without its base class."""
     found = [cls for _, cls in inspect.getmembers(module, inspect.isclass)]
     return [
         cls
@@ -86,7 +86,7 @@ def test_every_leaf_of_the_tree_has_an_example():
 
 
 @pytest.mark.parametrize("cls", EXAMPLES, ids=lambda c: c.__name__)
-def test_an_error_survives_pickling_with_its_message(cls):
+def test_error_survives_pickling_with_its_message(cls):
     error = cls(*EXAMPLES[cls])
 
     again = pickle.loads(pickle.dumps(error))
@@ -96,7 +96,7 @@ def test_an_error_survives_pickling_with_its_message(cls):
     assert vars(again) == vars(error)
 
 
-def test_a_long_url_is_cut_in_the_message():
+def test_long_url_is_truncated_in_the_message():
     assert len(str(errors.InvalidUrl("x" * 5000, "too long"))) < 300
 
 
@@ -113,6 +113,6 @@ def test_every_public_error_has_one_remedy(library):
 
 
 @pytest.mark.parametrize("library", [errors, *LIBRARIES], ids=lambda module: module.__name__)
-def test_all_is_every_error_of_every_library(library):
+def test_all_contains_every_error_of_every_library(library):
     assert [cls for cls in own(library) if not issubclass(cls, errors.ALL)] == []
     assert sum(cls.__module__ == library.__name__ for cls in errors.ALL) == 1

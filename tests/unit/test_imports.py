@@ -1,4 +1,4 @@
-"""Which libraries a process imports: each is CPU time and memory of every process that has it."""
+"""Which libraries a process imports, as each takes CPU time and memory."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("code", COMMANDS)
-def test_a_process_imports_no_library_that_it_does_not_use(code):
+def test_process_imports_only_the_libraries_it_uses(code):
     shown = f"{code}\nimport sys\nprint('MODULES', *sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", shown], capture_output=True, text=True, check=False

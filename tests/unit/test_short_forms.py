@@ -1,4 +1,4 @@
-"""What `.ci/run` runs in a short form: every target of the Makefile, every measurement."""
+"""What `.ci/run` runs in a short form: every target of the Makefile and every measurement."""
 
 import re
 import runpy
@@ -9,11 +9,11 @@ from tests.support.documented import PAGES, ROOT
 TARGETS = runpy.run_path(str(ROOT / "scripts" / "try_targets.py"))
 
 
-def test_every_target_of_the_makefile_is_run():
-    assert TARGETS["targets"]() == TARGETS["tried"]() | TARGETS["WHOLE"]
+def test_every_makefile_target_is_run():
+    assert TARGETS["targets"]() == TARGETS["covered_targets"]() | TARGETS["RUN_BY_CI"]
 
 
-def test_ci_runs_what_it_runs_whole_and_the_others_in_short():
+def test_ci_runs_the_full_targets_and_the_short_forms():
     commands = (ROOT / ".ci" / "run").read_text()
     recipe = re.search(r"^check: (.*?)  ##", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
 
@@ -29,7 +29,7 @@ def test_ci_runs_what_it_runs_whole_and_the_others_in_short():
     assert "python -m bench" in commands
 
 
-def test_a_measurement_that_a_target_only_starts_is_run_among_the_others():
+def test_measurements_started_by_targets_are_also_run():
     makefile = (ROOT / "Makefile").read_text()
 
     for target, module in TARGETS["MEASURED"].items():
@@ -38,7 +38,7 @@ def test_a_measurement_that_a_target_only_starts_is_run_among_the_others():
         assert module.removeprefix("bench.") in {command.split()[0] for command in COMMANDS}
 
 
-def test_every_measurement_that_a_page_names_is_run():
+def test_every_measurement_named_on_a_page_is_run():
     texts = [(ROOT / page).read_text() for page in PAGES]
     named = {name for text in texts for name in re.findall(r"python -m bench\.(\w+)", text)}
 

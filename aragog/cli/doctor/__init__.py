@@ -9,7 +9,13 @@ import sys
 import click
 
 from aragog.cli.doctor import configuration, data, egress, servers
-from aragog.cli.doctor.finding import WITHIN_S, Check, CheckedSystem, Finding, findings_within
+from aragog.cli.doctor.finding import (
+    CHECK_TIMEOUT_S,
+    Check,
+    CheckedSystem,
+    Finding,
+    findings_within,
+)
 from aragog.cli.exit_status import FAILED
 from aragog.cli.terminal import SafeConsole, echo_json
 from aragog.settings.in_use import settings_in_use
@@ -56,7 +62,7 @@ def doctor(*, no_workers: bool, as_json: bool) -> None:
     logging.getLogger("aragog").addHandler(logging.NullHandler())
     system = CheckedSystem(settings_in_use(), should_run=not no_workers)
     checks = CHECKS if no_workers else CHECKS + PROCESS_CHECKS
-    findings, hung = findings_within(checks, system, WITHIN_S)
+    findings, hung = findings_within(checks, system, CHECK_TIMEOUT_S)
     if as_json:
         echo_json([result._asdict() for result in findings])
     else:

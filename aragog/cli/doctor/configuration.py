@@ -79,23 +79,23 @@ def check_one_machine(system: CheckedSystem) -> Iterator[Finding]:
         local.append('content.engine is "folder" (set it to "s3")')
     if settings.crawl_log.engine == "folder" and settings.crawl_log.folder is None:
         local.append('crawl_log.engine is "folder" (set it to "s3", or crawl_log.folder)')
-    elsewhere = sorted({where for where in _shared(system) if not is_this_machine(where)})
-    if local and elsewhere:
+    remote_hosts = sorted({host for host in _shared_hosts(system) if not is_this_machine(host)})
+    if local and remote_hosts:
         text = (
-            f"{' and '.join(local)}, but jobs are on {', '.join(elsewhere)}: workers on several "
+            f"{' and '.join(local)}, but jobs are on {', '.join(remote_hosts)}: workers on several "
             "machines would each store a part of the data"
         )
         yield Finding("one machine", ok=False, text=text)
 
 
-def _shared(system: CheckedSystem) -> Iterator[str]:
+def _shared_hosts(system: CheckedSystem) -> Iterator[str]:
     """Yield the host of every server that workers share; for a socket, this machine."""
     broker = system.resolved.broker.url
     if kind_of(broker) == "rabbitmq":
         yield split_port(server_name(broker))[0]
     for url in redis_servers(system.resolved):
-        for where in server_name(url).rpartition("@")[2].split(","):
-            yield "localhost" if where.startswith("/") else split_port(where)[0]
+        for address in server_name(url).rpartition("@")[2].split(","):
+            yield "localhost" if address.startswith("/") else split_port(address)[0]
 
 
 def is_this_machine(host: str) -> bool:
@@ -152,12 +152,12 @@ def check_open_files(system: CheckedSystem) -> Iterator[Finding]:
     """Check that processes may open as many files as the default settings need."""
     running = system.running_pid
     allowed = (open_files.limit_of(running) if running else None) or open_files.limit()
-    if allowed >= open_files.ENOUGH:
+    if allowed >= open_files.SUFFICIENT_LIMIT:
         yield Finding("open files", ok=True, text=f"a process may open {allowed:,}")
         return
     text = (
         f"a process may only open {allowed:,}, so it fetches from fewer hosts and serves fewer "
-        f"clients than configured: allow {open_files.ENOUGH:,} (`ulimit -Hn`, "
+        f"clients than configured: allow {open_files.SUFFICIENT_LIMIT:,} (`ulimit -Hn`, "
         "or LimitNOFILE in systemd) and restart"
     )
     yield Finding("open files", ok=True, text=text, warning=True)
@@ -243,9 +243,11 @@ def check_tracing(system: CheckedSystem) -> Iterator[Finding]:
     """Check that the tracing library is installed on this machine."""
     if system.settings.tracing.enabled:
         require("otel", "tracing.enabled")
-        where = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318")
+        endpoint = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318")
         share = f"{system.settings.tracing.sample_ratio:g} of all URLs"
-        yield Finding("tracing", ok=True, text=f"OpenTelemetry is installed; {share}, to {where}")
+        yield Finding(
+            "tracing", ok=True, text=f"OpenTelemetry is installed; {share}, to {endpoint}"
+        )
 
 
 def check_rendering(system: CheckedSystem) -> Iterator[Finding]:
@@ -276,9 +278,9 @@ def check_identity(system: CheckedSystem) -> Iterator[Finding]:
         return
     now_s = time.time()
     keys = read_keys(settings.identity.key)
-    signing = signing_key(keys, now_s)
+    current_key = signing_key(keys, now_s)
     count = len(published_keys(keys, now_s))
-    text = f"{signing.thumbprint} signs requests; {count} keys are published"
+    text = f"{current_key.thumbprint} signs requests; {count} keys are published"
     yield Finding("identity.key", ok=True, text=text)
     outcome, remedy = _directory(settings), _FORWARD if settings.identity.serve else _PUBLISH
     if not isinstance(outcome, Fetched) or outcome.hops:

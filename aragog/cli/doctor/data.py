@@ -23,14 +23,14 @@ from aragog.settings import Settings
 from aragog.urlstore.content import open_content
 from aragog.urlstore.content_port import ContentStore
 
-READ_FILES_WITHIN_S = 5.0
+READ_FILES_TIMEOUT_S = 5.0
 """Time limit for reading SQLite files; files that are not reached are listed."""
-_STEPS = 10_000
+_PROGRESS_STEPS = 10_000
 """How many SQLite instructions run between two checks of the time limit."""
 _REPAIR = "run `aragog store repair` to copy its readable rows to a new file"
 MIN_FREE_BYTES = 1_000_000_000
 PROBE_BYTES = 1024
-MIN_TO_READ_BYTES = 1_000_000
+MIN_OPEN_BYTES = 1_000_000
 """Free space that opening a SQLite file needs: even a reader writes the WAL index (32 KB)."""
 S3_TIMEOUT_S = 5.0
 
@@ -57,9 +57,9 @@ def check_store(system: CheckedSystem) -> Iterator[Finding]:
 
 def problems_of(settings: Settings, gateway: str) -> list[str]:
     """Return the problems with an HBase gateway's tables, or that the gateway is down."""
-    alone = dataclasses.replace(settings.store, hbase_gateways=(gateway,))
+    single_gateway = dataclasses.replace(settings.store, hbase_gateways=(gateway,))
     try:
-        with closing(tables(dataclasses.replace(settings, store=alone))) as engine:
+        with closing(tables(dataclasses.replace(settings, store=single_gateway))) as engine:
             return engine.check()
     except StoreUnavailable as error:
         return [str(error)]
@@ -93,20 +93,22 @@ def _sqlite(settings: Settings) -> Iterator[Finding]:
     if files and not unreadable:
         with closing(tables(settings)) as engine:
             set_aside = engine.check()
-    known = (*unreadable.values(), *set_aside)
+    known_problems = (*unreadable.values(), *set_aside)
     # Check the other files even if one is known to be damaged.
-    others = [file for file in files if not any(text.startswith(str(file)) for text in known)]
-    broken, left = _find_damage(others)
-    for problem in (*known, *broken):
+    others = [
+        file for file in files if not any(text.startswith(str(file)) for text in known_problems)
+    ]
+    broken, unfinished = _find_damage(others)
+    for problem in (*known_problems, *broken):
         yield Finding("store", ok=False, text=problem)
-    if not known and not broken:
+    if not known_problems and not broken:
         text = f"{len(files)} SQLite files in {folder}" if files else f"nothing in {folder} yet"
-        if kept := replaced_files(settings):
-            text += f"; {len(kept)} damaged files were kept by a repair"
-        if left:
+        if backups := replaced_files(settings):
+            text += f"; {len(backups)} damaged files were kept by a repair"
+        if unfinished:
             text += (
-                f"; {len(left)} could not be read completely within {READ_FILES_WITHIN_S:g} s: "
-                "`aragog store repair` reads everything"
+                f"; {len(unfinished)} could not be read completely within "
+                f"{READ_FILES_TIMEOUT_S:g} s: `aragog store repair` reads everything"
             )
         yield Finding("store", ok=True, text=text)
 
@@ -118,24 +120,24 @@ def _find_damage(files: Sequence[Path]) -> tuple[list[str], list[str]]:
     The files are read in a different order each time, so that repeated calls also cover large
     stores.
     """
-    until_s = time.monotonic() + READ_FILES_WITHIN_S
-    broken, left = [], []
+    until_s = time.monotonic() + READ_FILES_TIMEOUT_S
+    broken, unfinished = [], []
     for file in random.sample(files, len(files)):
         try:
             with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=5)) as db:
-                db.set_progress_handler(lambda: time.monotonic() > until_s, _STEPS)
-                ((found,),) = db.execute("PRAGMA quick_check(1)").fetchall()
+                db.set_progress_handler(lambda: time.monotonic() > until_s, _PROGRESS_STEPS)
+                ((result,),) = db.execute("PRAGMA quick_check(1)").fetchall()
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
-                left.append(file.name)
+                unfinished.append(file.name)
             else:
                 broken.append(_cannot_read(file, error))
         except sqlite3.DatabaseError as error:
             broken.append(f"{file} is damaged ({error}); {_REPAIR}")
         else:
-            if found != "ok":
-                broken.append(f"{file} is damaged ({' '.join(found.split()):.200}); {_REPAIR}")
-    return broken, left
+            if result != "ok":
+                broken.append(f"{file} is damaged ({' '.join(result.split()):.200}); {_REPAIR}")
+    return broken, unfinished
 
 
 def check_store_claim(system: CheckedSystem) -> Iterator[Finding]:
@@ -171,7 +173,7 @@ def _unreadable(file: Path) -> str | None:
 def _cannot_read(file: Path, error: sqlite3.Error) -> str:
     """Describe an error other than damage; SQLite reports a full disk as such only when writing."""
     free = shutil.disk_usage(file.parent).free
-    if free < MIN_TO_READ_BYTES:
+    if free < MIN_OPEN_BYTES:
         return (
             f"{file} cannot be opened ({error}): the disk is full ({free:,} bytes free); free some "
             "space, or move data_dir"
@@ -184,13 +186,13 @@ def check_content(system: CheckedSystem) -> Iterator[Finding]:
     settings = system.settings
     if settings.content.engine == "folder":
         folder = settings.data_dir.absolute() / "content"
-        above = existing(folder)
-        writable = os.access(above, os.W_OK)
-        text = f"in {folder}" if writable else f"{above} cannot be written by this user"
+        existing_folder = existing_parent(folder)
+        writable = os.access(existing_folder, os.W_OK)
+        text = f"in {folder}" if writable else f"{existing_folder} cannot be written by this user"
         yield Finding("content", ok=writable, text=text)
         return
-    where = settings.content.s3_endpoint or "AWS"
-    text = f"S3 bucket {settings.content.s3_bucket} at {where}"
+    endpoint = settings.content.s3_endpoint or "AWS"
+    text = f"S3 bucket {settings.content.s3_bucket} at {endpoint}"
     try:
         _probe(open_content(_with_short_timeouts(settings).content, settings.data_dir))
     except CorruptContent:
@@ -255,7 +257,7 @@ def _with_short_timeouts(settings: Settings) -> Settings:
 def check_disk(system: CheckedSystem) -> Iterator[Finding]:
     """Check that `data_dir` is writable and has free space."""
     data_dir = system.settings.data_dir.absolute()
-    folder = existing(data_dir)
+    folder = existing_parent(data_dir)
     free = shutil.disk_usage(folder).free
     text = f"{free / 1e9:.1f} GB free for {data_dir}"
     if not os.access(folder, os.W_OK):
@@ -267,7 +269,7 @@ def check_disk(system: CheckedSystem) -> Iterator[Finding]:
         yield Finding("data_dir", ok=True, text=text)
 
 
-def existing(folder: Path) -> Path:
+def existing_parent(folder: Path) -> Path:
     """Return the folder, or its nearest parent that exists."""
     while not folder.exists():
         folder = folder.parent

@@ -17,10 +17,10 @@ _EXAMPLE = "https://example.com/"
 def check_egress(system: CheckedSystem) -> Iterator[Finding]:
     """Check that this machine can use each egress route. Sends nothing through it."""
     settings = system.settings
-    for name, each in settings.egress.ways.items():
+    for name, way in settings.egress.ways.items():
         part = f"egress.ways.{name}"
         try:
-            yield Finding(part, ok=True, text=_try(EgressRoute.from_settings(name, each)))
+            yield Finding(part, ok=True, text=_try(EgressRoute.from_settings(name, way)))
         except ConfigError as error:
             yield Finding(part, ok=False, text=str(error))
         except OSError as error:

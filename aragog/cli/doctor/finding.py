@@ -20,8 +20,8 @@ from aragog.standalone.running_system import running_for_s
 
 T = TypeVar("T")
 
-READ_EVERY_S = 0.5
-STARTS_WITHIN_S = 60.0
+POLL_INTERVAL_S = 0.5
+START_TIMEOUT_S = 60.0
 """On a busy machine, it takes this long until every process of the standalone system responds."""
 
 
@@ -70,12 +70,12 @@ class CheckedSystem:
 
         Calls it only once if the system has run for a minute, or is not expected to run.
         """
-        while not is_complete(found := read()) and self.should_run:
+        while not is_complete(result := read()) and self.should_run:
             age_s = running_for_s(self._run_dir)
-            if age_s is None or age_s > STARTS_WITHIN_S:
+            if age_s is None or age_s > START_TIMEOUT_S:
                 break
-            time.sleep(READ_EVERY_S)
-        return found
+            time.sleep(POLL_INTERVAL_S)
+        return result
 
     @property
     def _run_dir(self) -> Path:
@@ -85,10 +85,10 @@ class CheckedSystem:
 Check = Callable[[CheckedSystem], Iterator[Finding]]
 
 
-WITHIN_S = 2 * STARTS_WITHIN_S
+CHECK_TIMEOUT_S = 2 * START_TIMEOUT_S
 """Time limit for a check: enough for the system to start, and for its servers' timeouts."""
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
+DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 """Errno values of writes that fail because the disk is full."""
 
 
@@ -102,42 +102,44 @@ def findings_within(
     thread continues, and may keep the process from ending. Unexpected errors are raised.
     """
     findings: list[Finding] = []
-    hung = False
+    is_hanging = False
     for check in checks:
-        found: list[Finding] = []
+        check_findings: list[Finding] = []
         defects: list[Exception] = []
-        thread = threading.Thread(target=_run, args=(check, system, found, defects), daemon=True)
+        thread = threading.Thread(
+            target=_run, args=(check, system, check_findings, defects), daemon=True
+        )
         thread.start()
         thread.join(within_s)
-        findings += found
+        findings += check_findings
         for defect in defects:
             raise defect
         if thread.is_alive():
-            hung = True
+            is_hanging = True
             text = f"no result within {within_s:g} s: a server accepts connections but hangs"
             findings.append(Finding(_name(check), ok=False, text=text))
-    return findings, hung
+    return findings, is_hanging
 
 
 def _run(
-    check: Check, system: CheckedSystem, found: list[Finding], defects: list[Exception]
+    check: Check, system: CheckedSystem, findings: list[Finding], defects: list[Exception]
 ) -> None:
     try:
-        found.extend(check(system))
+        findings.extend(check(system))
     except ALL as error:
-        found.append(Finding(_name(check), ok=False, text=str(error)))
+        findings.append(Finding(_name(check), ok=False, text=str(error)))
     except redis.RedisError as error:
         text = f"does not respond: {type(error).__name__}: {error}"
-        found.append(Finding(_name(check), ok=False, text=text))
+        findings.append(Finding(_name(check), ok=False, text=text))
     except OSError as error:
         text = _disk_full(error) or f"does not respond: {type(error).__name__}: {error}"
-        found.append(Finding(_name(check), ok=False, text=text))
+        findings.append(Finding(_name(check), ok=False, text=text))
     except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
         defects.append(error)
 
 
 def _disk_full(error: OSError) -> str | None:
-    if error.errno not in FULL:
+    if error.errno not in DISK_FULL_ERRNOS:
         return None
     return f"{error.strerror} ({error.filename or 'data_dir'}): free some space, or move data_dir"
 

@@ -32,20 +32,20 @@ from pinlater.brokers import (
     shard_urls,
 )
 from pinlater.cluster import connect_shards
-from pinlater.queue_rows import concerns, queue_rows
+from pinlater.queue_rows import problems_of, queue_rows
 from pinlater.redis.address import server_name
 from pinlater.redis.connect import connect
 from pinlater.redis.errors import redis_errors
 from pinlater.redis_shard import RedisShard
 
 TIMEOUT_S = 3.0
-REPLY_WITHIN_S = 2.0
+REPLY_TIMEOUT_S = 2.0
 # Servers that use at least this fraction of their maxmemory are reported.
-NEARLY_FULL = 0.85
+MAX_MEMORY_SHARE = 0.85
 # Larger files of the private Redis are not read: reading takes a second per 100 MB.
 MAX_READ_BYTES = 300_000_000
 # A larger difference is harmless, but makes it misleading to compare logs and due times.
-CLOCK_DIFFERENCE_S = 2.0
+MAX_CLOCK_DIFFERENCE_S = 2.0
 # Older versions get no more security fixes from their projects, as of November 2026.
 OLDEST_SUPPORTED = {"Redis": (7, 4), "Valkey": (7, 2)}
 
@@ -83,19 +83,19 @@ def _files(files: AppendOnlyFiles) -> Iterator[Finding]:
 
 def redis_servers(resolved: Settings) -> dict[str, list[str]]:
     """Return the URL of each Redis server in the settings, with the names of these settings."""
-    named: list[tuple[str, str]] = [("redis.url", resolved.redis.url)]
-    named += [("redis.nodes", url) for url in resolved.redis.nodes]
-    named += [("politeness.limiter_urls", url) for url in resolved.politeness.limiter_urls]
+    urls: list[tuple[str, str]] = [("redis.url", resolved.redis.url)]
+    urls += [("redis.nodes", url) for url in resolved.redis.nodes]
+    urls += [("politeness.limiter_urls", url) for url in resolved.politeness.limiter_urls]
     kind = kind_of(resolved.broker.url)
     if kind == "pinlater":
-        named += [("broker.url", url) for url in redis_urls(resolved.broker.url)]
+        urls += [("broker.url", url) for url in redis_urls(resolved.broker.url)]
     elif kind == "redis":
-        named.append(("broker.url", resolved.broker.url))
+        urls.append(("broker.url", resolved.broker.url))
     if is_postgres(resolved.broker.url):
-        named.append(("broker.control", resolved.broker.control))
-    named += [("broker.shards", url) for url in resolved.broker.shards if not is_postgres(url)]
+        urls.append(("broker.control", resolved.broker.control))
+    urls += [("broker.shards", url) for url in resolved.broker.shards if not is_postgres(url)]
     result: dict[str, tuple[str, list[str]]] = {}
-    for setting, url in named:
+    for setting, url in urls:
         _, settings = result.setdefault(server_name(url), (reveal(url), []))
         if setting not in settings:
             settings.append(setting)
@@ -146,7 +146,7 @@ def support_findings(part: str, name: str, version: str) -> Iterator[Finding]:
 
 def clock_findings(part: str, ahead_s: float) -> Iterator[Finding]:
     """Yield a finding if a server's clock differs too much from this machine's clock."""
-    if abs(ahead_s) > CLOCK_DIFFERENCE_S:
+    if abs(ahead_s) > MAX_CLOCK_DIFFERENCE_S:
         way = "ahead of" if ahead_s > 0 else "behind"
         text = f"its clock is {abs(ahead_s):.1f} s {way} this machine's: run NTP on both"
         yield Finding(part, ok=False, text=text)
@@ -158,15 +158,17 @@ def client_of(url: str) -> redis.Redis:
 
 
 def _memory(part: str, info: dict[str, Any], version: str) -> Finding:
-    policy, most = info.get("maxmemory_policy"), info.get("maxmemory", 0)
+    policy, maxmemory = info.get("maxmemory_policy"), info.get("maxmemory", 0)
     text = f"{version}, {info['used_memory_human']} used"
     if policy != "noeviction":
         text = f"maxmemory-policy is {policy}: jobs and slots may be evicted; set it to noeviction"
         return Finding(part, ok=False, text=text)
-    if most and info["used_memory"] > NEARLY_FULL * most:
+    if maxmemory and info["used_memory"] > MAX_MEMORY_SHARE * maxmemory:
         text += f" of {info['maxmemory_human']}: it will soon refuse writes; raise maxmemory"
         return Finding(part, ok=False, text=text)
-    return Finding(part, ok=True, text=text + (f" of {info['maxmemory_human']}" if most else ""))
+    return Finding(
+        part, ok=True, text=text + (f" of {info['maxmemory_human']}" if maxmemory else "")
+    )
 
 
 def check_broker(system: CheckedSystem) -> Iterator[Finding]:
@@ -176,11 +178,11 @@ def check_broker(system: CheckedSystem) -> Iterator[Finding]:
     if kind_of(url) == "rabbitmq":
         yield _rabbitmq(url)
     elif kind_of(url) == "pinlater":
-        named = [("broker.url", each) for each in shard_urls(url)]
-        named += [("broker.shards", each) for each in system.resolved.broker.shards]
-        for setting, each in named:
-            if is_postgres(each):
-                yield from _postgres_shard(setting, each)
+        urls = [("broker.url", shard_url) for shard_url in shard_urls(url)]
+        urls += [("broker.shards", shard_url) for shard_url in system.resolved.broker.shards]
+        for setting, shard_url in urls:
+            if is_postgres(shard_url):
+                yield from _postgres_shard(setting, shard_url)
     lacks = limitations(url)
     for text in lacks:
         yield Finding(f"broker {scheme}", ok=True, text=f"cannot: {text}")
@@ -218,7 +220,7 @@ def check_queues(system: CheckedSystem) -> Iterator[Finding]:
     """Report queues that are paused or late, or whose shard is missing."""
     admin = None if system.is_down else components(system.resolved).admin
     for row in queue_rows(admin) if admin else ():
-        for text in concerns(row, "aragog queue"):
+        for text in problems_of(row, "aragog queue"):
             yield Finding(f"queue {row.queue}", ok=False, text=text)
 
 
@@ -231,11 +233,11 @@ def check_workers(system: CheckedSystem) -> Iterator[Finding]:
     app.conf.update(
         celery_settings(broker.url, broker.shards, broker.claim_timeout_s, control=broker.control)
     )
-    app.conf.update(broker_connection_timeout=REPLY_WITHIN_S)
+    app.conf.update(broker_connection_timeout=REPLY_TIMEOUT_S)
     needed = [queue for queue in Queue if queue != Queue.RENDER or system.settings.rendering.hosts]
     try:
         result = system.wait_for(
-            lambda: _answers(app), lambda found: _queues(found).issuperset(needed)
+            lambda: _active_queues(app), lambda found: _queues(found).issuperset(needed)
         )
     except Exception as error:  # noqa: BLE001 - whatever the library of this broker raises
         yield Finding("workers", ok=False, text=f"cannot query the workers: {type(error).__name__}")
@@ -253,9 +255,9 @@ def check_workers(system: CheckedSystem) -> Iterator[Finding]:
         yield Finding("workers", ok=True, text=", ".join(sorted(result)))
 
 
-def _answers(app: Celery) -> dict[str, list[dict[str, Any]]]:
+def _active_queues(app: Celery) -> dict[str, list[dict[str, Any]]]:
     """Return the queues of each worker that responds."""
-    return app.control.inspect(timeout=REPLY_WITHIN_S).active_queues() or {}
+    return app.control.inspect(timeout=REPLY_TIMEOUT_S).active_queues() or {}
 
 
 def _queues(answers: dict[str, list[dict[str, Any]]]) -> set[str]:
@@ -288,13 +290,13 @@ def check_limiter(system: CheckedSystem) -> Iterator[Finding]:
     except CONFIG:
         return  # another check reports this
     try:
-        report, named = ring.report(), ring.nodes_in_settings()
+        report, configured = ring.report(), ring.nodes_in_settings()
     except LimiterUnavailable:
         return  # redis.url does not respond, which another check reports
     finally:
         ring.close()
-    yield from _nodes(report, named)
-    if named != {node.node for node in report.nodes if node.state != "leaving"}:
+    yield from _nodes(report, configured)
+    if configured != {node.node for node in report.nodes if node.state != "leaving"}:
         text = (
             "politeness.limiter_urls is ignored, because it differs from the ring in use "
             "(`aragog limiter list`); set it to the same nodes"
@@ -302,7 +304,7 @@ def check_limiter(system: CheckedSystem) -> Iterator[Finding]:
         yield Finding("limiter, settings", ok=True, text=text, warning=True)
 
 
-def _nodes(report: RingReport, named: set[str]) -> Iterator[Finding]:
+def _nodes(report: RingReport, configured: set[str]) -> Iterator[Finding]:
     active = [node for node in report.nodes if node.state == "active"]
     text = f"epoch {report.epoch}, {len(active)} of {len(report.nodes)} nodes active"
     yield Finding("limiter", ok=True, text=text)
@@ -312,7 +314,7 @@ def _nodes(report: RingReport, named: set[str]) -> Iterator[Finding]:
         )
         yield Finding("limiter, move", ok=True, text=text, warning=True)
     for node in report.nodes:
-        if not node.answers and node.node not in named:
+        if not node.answers and node.node not in configured:
             text = "does not respond: start it, or replace it (docs/operations.md)"
             yield Finding(f"limiter node {node.node}", ok=False, text=text)
 
@@ -327,21 +329,21 @@ def check_stray_jobs(system: CheckedSystem) -> Iterator[Finding]:
     url = system.resolved.broker.url
     if system.is_down or kind_of(url) != "pinlater":
         return
-    for each in shard_urls(url):
-        if not is_postgres(each):
+    for shard_url in shard_urls(url):
+        if not is_postgres(shard_url):
             with suppress(BrokerUnavailable):  # `check_redis` reports this
-                yield from _strays(each, without_password(url))
+                yield from _strays(shard_url, without_password(url))
 
 
 def _strays(shard_url: str, broker_url: str) -> Iterator[Finding]:
     with connect(shard_url, timeout_s=TIMEOUT_S, connect_timeout_s=TIMEOUT_S, attempts=1) as client:
-        own = int(client.connection_pool.connection_kwargs.get("db") or 0)
+        own_number = int(client.connection_pool.connection_kwargs.get("db") or 0)
         with redis_errors("broker.url"):
             used = [int(n) for n in re.findall(r"db(\d+)", str(client.info("keyspace")))]
-        for number in sorted({*used, own}):
-            for how, count in _waiting(client, number, ours=number == own):
+        for number in sorted({*used, own_number}):
+            for kind, count in _waiting(client, number, ours=number == own_number):
                 text = (
-                    f"{count:,} {how} in database {number} of this server, which no worker reads: "
+                    f"{count:,} {kind} in database {number} of this server, which no worker reads: "
                     f"their producer must use {broker_url}"
                 )
                 yield Finding("broker.url", ok=False, text=text)
@@ -351,8 +353,8 @@ def _waiting(client: redis.Redis, number: int, *, ours: bool) -> Iterator[tuple[
     """Yield what kind of jobs a database has that no worker reads, and how many of them."""
     pool = client.connection_pool
     arguments = {**pool.connection_kwargs, "db": number}
-    there = redis.ConnectionPool(connection_class=pool.connection_class, **arguments)
-    with redis.Redis(connection_pool=there) as other, redis_errors("broker.url"):
+    other_pool = redis.ConnectionPool(connection_class=pool.connection_class, **arguments)
+    with redis.Redis(connection_pool=other_pool) as other, redis_errors("broker.url"):
         if not ours:
             sizes = RedisShard(other).sizes(Queue.FETCH.value)
             if jobs := sizes.due + sizes.later:
@@ -363,4 +365,4 @@ def _waiting(client: redis.Redis, number: int, *, ours: bool) -> Iterator[tuple[
                 "messages of Celery's redis:// transport are waiting",
                 other.llen(Queue.FETCH.value),
             )
-    there.disconnect()
+    other_pool.disconnect()

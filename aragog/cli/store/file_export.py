@@ -40,14 +40,16 @@ def export_files(
     settings = command_settings()
     kinds = load_kinds(settings.extract)
     names = ItemRows(kinds, items or ()).kinds
-    sites = [(each.kind.name, each.site) for each in kinds if each.kind.name in names]
-    new = present = 0
+    sites = [
+        (site_kind.kind.name, site_kind.site) for site_kind in kinds if site_kind.kind.name in names
+    ]
+    new = existing = 0
     with closing(url_store(settings)) as store:
         for url, sha256, content_type in _files(store, sites, host, purpose):
             written = _write(store, folder, url, sha256, content_type)
             new += written is True
-            present += written is False
-    note(f"{new:,} files in {folder}" + (f"; {present:,} already existed" if present else ""))
+            existing += written is False
+    note(f"{new:,} files in {folder}" + (f"; {existing:,} already existed" if existing else ""))
 
 
 def _files(
@@ -66,7 +68,7 @@ def _files(
 
 
 def _stored(value: Any) -> Iterator[dict[str, Any]]:
-    yield from (one for one in (value if isinstance(value, list) else [value]) if one)
+    yield from (file for file in (value if isinstance(value, list) else [value]) if file)
 
 
 def _write(

@@ -70,13 +70,13 @@ def _records(
     file: Path, store: UrlStore, settings: Settings, *, kind: str, after: int, due: bool
 ) -> int:
     """Import records; returns how many were bad."""
-    with counting("lines") as counted:
+    with counting("lines") as count_lines:
         source = _source(file, kind, store, settings, after)
         report = import_export.import_urls(
             _due_now(source) if due else source,
             BulkWriter(store, store.zen, settings.store),
             on_problem=_reporter(file),
-            on_progress=counted,
+            on_progress=count_lines,
         )
     unit = "row" if kind == "parquet" else "line"
     note(
@@ -87,12 +87,12 @@ def _records(
 
 def _archive(file: Path, store: UrlStore, settings: Settings, *, after: int) -> int:
     """Import the pages of a WARC file; returns how many were bad."""
-    with file.open("rb") as stream, counting("records") as counted:
+    with file.open("rb") as stream, counting("records") as count_records:
         fetch = settings.fetch
         limits = RecordedLimits(fetch.max_header_bytes, fetch.max_wire_bytes, fetch.max_body_bytes)
         pages = read_warc(stream, limits, after=after)
         report = import_archive(
-            pages, store, settings, on_problem=_reporter(file), on_progress=counted
+            pages, store, settings, on_problem=_reporter(file), on_progress=count_records
         )
     note(
         f"{report.written:,} written, {report.stale:,} stored from a later fetch, "
@@ -109,8 +109,8 @@ def _source(
     stream = json_lines.open_to_read(file)
     if kind == "cdx":
         return read_captures(stream, after=after)
-    if place := addons.reads_formats().get(kind):
-        records: Iterator[Read] = addons.function(place)(stream, after=after)
+    if reader := addons.reads_formats().get(kind):
+        records: Iterator[Read] = addons.function(reader)(stream, after=after)
         return records
     types = types_of(store, settings)
     return iter(json_lines.read_json_lines(stream, types, after=after))

@@ -45,15 +45,19 @@ def export_items(
     """
     kinds = load_kinds(settings.extract)
     rows = ItemRows(kinds, names, fields)
-    sites = [(each.kind.name, each.site) for each in kinds if each.kind.name in rows.kinds]
+    sites = [
+        (site_kind.kind.name, site_kind.site)
+        for site_kind in kinds
+        if site_kind.kind.name in rows.kinds
+    ]
 
-    def found() -> Iterator[Row]:
+    def item_rows() -> Iterator[Row]:
         for kind, site in sites:
             items = store.items.all(kind, site, below=host or "", purpose=purpose)
             yield from map(rows.row, items)
 
     with closing(url_store(settings)) as store:
-        count = _to_stdout(found()) if file is None else _to_file(found, file, rows.columns)
+        count = _to_stdout(item_rows()) if file is None else _to_file(item_rows, file, rows.columns)
     note(f"{count:,} items", err=file is None)
 
 

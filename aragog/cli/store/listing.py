@@ -17,7 +17,7 @@ from aragog.cli.terminal import echo, echo_json, one_line
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.store import UrlStore
 
-READ_AT_ONCE = 500
+BATCH_SIZE = 500
 
 
 @click.command("list")
@@ -68,9 +68,9 @@ def _texts(row: dict[str, Any]) -> list[str]:
     """Return the columns of a line."""
     if "tried_at_ms" not in row:
         return [row["url"]]
-    when = datetime.fromtimestamp(row["tried_at_ms"] / 1000, UTC).isoformat(timespec="seconds")
+    time_text = datetime.fromtimestamp(row["tried_at_ms"] / 1000, UTC).isoformat(timespec="seconds")
     status = "-" if row["status"] is None else str(row["status"])
-    return [row["url"], str(row["outcome"]), status, when, row["reason"] or ""]
+    return [row["url"], str(row["outcome"]), status, time_text, row["reason"] or ""]
 
 
 def urls_of_host(opened: UrlStore, host: str) -> Iterator[str]:
@@ -98,9 +98,9 @@ def _fetched_pages(
     opened: UrlStore, urls: Iterable[str], outcomes: tuple[str, ...], since_ms: int
 ) -> Iterator[dict[str, Any]]:
     """Yield the pages whose last fetch had one of the outcomes and was not before `since_ms`."""
-    left = iter(urls)
-    while some := list(islice(left, READ_AT_ONCE)):
-        for url, record in zip(some, opened.get_many(some, ()), strict=True):
+    remaining = iter(urls)
+    while batch := list(islice(remaining, BATCH_SIZE)):
+        for url, record in zip(batch, opened.get_many(batch, ()), strict=True):
             if record is None or record.canonical_url != url:
                 continue
             facts = record.facts

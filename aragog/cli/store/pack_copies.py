@@ -25,13 +25,13 @@ def export_packs(folder: Path, purpose: str | None) -> None:
     Packs are WARC files, each with its index (.cdxj) next to it. After an interruption, repeat the
     command: packs that already exist are not copied again.
     """
-    with closing(url_store(command_settings())) as store, counting("packs") as counted:
+    with closing(url_store(command_settings())) as store, counting("packs") as count_packs:
         report = export(
             store,
             folder,
             purpose=purpose,
             on_problem=lambda what, reason: echo(one_line(f"{what}: {reason}"), err=True),
-            on_progress=counted,
+            on_progress=count_packs,
         )
     note(
         f"{report.records:,} records: {report.whole:,} packs unchanged, "

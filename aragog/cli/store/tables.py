@@ -24,7 +24,7 @@ from aragog.settings import Settings, load_settings
 from aragog.transfer.copy import copy_content, copy_packs, copy_tables
 from aragog.urlstore.content import open_content, open_packs
 
-WALKED = {
+TABLE_NAMES = {
     "n": "pages and aliases", "d": "due rows", "h": "host rows", "e": "edges",
     "content": "contents", "l": "lists of inlinks",
 }  # fmt: skip
@@ -45,8 +45,11 @@ def create_tables(regions: int, *, show: bool) -> None:
     """
     settings = command_settings()
     if show:
-        for own in (settings, *(settings_of(settings, name) for name in settings.store.graphs)):
-            echo(schema_commands(own, regions=regions))
+        for graph_settings in (
+            settings,
+            *(settings_of(settings, name) for name in settings.store.graphs),
+        ):
+            echo(schema_commands(graph_settings, regions=regions))
         return
     with closing(tables(settings)) as engine:
         engine.create()
@@ -85,12 +88,14 @@ def repair(*, no_wait: bool) -> None:
         with progress_display(*columns) as progress:
             task = progress.add_task("checking", total=None)
 
-            def shown(name: str, rows: int, share: float | None) -> None:
-                part = "" if share is None else f", {share:.1%}"
-                progress.update(task, description=f"{WALKED.get(name, name)}: {rows:,}{part}")
+            def show_progress(name: str, rows: int, share: float | None) -> None:
+                share_text = "" if share is None else f", {share:.1%}"
+                progress.update(
+                    task, description=f"{TABLE_NAMES.get(name, name)}: {rows:,}{share_text}"
+                )
 
             report = opened.maintenance.repair(
-                shown, report=lambda step: note(step, err=True), wait=not no_wait
+                show_progress, report=lambda step: note(step, err=True), wait=not no_wait
             )
     for file in report.salvaged:
         if file.old == file.new:
@@ -101,7 +106,7 @@ def repair(*, no_wait: bool) -> None:
             f"{file.gaps:,} gaps, {file.unreadable:,} unreadable; the old file is kept"
         )
     for name, rows in report.walked.items():
-        note(f"{rows:>12,} {WALKED.get(name, name)} checked")
+        note(f"{rows:>12,} {TABLE_NAMES.get(name, name)} checked")
     for name, count in report.repaired.items():
         echo(f"{count:>12,} repaired: {name}")
     if not report.repaired and not report.salvaged:
@@ -141,9 +146,9 @@ def adopt() -> None:
         note("nothing to do: the private Redis always serves the store of its data folder")
         return
     with closing(tables(settings)) as engine, redis_client(resolved) as client:
-        mine = store_identity(settings, engine)
-        StoreClaim(client, prefix=resolved.redis.prefix).take(mine)
-    note(f"redis.url now belongs to {mine}")
+        identity = store_identity(settings, engine)
+        StoreClaim(client, prefix=resolved.redis.prefix).take(identity)
+    note(f"redis.url now belongs to {identity}")
 
 
 @click.command("copy")
@@ -156,13 +161,13 @@ def copy(to: Path) -> None:
     skipped; the exit status is then 4.
     """
     source_settings, target_settings = command_settings(), load_settings(to, {})
-    if _place_of(source_settings) == _place_of(target_settings):
+    if _store_location(source_settings) == _store_location(target_settings):
         raise BadInput(f"{to}: is this data folder's own store; pass the settings of another store")
     with closing(tables(source_settings)) as source, closing(tables(target_settings)) as target:
         target.create()
-        with counting("rows") as counted:
-            rows = copy_tables(source, target, on_progress=lambda _name, _key, done: counted(done))
-    content, other = (
+        with counting("rows") as count:
+            rows = copy_tables(source, target, on_progress=lambda _name, _key, done: count(done))
+    content, target_content = (
         open_content(s.content, s.data_dir) for s in (source_settings, target_settings)
     )
     damaged: list[str] = []
@@ -171,14 +176,19 @@ def copy(to: Path) -> None:
         damaged.append(key)
         echo(one_line(f"content {key}: {reason}"), err=True)
 
-    with counting("objects") as counted:
+    with counting("objects") as count:
         objects = copy_content(
-            content, other, on_progress=lambda _key, done: counted(done), on_problem=report
+            content, target_content, on_progress=lambda _key, done: count(done), on_problem=report
         )
-    mine, theirs = (open_packs(s.content, s.data_dir) for s in (source_settings, target_settings))
-    with counting("packs") as counted:
+    source_packs, target_packs = (
+        open_packs(s.content, s.data_dir) for s in (source_settings, target_settings)
+    )
+    with counting("packs") as count:
         packs = copy_packs(
-            mine, theirs, on_progress=lambda _name, done: counted(done), on_problem=report
+            source_packs,
+            target_packs,
+            on_progress=lambda _name, done: count(done),
+            on_problem=report,
         )
     note(f"{rows:,} rows, {objects:,} objects and {packs:,} packs copied")
     if damaged:
@@ -194,15 +204,15 @@ def pack() -> None:
     Objects that cannot be read are kept, and `aragog store repair` enqueues their pages; the exit
     status is then 4.
     """
-    with closing(url_store(command_settings())) as store, counting("objects") as counted:
-        report = store.maintenance.pack_objects(counted)
+    with closing(url_store(command_settings())) as store, counting("objects") as count:
+        report = store.maintenance.pack_objects(count)
     note(f"{report.moved:,} objects moved into packs")
     if report.damaged:
         echo(f"{report.damaged:,} objects cannot be read: run `aragog store repair`", err=True)
         sys.exit(BAD_LINES)
 
 
-def _place_of(settings: Settings) -> tuple[object, ...]:
+def _store_location(settings: Settings) -> tuple[object, ...]:
     """Return what identifies the store of these settings."""
     store = settings.store
     if store.engine == "hbase":

@@ -62,13 +62,15 @@ class Egress:
         if fetch.proxy:
             self._routes[PROXY] = EgressRoute.from_fetch_proxy(fetch.proxy)
         self._routes |= {
-            name: EgressRoute.from_settings(name, each) for name, each in settings.ways.items()
+            name: EgressRoute.from_settings(name, way) for name, way in settings.ways.items()
         }
 
     @property
     def by_crawl(self) -> bool:
         """True if a rule or a proxy session depends on the crawl's name."""
-        return self.rules.by_crawl or any("crawl" in each.words for each in self._routes.values())
+        return self.rules.by_crawl or any(
+            "crawl" in route.placeholders for route in self._routes.values()
+        )
 
     def route(self, url: str, context: EgressContext = ANY) -> RouteList:
         """Return the routes that a request for a normalized URL may use."""
@@ -79,7 +81,7 @@ class Egress:
         for name in self.health.usable(route.names):
             if (way := self._routes.get(name)) is None:
                 continue
-            at_ms = self._clock.now_ms() if way.words else 0
+            at_ms = self._clock.now_ms() if way.placeholders else 0
             yield SelectedRoute(way, way.key(url, crawl, at_ms), url, crawl, at_ms)
 
     def explain_failures(self, route: RouteList) -> str:

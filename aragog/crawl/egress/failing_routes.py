@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 VERSION = 1
 STALE_MS = 900_000
 """Entries whose retry is this long overdue are ignored, because their process has ended."""
-KEPT_S = 86_400
+TTL_S = 86_400
 
 
 class FailingRoute(NamedTuple):
@@ -76,7 +76,7 @@ class FailingRoutes:
         }
         with suppress(redis.RedisError), self._redis.pipeline(transaction=False) as pipe:
             pipe.hset(self._key, field, orjson.dumps(row))
-            pipe.expire(self._key, KEPT_S)
+            pipe.expire(self._key, TTL_S)
             pipe.execute()
 
     def read(self) -> list[FailingRoute]:
@@ -88,9 +88,9 @@ class FailingRoutes:
         """
         with redis_errors("redis, failing egress routes"):
             rows = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
-        found = [_failing(name.decode(), value) for name, value in rows.items()]
+        parsed = [_failing(name.decode(), value) for name, value in rows.items()]
         oldest_ms = self._clock.now_ms() - STALE_MS
-        return sorted(row for row in found if row and row.retry_at_ms > oldest_ms)
+        return sorted(row for row in parsed if row and row.retry_at_ms > oldest_ms)
 
 
 def _failing(field: str, value: bytes) -> FailingRoute | None:

@@ -78,15 +78,15 @@ class EgressHealth:
 
     def record_failure(self, name: str, reason: str) -> None:
         """Record that a route itself failed."""
-        EGRESS_FAILURES.of(name).add()
+        EGRESS_FAILURES.labels(name).add()
         with self._lock:
             now_s = self.clock.monotonic_s()
-            before = self._failing.get(name)
-            if before and not before.on_trial:
+            previous = self._failing.get(name)
+            if previous and not previous.on_trial:
                 return  # sent before the route failed, so it is not a trial
-            failures = before.failures + 1 if before else 1
+            failures = previous.failures + 1 if previous else 1
             wait_s = min(FIRST_RETRY_S * 2 ** min(failures - 1, 10), MAX_RETRY_S)
-            since_s = before.since_s if before else now_s
+            since_s = previous.since_s if previous else now_s
             state = RouteFailure(failures, reason, since_s, now_s + wait_s)
             self._failing[name] = state
         self.on_change(name, state)

@@ -16,7 +16,7 @@ from aragog.runtime.secret import Secret, reveal, without_password
 from aragog.settings.egress import PROXY_SCHEMES, WaySettings
 from urlspelling.domain import host, registered_domain
 
-_WORD = re.compile(r"\{(session|host|domain|crawl)\}")
+_PLACEHOLDER = re.compile(r"\{(session|host|domain|crawl)\}")
 _MAX_LOGIN_BYTES = 255
 """Maximum length of user name and password in SOCKS5 (RFC 1929)."""
 _DEFAULT_PORTS = {"http": 3128, "socks5": 1080, "socks5h": 1080}
@@ -64,8 +64,8 @@ class EgressRoute:
     login: str = ""
     resolves: bool = False
     session_s: float = 600.0
-    own: bool = False
-    words: frozenset[str] = frozenset()
+    is_fetch_proxy: bool = False
+    placeholders: frozenset[str] = frozenset()
     """The placeholders that occur in the proxy's URL or credentials."""
 
     @classmethod
@@ -85,7 +85,7 @@ class EgressRoute:
             settings.login,
             settings.resolve_at_proxy or settings.proxy.startswith("socks5h:"),
             settings.session_s,
-            words=frozenset(word for text in texts for word in _WORD.findall(text)),
+            placeholders=frozenset(word for text in texts for word in _PLACEHOLDER.findall(text)),
         )
 
     @classmethod
@@ -100,15 +100,20 @@ class EgressRoute:
         login = unquote(parts.username or ""), unquote(parts.password or "")
         if max(len(text.encode()) for text in login) > _MAX_LOGIN_BYTES:
             raise ConfigError("fetch.proxy: user and password may have at most 255 bytes each")
-        own = reveal(url)
-        return cls("proxy", proxy=Secret(own), resolves=own.startswith("socks5h:"), own=True)
+        is_fetch_proxy = reveal(url)
+        return cls(
+            "proxy",
+            proxy=Secret(is_fetch_proxy),
+            resolves=is_fetch_proxy.startswith("socks5h:"),
+            is_fetch_proxy=True,
+        )
 
     def key(self, url: str, crawl: str, now_ms: int) -> str:
         """Return the key of the connections that a request for `url` may reuse."""
-        if not self.words:
+        if not self.placeholders:
             return self.name
-        found = self._values(url, crawl, now_ms)
-        return " ".join((self.name, *(found[word] for word in sorted(self.words))))
+        values = self._values(url, crawl, now_ms)
+        return " ".join((self.name, *(values[word] for word in sorted(self.placeholders))))
 
     def server(self, url: str, crawl: str, now_ms: int) -> ProxyServer | None:
         """
@@ -119,13 +124,13 @@ class EgressRoute:
         """
         if not self.proxy:
             return None
-        values = self._values(url, crawl, now_ms) if self.words else {}
-        parts, port = _split(_filled(reveal(self.proxy), values))
-        if self.own:
+        values = self._values(url, crawl, now_ms) if self.placeholders else {}
+        parts, port = _split(_fill_placeholders(reveal(self.proxy), values))
+        if self.is_fetch_proxy:
             user, password = unquote(parts.username or ""), unquote(parts.password or "")
         else:
             login = _read_login(f"egress.ways.{self.name}.login", self.login)
-            user, _, password = _filled(reveal(login), values).partition(":")
+            user, _, password = _fill_placeholders(reveal(login), values).partition(":")
         scheme = "http" if parts.scheme == "http" else "socks5"
         name = parts.hostname or ""
         return ProxyServer(scheme, name, port, Secret(user), Secret(password), self.resolves)
@@ -138,8 +143,8 @@ class EgressRoute:
         return {"session": session, "host": host(url), "domain": domain, "crawl": crawl or "none"}
 
 
-def _filled(text: str, values: dict[str, str]) -> str:
-    return _WORD.sub(lambda found: values[found[1]], text) if values else text
+def _fill_placeholders(text: str, values: dict[str, str]) -> str:
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], text) if values else text
 
 
 def _split(url: str) -> tuple[SplitResult, int]:
@@ -165,24 +170,24 @@ def _read_login(setting: str, reference: str) -> Secret:
         ConfigError: they cannot be read or are invalid. The message names the setting and the
             place, but does not contain the credentials.
     """
-    kind, _, place = reference.partition(":")
+    kind, _, location = reference.partition(":")
     if not reference:
         return Secret()
     if kind == "env":
-        text = os.environ.get(place)
+        text = os.environ.get(location)
         if text is None:
-            raise ConfigError(f"{setting}: the environment variable {place} is not set; set it")
+            raise ConfigError(f"{setting}: the environment variable {location} is not set; set it")
     else:
         try:
-            text = Path(place).read_text("utf-8").strip()
+            text = Path(location).read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not UTF-8"
-            raise ConfigError(f"{setting}: {place} cannot be read: {reason}") from None
+            raise ConfigError(f"{setting}: {location} cannot be read: {reason}") from None
     user, colon, password = text.partition(":")
-    longest = max(len(user.encode()), len(password.encode()))
-    if not (user and colon) or not text.isprintable() or longest > _MAX_LOGIN_BYTES:
+    max_bytes = max(len(user.encode()), len(password.encode()))
+    if not (user and colon) or not text.isprintable() or max_bytes > _MAX_LOGIN_BYTES:
         raise ConfigError(
-            f"{setting}: {place} must contain user:password, at most 255 bytes each (the value "
+            f"{setting}: {location} must contain user:password, at most 255 bytes each (the value "
             "is not shown)"
         )
     return Secret(text)

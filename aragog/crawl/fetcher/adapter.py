@@ -245,7 +245,7 @@ class PinnedAdapter(BaseAdapter):
             # Between the permit and this call, the code must not wait, release the GIL or be slow.
             connection.send(message)
             request.release_permit()
-            EGRESS_REQUESTS.of(request.way or DIRECT).add()
+            EGRESS_REQUESTS.labels(request.way or DIRECT).add()
             head = connection.protocol.head(self._settings.max_header_bytes)
         except TransportError as error:
             connection.close()

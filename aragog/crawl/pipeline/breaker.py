@@ -49,14 +49,14 @@ class Breaker:
         """Return True if the server is in rotation or is due for a probe."""
         return now_s >= self.probe_at_s
 
-    def answered(self, took_s: float, now_s: float) -> None:
+    def record_success(self, took_s: float, now_s: float) -> None:
         """Record a successful call."""
         if took_s > self.slow_s:
-            self.failed(now_s, at_once=True)
+            self.record_failure(now_s, at_once=True)
             return
         self.in_a_row, self.out_since_s, self.probe_at_s = 0, None, 0.0
 
-    def failed(self, now_s: float, *, at_once: bool = False) -> None:
+    def record_failure(self, now_s: float, *, at_once: bool = False) -> None:
         """Record a failed call. Pass `at_once` after a timeout or a refused connection."""
         self.in_a_row += self.errors if at_once else 1
         doublings = self.in_a_row - self.errors

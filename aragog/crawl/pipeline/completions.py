@@ -132,8 +132,8 @@ class Completions:
         with self._lock:
             subscriptions = [
                 subscription
-                for at in range(0, len(keys), KEY_BYTES)
-                for subscription in self._subscriptions.get(keys[at : at + KEY_BYTES], ())
+                for start in range(0, len(keys), KEY_BYTES)
+                for subscription in self._subscriptions.get(keys[start : start + KEY_BYTES], ())
             ]
         for subscription in subscriptions:
             subscription.notify(done=True)
@@ -141,6 +141,6 @@ class Completions:
     def notify_all(self) -> None:
         """Notify all waiting callers, so that they read the store again."""
         with self._lock:
-            subscriptions = [each for some in self._subscriptions.values() for each in some]
+            subscriptions = [s for waiting in self._subscriptions.values() for s in waiting]
         for subscription in subscriptions:
             subscription.notify(done=False)

@@ -64,7 +64,7 @@ def failed_as(outcome: OutcomeKind) -> str:
 
 
 # A periodic task runs every five seconds. After a minute without one, beat or its worker is down.
-TICK_KEPT_S = 60
+TICK_TTL_S = 60
 
 
 class Counters:
@@ -94,7 +94,7 @@ class Counters:
     def note_tick(self) -> None:
         """Record that a periodic task just ran, which shows that beat and its worker are up."""
         with contextlib.suppress(redis.RedisError):
-            self._redis.set(self._tick_key, b"1", ex=TICK_KEPT_S)
+            self._redis.set(self._tick_key, b"1", ex=TICK_TTL_S)
 
     def tick_age_s(self) -> float | None:
         """
@@ -104,5 +104,5 @@ class Counters:
         Raises:
             redis.RedisError: the server did not respond.
         """
-        left_ms = self._redis.pttl(self._tick_key)
-        return None if left_ms < 0 else TICK_KEPT_S - left_ms / 1000
+        ttl_ms = self._redis.pttl(self._tick_key)
+        return None if ttl_ms < 0 else TICK_TTL_S - ttl_ms / 1000

@@ -32,12 +32,12 @@ UNCHANGED, DUPLICATE, TRAP, HELD = "unchanged", "duplicate", "trap", "held"
 links dropped as parts of traps; and held links (`aragog.crawl.traps.held_links` counts the last
 two)."""
 CANCELLED = "cancelled"
-_IS, _OF = "is ", "of "
-HOURS_KEPT, DAYS_KEPT = 24 * 90, 2
+_OUTCOME_PREFIX, _NOTE_PREFIX = "is ", "of "
+KEEP_HOURS, KEEP_DAYS = 24 * 90, 2
 _NO_FAILURES = frozenset({
     STORED, REPEATED, CANCELLED, "sitemap", "superseded", "taken down", "deleted",
 })  # fmt: skip
-_CHOICES = ("refused", "reserved", "out of scope")
+_REFUSAL_PREFIXES = ("refused", "reserved", "out of scope")
 
 
 def is_failure(outcome: str) -> bool:
@@ -45,7 +45,7 @@ def is_failure(outcome: str) -> bool:
     Return True if an outcome is a failure of the site or the network. URLs that a rule leaves out
     are not failures. Pure.
     """
-    return outcome not in _NO_FAILURES and not outcome.startswith(_CHOICES)
+    return outcome not in _NO_FAILURES and not outcome.startswith(_REFUSAL_PREFIXES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +102,19 @@ class CrawlCounters:
     def of(self, numbers: Sequence[int], *, ended: Iterable[int] = ()) -> CrawlCounts:
         """Return the sum over these numbers. URLs waiting for one of `ended` count as cancelled."""
         total: Counter[str] = Counter()
-        over = set(ended)
+        ended_numbers = set(ended)
         with _our_errors():
             for client in self._nodes.clients:
                 with client.pipeline(transaction=False) as pipe:
                     for number in numbers:
                         pipe.hgetall(f"{self._prefix}{number}")
                     for number, counts in zip(numbers, pipe.execute(), strict=True):
-                        total.update(_read(counts, is_over=number in over))
+                        total.update(_read(counts, is_over=number in ended_numbers))
         return _counts(total)
 
     def use(self, numbers: Sequence[int], day: int) -> list[dict[int, CrawlUse]]:
         """Return what each of these numbers has used on a day (days since the epoch), by server."""
-        found = []
+        uses = []
         with _our_errors():
             for client in self._nodes.clients:
                 with client.pipeline(transaction=False) as pipe:
@@ -123,24 +123,24 @@ class CrawlCounters:
                         pipe.hmget(f"{self._prefix}{number}:use", [f"{day} urls", f"{day} bytes"])
                     replies = pipe.execute()
                 pairs = zip(numbers, replies[::2], replies[1::2], strict=True)
-                found.append(
+                uses.append(
                     {
                         number: CrawlUse(int(waiting or 0), *(int(value or 0) for value in used))
                         for number, waiting, used in pairs
                     }
                 )
-        return found
+        return uses
 
     def domains(self, numbers: Sequence[int]) -> dict[str, Counter[str]]:
         """
         Return outcomes by registered domain.
         `*` stands for all domains after the first 50,000.
         """
-        found: dict[str, Counter[str]] = {}
-        for place, outcome, count in self._table(numbers, "domains"):
+        outcomes: dict[str, Counter[str]] = {}
+        for domain, outcome, count in self._table(numbers, "domains"):
             if outcome != WAITING:
-                found.setdefault(place, Counter())[outcome] += count
-        return found
+                outcomes.setdefault(domain, Counter())[outcome] += count
+        return outcomes
 
     def has_no_waiting_urls(self, number: int, domain: str) -> bool:
         """
@@ -157,7 +157,7 @@ class CrawlCounters:
         Return the approximate number of a domain's waiting URLs, and the number of all enqueued
         URLs.
         """
-        key, found = f"{self._prefix}{number}", Counter[str]()
+        key, sums = f"{self._prefix}{number}", Counter[str]()
         with _our_errors():
             for client in self._nodes.clients:
                 with client.pipeline(transaction=True) as pipe:
@@ -165,35 +165,35 @@ class CrawlCounters:
                     pipe.hmget(f"{key}:domains", [f"{domain} {WAITING}", f"* {WAITING}"])
                     names = ("all", "enqueued", "domain", "*")
                     values = (int(value or 0) for pair in pipe.execute() for value in pair)
-                    found.update(dict(zip(names, values, strict=True)))
-        is_none = found["all"] <= 0 or (found["domain"] <= 0 and found["*"] <= 0)
-        return 0 if is_none else max(1, found["domain"]), found["enqueued"]
+                    sums.update(dict(zip(names, values, strict=True)))
+        nothing_waits = sums["all"] <= 0 or (sums["domain"] <= 0 and sums["*"] <= 0)
+        return 0 if nothing_waits else max(1, sums["domain"]), sums["enqueued"]
 
     def open_domains(self, number: int) -> Counter[str]:
         """
         Return approximate waiting URLs by registered domain.
         `*` is all after the first 50,000.
         """
-        found = Counter[str]()
-        for place, outcome, count in self._table([number], "domains"):
+        waiting = Counter[str]()
+        for domain, outcome, count in self._table([number], "domains"):
             if outcome == WAITING:
-                found[place] += count
-        return +found
+                waiting[domain] += count
+        return +waiting
 
     def days(self, numbers: Sequence[int]) -> dict[int, Counter[tuple[str, str]]]:
         """Return URLs by domain and outcome, without stored ones, for each day since the epoch."""
-        found: dict[int, Counter[tuple[str, str]]] = {}
+        outcomes: dict[int, Counter[tuple[str, str]]] = {}
         for day, rest, count in self._table(numbers, "days"):
             domain, _, outcome = rest.partition(" ")
-            found.setdefault(int(day), Counter())[domain, outcome] += count
-        return found
+            outcomes.setdefault(int(day), Counter())[domain, outcome] += count
+        return outcomes
 
     def hours(self, numbers: Sequence[int]) -> dict[int, Counter[str]]:
         """Return outcomes for each hour since the epoch."""
-        found: dict[int, Counter[str]] = {}
-        for place, outcome, count in self._table(numbers, "hours"):
-            found.setdefault(int(place), Counter())[outcome] += count
-        return dict(sorted(found.items()))
+        outcomes: dict[int, Counter[str]] = {}
+        for hour, outcome, count in self._table(numbers, "hours"):
+            outcomes.setdefault(int(hour), Counter())[outcome] += count
+        return dict(sorted(outcomes.items()))
 
     def _table(self, numbers: Sequence[int], name: str) -> Iterable[tuple[str, str, int]]:
         with _our_errors():
@@ -202,8 +202,8 @@ class CrawlCounters:
                     for key, count in client.hscan_iter(
                         f"{self._prefix}{number}:{name}", count=500
                     ):
-                        place, _, outcome = key.decode().partition(" ")
-                        yield place, outcome, int(count)
+                        first_part, _, outcome = key.decode().partition(" ")
+                        yield first_part, outcome, int(count)
 
     def forget_before(self, numbers: Sequence[int], table: str, first: int) -> None:
         """Delete the counts of `hours` or `days` before `first`. The totals stay."""
@@ -238,14 +238,22 @@ class CrawlCounters:
 def _read(counts: Mapping[bytes, bytes], *, is_over: bool) -> Counter[str]:
     values: Counter[str] = Counter({name.decode(): int(count) for name, count in counts.items()})
     if is_over:
-        values[_IS + CANCELLED] += values.pop("waiting", 0)
-        values.pop(_OF + HELD, 0)
+        values[_OUTCOME_PREFIX + CANCELLED] += values.pop("waiting", 0)
+        values.pop(_NOTE_PREFIX + HELD, 0)
     return values
 
 
 def _counts(total: Counter[str]) -> CrawlCounts:
-    outcomes = {n.removeprefix(_IS): c for n, c in total.most_common() if n.startswith(_IS) and c}
-    notes = {n.removeprefix(_OF): c for n, c in total.items() if n.startswith(_OF) and c}
+    outcomes = {
+        n.removeprefix(_OUTCOME_PREFIX): c
+        for n, c in total.most_common()
+        if n.startswith(_OUTCOME_PREFIX) and c
+    }
+    notes = {
+        n.removeprefix(_NOTE_PREFIX): c
+        for n, c in total.items()
+        if n.startswith(_NOTE_PREFIX) and c
+    }
     return CrawlCounts(
         total["enqueued"], total[WAITING], outcomes, total[REPEATED], total["bytes"], notes
     )

@@ -39,15 +39,15 @@ from aragog.urlstore.records import PageWrite, Written
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import load_script
 
-_OTHER_NAMES = {"fetched_at_ms": "fetched_at", "total_ms": "latency_ms", "body_bytes": "bytes"}
-_SMALL = ("status", "attempts")
+_COLUMN_NAMES = {"fetched_at_ms": "fetched_at", "total_ms": "latency_ms", "body_bytes": "bytes"}
+_INT32_NAMES = ("status", "attempts")
 _TYPES = {str: "string", int: "int64", float: "float", bool: "bool"}
 
 
-def _columns_of_the_fetch() -> dict[str, str]:
+def _fetch_columns() -> dict[str, str]:
     """Return a column for each scalar value of the fetch record."""
     columns = {
-        _OTHER_NAMES.get(name, name): "int32" if name in _SMALL else _TYPES[value.type]
+        _COLUMN_NAMES.get(name, name): "int32" if name in _INT32_NAMES else _TYPES[value.type]
         for name, value in SINGLE_VALUES.items()
     }
     return columns | {"fetched_at": "timestamp"}
@@ -55,7 +55,7 @@ def _columns_of_the_fetch() -> dict[str, str]:
 
 COLUMNS = {
     "logged_at": "timestamp",
-    **_columns_of_the_fetch(),
+    **_fetch_columns(),
     "redirects": "int32",
     "canonical_url": "string",
     "page_type": "string",
@@ -87,7 +87,7 @@ def rows_of(
 
 
 def _row(write: PageWrite, fetch: FetchRecord, job: UrlJob, done: Written | None) -> bytes:
-    fetched = {_OTHER_NAMES.get(name, name): getattr(fetch, name) for name in SINGLE_VALUES}
+    fetched = {_COLUMN_NAMES.get(name, name): getattr(fetch, name) for name in SINGLE_VALUES}
     return orjson.dumps(
         fetched
         | {
@@ -112,17 +112,17 @@ def table_of(rows: Sequence[tuple[int, bytes]], arrow: Any) -> Any:
     """
     from pyarrow import json  # noqa: PLC0415 - an extra
 
-    text = b"\n".join(b'%s,"logged_at":%d}' % (row[:-1], at_ms) for at_ms, row in rows)
+    text = b"\n".join(b'%s,"logged_at":%d}' % (row[:-1], row_time_ms) for row_time_ms, row in rows)
     types = schema(arrow)
     numbers = arrow.schema(
         [(f.name, arrow.int64() if arrow.types.is_timestamp(f.type) else f.type) for f in types]
     )
-    read = json.read_json(
+    parsed = json.read_json(
         arrow.BufferReader(text),
         json.ReadOptions(use_threads=False, block_size=len(text) + 1),
         json.ParseOptions(explicit_schema=numbers, unexpected_field_behavior="ignore"),
     )
-    return read.cast(types)
+    return parsed.cast(types)
 
 
 def schema(arrow: Any) -> Any:
@@ -193,7 +193,7 @@ class CrawlLogStream:
                 )
             if not entries:
                 return
-            yield [(at_ms(row_id), row[b"r"]) for row_id, row in entries]
+            yield [(row_time_ms(row_id), row[b"r"]) for row_id, row in entries]
             start = f"({entries[-1][0].decode()}"
 
     def forget(self, until_ms: int) -> None:
@@ -207,7 +207,7 @@ class CrawlLogStream:
             return self._redis.xlen(self._key)
 
 
-def at_ms(row_id: bytes) -> int:
+def row_time_ms(row_id: bytes) -> int:
     """Return when the row with this ID was added, in ms since the epoch."""
     return int(row_id.partition(b"-")[0])
 
@@ -244,8 +244,8 @@ class FolderFiles:
                 os.fsync(file.fileno())
             part.replace(target)
             _sync(target.parent)
-            for left_behind in target.parent.glob(f".{target.name}.*"):  # from killed writers
-                left_behind.unlink(missing_ok=True)
+            for leftover in target.parent.glob(f".{target.name}.*"):  # from killed writers
+                leftover.unlink(missing_ok=True)
         except OSError as error:
             part.unlink(missing_ok=True)
             raise ContentUnavailable(str(self.folder), error.strerror or str(error)) from error
@@ -312,7 +312,7 @@ def log_files(settings: CrawlLogSettings, content: ContentSettings, data_dir: Pa
 
 # Redis syncs its append-only file every second. If the server is killed, it may lose the removal of
 # rows whose file exists. In that case all rows of the file must come back, not just some.
-SETTLED_MS = 5_000
+SETTLE_MS = 5_000
 LEASE_S = 150.0
 """Longer than an upload to a hanging server takes. If a writer is killed, rows wait this long."""
 _LEASE = "writer"
@@ -370,9 +370,9 @@ class CrawlLogWriter:
             if self.lease is not None:
                 with redis_errors("crawl log"):
                     self.lease.renew([_LEASE], LEASE_S)
-            start_ms = at_ms(first) // self._span_ms * self._span_ms
+            start_ms = row_time_ms(first) // self._span_ms * self._span_ms
             end_ms = start_ms + self._span_ms
-            if self.stream.now_ms() < end_ms + SETTLED_MS:
+            if self.stream.now_ms() < end_ms + SETTLE_MS:
                 break
             name = file_name(start_ms, self.span_s)
             if self._write(name, first, end_ms):
@@ -406,8 +406,8 @@ class CrawlLogWriter:
 
         with parquet.ParquetWriter(path, schema(pa), compression="zstd") as file:
             pages = (table_of(rows, pa) for rows in self.stream.pages(first, end_ms))
-            while some := list(islice(pages, GROUP_PAGES)):
-                file.write_table(pa.concat_tables(some).combine_chunks())
+            while chunk := list(islice(pages, GROUP_PAGES)):
+                file.write_table(pa.concat_tables(chunk).combine_chunks())
 
 
 def file_name(start_ms: int, span_s: int) -> str:

@@ -26,7 +26,7 @@ VERSION = 1
 ENQUEUED, REFRESHED = 0, 1
 """The built-in crawls, for URLs that were enqueued without a name, and for refreshes."""
 FIRST_NUMBER = 2
-OWN_NAMES = {ENQUEUED: "enqueued", REFRESHED: "refresh"}
+BUILT_IN_NAMES = {ENQUEUED: "enqueued", REFRESHED: "refresh"}
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
@@ -42,7 +42,7 @@ class CrawlPhase(StrEnum):
     """A limit ended it: `until` or `max_bytes`."""
 
 
-ENDS = (CrawlPhase.CANCELLED, CrawlPhase.ENDED)
+ENDED_STATES = (CrawlPhase.CANCELLED, CrawlPhase.ENDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +121,7 @@ class CrawlRecord(CrawlTerms):
     @property
     def has_ended(self) -> bool:
         """True if nothing is fetched for it until it is started again."""
-        return self.state in ENDS
+        return self.state in ENDED_STATES
 
     def plain(self) -> dict[str, Any]:
         """Return the record as JSON values."""
@@ -143,24 +143,26 @@ class CrawlRecord(CrawlTerms):
         try:
             values = dict(orjson.loads(wire))
             values.pop("v", None)
-            own = {name: values.pop(name) for name in _NAMES if name in values}
-            own["scope"] = Scope(tuple(values.pop("scope", ())))
-            own["state"] = CrawlPhase(own.get("state", CrawlPhase.RUNNING))
-            own["past"] = tuple(own.get("past", ()))
-            return cls(**own, unknown=values)
+            known_values = {name: values.pop(name) for name in _NAMES if name in values}
+            known_values["scope"] = Scope(tuple(values.pop("scope", ())))
+            known_values["state"] = CrawlPhase(known_values.get("state", CrawlPhase.RUNNING))
+            known_values["past"] = tuple(known_values.get("past", ()))
+            return cls(**known_values, unknown=values)
         except (TypeError, ValueError, BadInput) as error:
             raise InvalidMessage("crawl", f"{error}: {wire[:200]!r}") from error
 
 
 _TERMS = tuple(f.name for f in fields(CrawlTerms))
-_OWN = tuple(f.name for f in fields(CrawlRecord) if f.name not in {*_TERMS, "unknown", "scope"})
-_NAMES = (*_OWN, *_TERMS)
+_RECORD_NAMES = tuple(
+    f.name for f in fields(CrawlRecord) if f.name not in {*_TERMS, "unknown", "scope"}
+)
+_NAMES = (*_RECORD_NAMES, *_TERMS)
 OPTIONS = ("scope", *_TERMS, "notify_secret")
 """The fields that the creator of a crawl may choose."""
 MAX_NOTIFY_CHARS = 2_000
 
 
-def checked(record: CrawlRecord) -> CrawlRecord:
+def validated(record: CrawlRecord) -> CrawlRecord:
     """
     Return the record if its name and limits are valid.
 
@@ -168,12 +170,12 @@ def checked(record: CrawlRecord) -> CrawlRecord:
         BadInput: a value is invalid. The message names it.
     """
     check_name(record.name)
-    least = {
+    minimums = {
         "depth": 0, "priority": 0, "max_urls": 1, "max_urls_per_host": 1, "max_bytes": 1,
         "until_ms": 1, "rate": 0.0001, "weight": MIN_WEIGHT,
         "max_open_hosts": 0, "every_s": 0, "notify_error_rate": 0,
     }  # fmt: skip
-    for name, bound in least.items():
+    for name, bound in minimums.items():
         value = getattr(record, name)
         if value is not None and value < bound:
             raise BadInput(f"{name}: must be at least {bound}, got {value}")
@@ -208,29 +210,29 @@ def check_name(name: str) -> None:
         raise BadInput(
             f"crawl: {name[:80]!r} is not a name; use 1 to 64 letters, digits, '.', '-' and '_'"
         )
-    if name in OWN_NAMES.values():
+    if name in BUILT_IN_NAMES.values():
         raise BadInput(f"crawl: {name!r} always exists; choose another name")
 
 
-def own_record(number: int) -> CrawlRecord:
+def built_in_record(number: int) -> CrawlRecord:
     """Return the record of a built-in crawl."""
-    return CrawlRecord(name=OWN_NAMES[number], number=number)
+    return CrawlRecord(name=BUILT_IN_NAMES[number], number=number)
 
 
-def changed(record: CrawlRecord, now_ms: int, **values: Any) -> CrawlRecord:
+def with_changes(record: CrawlRecord, now_ms: int, **values: Any) -> CrawlRecord:
     """Return a copy of the record with other values, changed at `now_ms`."""
     return dataclasses.replace(record, changed_at_ms=now_ms, **values)
 
 
-def numbered(record: CrawlRecord, now_ms: int, number: int) -> CrawlRecord:
+def with_new_number(record: CrawlRecord, now_ms: int, number: int) -> CrawlRecord:
     """Return a copy with a new number. URLs with the old number are then cancelled. Pure."""
-    return changed(
+    return with_changes(
         record, now_ms, past=record.numbers, number=number,
         is_seeding=False, round_urls=0, round_bytes=0,
     )  # fmt: skip
 
 
-def scheduled(record: CrawlRecord, now_ms: int) -> CrawlRecord:
+def with_next_round(record: CrawlRecord, now_ms: int) -> CrawlRecord:
     """Return a copy whose next round is one interval from now. Pure."""
     next_ms = now_ms + record.every_s * 1000 if record.every_s else 0
     return dataclasses.replace(record, next_round_ms=next_ms)

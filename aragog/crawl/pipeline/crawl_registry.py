@@ -34,28 +34,28 @@ from redis.client import Pipeline
 
 from aragog.crawl.pipeline.crawl_cancellations import Cancellation
 from aragog.crawl.pipeline.crawl_records import (
+    BUILT_IN_NAMES,
     FIRST_NUMBER,
     OPTIONS,
-    OWN_NAMES,
     CrawlPhase,
     CrawlRecord,
-    changed,
+    built_in_record,
     check_name,
-    checked,
-    numbered,
-    own_record,
-    scheduled,
+    validated,
+    with_changes,
+    with_new_number,
+    with_next_round,
 )
 from aragog.crawl.pipeline.crawl_scope import Scope
-from aragog.crawl.pipeline.in_flight import NAMED_COUNTS_FOR_S
+from aragog.crawl.pipeline.in_flight import NAMED_ENTRY_TTL_S
 from aragog.errors import BadInput
 from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
 
-FRESH_S = 1.0
+CACHE_TTL_S = 1.0
 MAX_CRAWLS = 10_000
 MAX_CANCELLATIONS = 1_000
-KEPT_S = NAMED_COUNTS_FOR_S + 5 * 86_400
+RETENTION_S = NAMED_ENTRY_TTL_S + 5 * 86_400
 """Slightly longer than an entry may stay in the in-flight set."""
 
 
@@ -82,10 +82,15 @@ class Crawls:
     ) -> Self:
         """Create the value from these records."""
         by_number = {number: record for record in records.values() for number in record.numbers}
-        over = {record.number for record in records.values() if is_over(record, now_ms)}
+        past_deadline = {record.number for record in records.values() if is_over(record, now_ms)}
         paused = {r.number for r in records.values() if r.state is CrawlPhase.PAUSED}
         return cls(
-            records, ended | over, cancellations, now_ms, by_number, frozenset(paused - over)
+            records,
+            ended | past_deadline,
+            cancellations,
+            now_ms,
+            by_number,
+            frozenset(paused - past_deadline),
         )
 
     @property
@@ -95,12 +100,12 @@ class Crawls:
 
     def knows(self, number: int) -> bool:
         """Return True if a crawl has this number, or had it before it was deleted."""
-        return number in OWN_NAMES or number in self.by_number or number in self.ended
+        return number in BUILT_IN_NAMES or number in self.by_number or number in self.ended
 
     def record_of(self, number: int) -> CrawlRecord:
         """Return the crawl with this number, or a crawl without limits if it was deleted."""
-        if number in OWN_NAMES:
-            return own_record(number)
+        if number in BUILT_IN_NAMES:
+            return built_in_record(number)
         return self.by_number.get(number) or CrawlRecord(name="", number=number)
 
     def cancelled_until_s(self, url: str) -> int:
@@ -137,37 +142,35 @@ class CrawlRegistry:
         self._cancelled, self._version = f"{prefix}crawls.cancelled", f"{prefix}crawls.version"
         self._number = f"{prefix}crawls.number"
         self._lock = threading.Lock()
-        self._seen: tuple[float, bytes | None, Crawls] | None = None
+        self._cached: tuple[float, bytes | None, Crawls] | None = None
 
     def crawls(self) -> Crawls:
         """Return all crawls, at most a second old."""
         now_s = self._clock.monotonic_s()
-        seen = self._seen
-        if seen is not None and now_s - seen[0] < FRESH_S:
-            return seen[2]
+        cached = self._cached
+        if cached is not None and now_s - cached[0] < CACHE_TTL_S:
+            return cached[2]
         return self.read()
 
     def read(self) -> Crawls:
         """Read all crawls now. Takes one round trip, or two if something has changed."""
         with self._lock, _our_errors():
-            now_s, seen = self._clock.monotonic_s(), self._seen
+            now_s, cached = self._clock.monotonic_s(), self._cached
             with self._redis.pipeline(transaction=False) as pipe:
                 pipe.get(self._version)
                 pipe.time()
                 version, (seconds, micros) = pipe.execute()
             now_ms = int(seconds) * 1000 + int(micros) // 1000
-            if seen is not None and seen[1] == version:
-                before = seen[2]
+            if cached is not None and cached[1] == version:
+                last = cached[2]
                 crawls = (
-                    before
+                    last
                     if version is None
-                    else Crawls.of(
-                        before.records, self._ended_numbers, before.cancellations, now_ms
-                    )
+                    else Crawls.of(last.records, self._ended_numbers, last.cancellations, now_ms)
                 )
             else:
                 crawls = self._read(now_ms) if version is not None else Crawls()
-            self._seen = now_s, version, crawls
+            self._cached = now_s, version, crawls
             return crawls
 
     _ended_numbers: frozenset[int] = frozenset()
@@ -179,11 +182,11 @@ class CrawlRegistry:
             pipe.lrange(self._cancelled, 0, -1)
             records, ended, cancelled = pipe.execute()
         self._ended_numbers = frozenset(map(int, ended))
-        read = [CrawlRecord.read(wire) for wire in records.values()]
+        parsed = [CrawlRecord.read(wire) for wire in records.values()]
         rules = [Cancellation(*orjson.loads(rule)) for rule in cancelled]
-        oldest_s = now_ms // 1000 - KEPT_S
+        oldest_s = now_ms // 1000 - RETENTION_S
         return Crawls.of(
-            {record.name: record for record in sorted(read, key=lambda r: r.name)},
+            {record.name: record for record in sorted(parsed, key=lambda r: r.name)},
             self._ended_numbers,
             tuple(rule for rule in rules if rule.at_s > oldest_s),
             now_ms,
@@ -196,9 +199,9 @@ class CrawlRegistry:
         Raises:
             BadInput: no crawl has this name.
         """
-        for number, own in OWN_NAMES.items():
-            if name == own:
-                return own_record(number)
+        for number, built_in_name in BUILT_IN_NAMES.items():
+            if name == built_in_name:
+                return built_in_record(number)
         record = self.read().records.get(name)
         if record is None:
             raise _unknown(name)
@@ -224,9 +227,9 @@ class CrawlRegistry:
         values = {**options, "reason": "", "state": CrawlPhase.RUNNING}
         if "scope" in values and not isinstance(values["scope"], Scope):
             values["scope"] = Scope.of(values["scope"])
-        checked(CrawlRecord(name=name, number=FIRST_NUMBER, **values))
+        validated(CrawlRecord(name=name, number=FIRST_NUMBER, **values))
 
-        def started(record: CrawlRecord | None, now_ms: int, pipe: Pipeline) -> CrawlRecord:
+        def start_or_change(record: CrawlRecord | None, now_ms: int, pipe: Pipeline) -> CrawlRecord:
             if (values.get("until_ms") or now_ms + 1) <= now_ms:
                 raise BadInput(
                     f"until: {_utc(values['until_ms'])} is in the past, now is {_utc(now_ms)}; the "
@@ -237,19 +240,19 @@ class CrawlRegistry:
                     raise BadInput(f"crawl: there are {MAX_CRAWLS} crawls; delete one first")
                 number = self._next_number()
                 created = CrawlRecord(name=name, number=number, token=token, created_at_ms=now_ms)
-                return checked(scheduled(changed(created, now_ms, **values), now_ms))
+                return validated(with_next_round(with_changes(created, now_ms, **values), now_ms))
             is_new = record.has_ended or is_over(record, now_ms)
             if is_new:
                 if "until_ms" not in values and is_over(record, now_ms):
                     values["until_ms"] = None
-                record = numbered(record, now_ms, self._next_number())
+                record = with_new_number(record, now_ms, self._next_number())
             every_s = record.every_s
-            record = changed(record, now_ms, **values)
+            record = with_changes(record, now_ms, **values)
             if is_new or record.every_s != every_s:
-                record = scheduled(record, now_ms)
-            return checked(record)
+                record = with_next_round(record, now_ms)
+            return validated(record)
 
-        return self._change(name, started)
+        return self._change(name, start_or_change)
 
     def _next_number(self) -> int:
         return int(self._redis.incr(self._number)) + FIRST_NUMBER - 1
@@ -271,7 +274,7 @@ class CrawlRegistry:
                 raise BadInput(
                     f"crawl: {name} was {record.state}; `aragog crawl start {name}` starts it again"
                 )
-            return changed(record, now_ms, state=state, reason=reason)
+            return with_changes(record, now_ms, state=state, reason=reason)
 
         return self._change(name, transition)
 
@@ -282,21 +285,28 @@ class CrawlRegistry:
         deleted.
         """
 
-        def updated(now: CrawlRecord | None, _now_ms: int, _pipe: Pipeline) -> CrawlRecord | None:
-            is_same = now and (now.number, now.round) == (record.number, record.round)
-            return dataclasses.replace(now, **values) if now and is_same else now
+        def update(
+            current: CrawlRecord | None, _now_ms: int, _pipe: Pipeline
+        ) -> CrawlRecord | None:
+            is_unchanged = current and (current.number, current.round) == (
+                record.number,
+                record.round,
+            )
+            return dataclasses.replace(current, **values) if current and is_unchanged else current
 
-        return self._change(record.name, updated)
+        return self._change(record.name, update)
 
     def end_round(self, record: CrawlRecord) -> CrawlRecord:
         """Cancel the waiting URLs of a crawl before its next round. Its schedule stays."""
 
-        def ended(now: CrawlRecord | None, now_ms: int, _pipe: Pipeline) -> CrawlRecord | None:
-            if now is None or now.number != record.number:
-                return now
-            return numbered(now, now_ms, self._next_number())
+        def renumber(
+            current: CrawlRecord | None, now_ms: int, _pipe: Pipeline
+        ) -> CrawlRecord | None:
+            if current is None or current.number != record.number:
+                return current
+            return with_new_number(current, now_ms, self._next_number())
 
-        return self._change(record.name, ended)
+        return self._change(record.name, renumber)
 
     def delete(self, name: str) -> CrawlRecord:
         """Delete a crawl's record and cancel its waiting URLs. The caller deletes its counts."""
@@ -324,7 +334,7 @@ class CrawlRegistry:
                 pipe.incr(self._version)
                 pipe.execute()
             self._wait_for_disk()
-        self._seen = None
+        self._cached = None
         return created
 
     def forget_old(self) -> None:
@@ -335,15 +345,19 @@ class CrawlRegistry:
         with _our_errors():
             now_ms = int(self._redis.time()[0]) * 1000
             ended: Any = self._redis.hgetall(self._ended)
-            old = [number for number, at_ms in ended.items() if int(at_ms) < now_ms - KEPT_S * 1000]
+            old = [
+                number
+                for number, at_ms in ended.items()
+                if int(at_ms) < now_ms - RETENTION_S * 1000
+            ]
             rules: Any = self._redis.lrange(self._cancelled, 0, -1)
-            gone = [r for r in rules if orjson.loads(r)[2] < now_ms // 1000 - KEPT_S]
-            if not (old or gone):
+            expired = [r for r in rules if orjson.loads(r)[2] < now_ms // 1000 - RETENTION_S]
+            if not (old or expired):
                 return
             with self._redis.pipeline() as pipe:
                 if old:
                     pipe.hdel(self._ended, *old)
-                for rule in gone:
+                for rule in expired:
                     pipe.lrem(self._cancelled, 1, rule)
                 pipe.incr(self._version)
                 pipe.execute()
@@ -360,7 +374,7 @@ class CrawlRegistry:
             BadInput: it is a built-in crawl, or `change` raised it.
         """
         check_name(name)
-        done: list[CrawlRecord] = []
+        result: list[CrawlRecord] = []
 
         def run(pipe: Pipeline) -> None:
             wire: Any = pipe.hget(self._records, name)
@@ -380,13 +394,13 @@ class CrawlRegistry:
             for number in sorted(numbers - set(live)):
                 pipe.hsetnx(self._ended, str(number), str(now_ms))
             pipe.incr(self._version)
-            done[:] = [record for record in (after or before,) if record]
+            result[:] = [record for record in (after or before,) if record]
 
         with _our_errors():
             self._redis.transaction(run, self._records)
             self._wait_for_disk()
-        self._seen = None
-        return done[0]
+        self._cached = None
+        return result[0]
 
     def _wait_for_disk(self) -> None:
         """Wait up to 2 s for the change to be on the server's disk, if the server supports that."""

@@ -35,10 +35,10 @@ from urlspelling.domain import host, registered_domain
 from urlspelling.hosts import and_parents
 
 MAX_RULES = 200
-MAX_RULE = 500
+MAX_RULE_CHARS = 500
 SAME_DOMAIN = "the registered domain of its page"
 NO_RULE = "no rule"
-NO_PLACE = "no rule for domains, hosts or prefixes matches"
+NO_SITE_RULE = "no rule for domains, hosts or prefixes matches"
 NO_PATTERN = "no rule for patterns matches"
 
 
@@ -56,35 +56,38 @@ class _Rule(NamedTuple):
     value: str
 
     def matches(self, url: str) -> bool:
-        return _MATCHES[self.kind](self.value, url)
+        return _URL_MATCHES[self.kind](self.value, url)
 
     @property
     def is_exclusion(self) -> bool:
         return self.text.startswith("-")
 
 
-def _of_domain(value: str, url: str) -> bool:
+def _matches_domain(value: str, url: str) -> bool:
     return value in and_parents(host(url))
 
 
-_MATCHES: dict[str, Callable[[str, str], bool]] = {
+_URL_MATCHES: dict[str, Callable[[str, str], bool]] = {
     "host": lambda value, url: host(url) == value,
-    "domain": _of_domain,
+    "domain": _matches_domain,
     "prefix": lambda value, url: url.startswith(value),
     "pattern": matches,
 }
-_PLACES = ("host", "domain", "prefix")
+_SITE_KINDS = ("host", "domain", "prefix")
 
 
-def _of_type(value: str, name: str) -> bool:
+def _matches_type(value: str, name: str) -> bool:
     return name == value or (value.endswith("/*") and name.startswith(value[:-1]))
 
 
-def _of_language(value: str, tag: str) -> bool:
+def _matches_language(value: str, tag: str) -> bool:
     return tag == value or tag.startswith(f"{value}-")
 
 
-_OF_PAGES: dict[str, Callable[[str, str], bool]] = {"type": _of_type, "language": _of_language}
+_PAGE_MATCHES: dict[str, Callable[[str, str], bool]] = {
+    "type": _matches_type,
+    "language": _matches_language,
+}
 _CONTENT_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]+/(?:[a-z0-9!#$&^_.+-]+|\*)", re.ASCII)
 _LANGUAGE = re.compile(r"[a-z]{2,8}(?:-[a-z0-9]{1,8})*", re.ASCII)
 
@@ -111,7 +114,7 @@ class Scope:
         Create a scope from rules as people write them, with hosts and prefixes in
         any spelling.
         """
-        return cls(tuple(_spelled(rule) for rule in rules))
+        return cls(tuple(_normalized_rule(rule) for rule in rules))
 
     def decide(self, url: str, *, page_url: str | None = None) -> ScopeVerdict:
         """
@@ -121,28 +124,28 @@ class Scope:
             url: the URL.
             page_url: the normalized URL of the page that links to it; None for a seed.
         """
-        out, places, patterns, _ = _read(self.rules)
-        for rule in out:
+        exclusions, site_rules, patterns, _ = _read(self.rules)
+        for rule in exclusions:
             if rule.matches(url):
                 return ScopeVerdict(False, rule.text)
-        place = next((rule.text for rule in places if rule.matches(url)), None)
-        if places and place is None:
-            return ScopeVerdict(False, NO_PLACE)
-        if not places and page_url is not None:
+        site_rule = next((rule.text for rule in site_rules if rule.matches(url)), None)
+        if site_rules and site_rule is None:
+            return ScopeVerdict(False, NO_SITE_RULE)
+        if not site_rules and page_url is not None:
             if registered_domain(url) != registered_domain(page_url):
                 return ScopeVerdict(False, SAME_DOMAIN)
-            place = SAME_DOMAIN
+            site_rule = SAME_DOMAIN
         pattern = next((rule.text for rule in patterns if rule.matches(url)), None)
         if patterns and pattern is None:
             return ScopeVerdict(False, NO_PATTERN)
-        return ScopeVerdict(True, pattern or place or NO_RULE)
+        return ScopeVerdict(True, pattern or site_rule or NO_RULE)
 
     def excludes(self, url: str) -> bool:
         """
         Return True if a rule with `-` excludes a normalized URL, regardless of the
         other rules.
         """
-        return any(rule.matches(url) for rule in _read(self.rules).out)
+        return any(rule.matches(url) for rule in _read(self.rules).exclusions)
 
     @property
     def is_about_pages(self) -> bool:
@@ -157,26 +160,26 @@ class Scope:
             content_type: its content type, with or without parameters; None if it has none.
             language: the page's declared language, a BCP 47 tag; None if it declares none.
         """
-        given = {
+        values = {
             "type": (content_type or "").partition(";")[0].strip().lower(),
             "language": (language or "").strip().lower().replace("_", "-"),
         }
         rules, accepted = _read(self.rules).pages, NO_RULE
-        for kind, name in given.items():
-            mine = [rule for rule in rules if rule.kind == kind] if name else []
-            for rule in mine:
-                if rule.is_exclusion and _OF_PAGES[kind](rule.value, name):
+        for kind, name in values.items():
+            rules_of_kind = [rule for rule in rules if rule.kind == kind] if name else []
+            for rule in rules_of_kind:
+                if rule.is_exclusion and _PAGE_MATCHES[kind](rule.value, name):
                     return ScopeVerdict(False, rule.text)
-            wanted = [rule for rule in mine if not rule.is_exclusion]
-            match = next((r.text for r in wanted if _OF_PAGES[kind](r.value, name)), None)
-            if wanted and match is None:
+            inclusions = [rule for rule in rules_of_kind if not rule.is_exclusion]
+            match = next((r.text for r in inclusions if _PAGE_MATCHES[kind](r.value, name)), None)
+            if inclusions and match is None:
                 return ScopeVerdict(False, f"{kind} {name}")
             accepted = match or accepted
         return ScopeVerdict(True, accepted)
 
 
 class _Rules(NamedTuple):
-    out: tuple[_Rule, ...]
+    exclusions: tuple[_Rule, ...]
     """Rules that exclude URLs."""
     places: tuple[_Rule, ...]
     patterns: tuple[_Rule, ...]
@@ -187,25 +190,25 @@ class _Rules(NamedTuple):
 @lru_cache(maxsize=256)
 def _read(texts: tuple[str, ...]) -> _Rules:
     rules = [_rule(text) for text in texts]
-    of_urls = [rule for rule in rules if rule.kind not in _OF_PAGES]
+    url_rules = [rule for rule in rules if rule.kind not in _PAGE_MATCHES]
     return _Rules(
-        tuple(rule for rule in of_urls if rule.is_exclusion),
-        tuple(rule for rule in of_urls if not rule.is_exclusion and rule.kind in _PLACES),
-        tuple(rule for rule in of_urls if not rule.is_exclusion and rule.kind not in _PLACES),
-        tuple(rule for rule in rules if rule.kind in _OF_PAGES),
+        tuple(rule for rule in url_rules if rule.is_exclusion),
+        tuple(rule for rule in url_rules if not rule.is_exclusion and rule.kind in _SITE_KINDS),
+        tuple(rule for rule in url_rules if not rule.is_exclusion and rule.kind not in _SITE_KINDS),
+        tuple(rule for rule in rules if rule.kind in _PAGE_MATCHES),
     )
 
 
 def _rule(text: str) -> _Rule:
     kind, colon, value = text.removeprefix("-").partition(":")
-    if kind not in {*_MATCHES, *_OF_PAGES} or not colon or not value:
+    if kind not in {*_URL_MATCHES, *_PAGE_MATCHES} or not colon or not value:
         raise BadInput(
             f"scope: {text[:100]!r} is not a rule; write host:, domain:, prefix:, pattern:, type: "
             "or language: and a value, with - in front to exclude such URLs or pages"
         )
-    if len(text) > MAX_RULE or not text.isprintable():
+    if len(text) > MAX_RULE_CHARS or not text.isprintable():
         raise BadInput(
-            f"scope: a rule has at most {MAX_RULE} printable characters, got {text[:50]!r}"
+            f"scope: a rule has at most {MAX_RULE_CHARS} printable characters, got {text[:50]!r}"
         )
     if kind == "type" and not _CONTENT_TYPE.fullmatch(value.lower()):
         raise BadInput(f"scope: {text[:100]!r}: write a content type as text/html or image/*")
@@ -214,7 +217,7 @@ def _rule(text: str) -> _Rule:
     return _Rule(text, kind, value)
 
 
-def _spelled(text: str) -> str:
+def _normalized_rule(text: str) -> str:
     """Return the rule with its host or prefix spelled as in normalized URLs."""
     sign = "-" if text.startswith("-") else ""
     _, kind, value = _rule(text.strip())
@@ -222,9 +225,11 @@ def _spelled(text: str) -> str:
         if kind in ("host", "domain"):
             value = site_name(value)
         elif kind == "prefix":
-            spelled = normalize(value)
-            value = spelled if value.endswith("/") else spelled.removesuffix("/") or spelled
-        elif kind in _OF_PAGES:
+            normalized = normalize(value)
+            value = (
+                normalized if value.endswith("/") else normalized.removesuffix("/") or normalized
+            )
+        elif kind in _PAGE_MATCHES:
             value = value.lower()
     except (InvalidUrl, BadInput) as error:
         raise BadInput(f"scope: {text[:100]!r}: {error}") from error

@@ -42,8 +42,8 @@ class CrawlSeeds:
         key, wire = self._prefix + name, orjson.dumps(dict(options))
         with _our_errors():
             if int(self._redis.hlen(key)) + len(urls) > MAX_SEEDS:
-                known: Any = self._redis.hmget(key, list(urls))
-                if int(self._redis.hlen(key)) + known.count(None) > MAX_SEEDS:
+                stored: Any = self._redis.hmget(key, list(urls))
+                if int(self._redis.hlen(key)) + stored.count(None) > MAX_SEEDS:
                     raise BadInput(
                         f"crawl: {name} runs on a schedule, so it can have at most "
                         f"{MAX_SEEDS:,} seeds; use hub pages or sitemaps as seeds"

@@ -35,8 +35,8 @@ def result_of(
     job: UrlJob, outcome: Outcome, token: str | None = None, body: PackedBody | None = None
 ) -> FetchResult:
     """Return the result for an outcome. `token` refers to its body in the spool."""
-    kept = body if isinstance(outcome, Fetched) else None
-    tenths: dict[str, Any] = {name: _tenths(getattr(outcome, name)) for name in LATENCIES}
+    stored_body = body if isinstance(outcome, Fetched) else None
+    latencies: dict[str, Any] = {name: _rounded(getattr(outcome, name)) for name in LATENCIES}
     return FetchResult(
         job=job,
         fetch=FetchRecord.of(
@@ -46,16 +46,16 @@ def result_of(
             attempts=job.attempt + 1,
             headers=kept_headers(outcome.headers),
             hops=kept_hops(outcome.hops),
-            body_bytes=kept.length_bytes if kept else 0,
-            **tenths,
+            body_bytes=stored_body.length_bytes if stored_body else 0,
+            **latencies,
         ),
-        token=token if kept else None,
-        body_hash=kept.sha256 if kept else None,
+        token=token if stored_body else None,
+        body_hash=stored_body.sha256 if stored_body else None,
         taken_down=isinstance(outcome, Refused) and outcome.cause is RefusalCause.TAKEN_DOWN,
     )
 
 
-def _tenths(ms: float | None) -> float | None:
+def _rounded(ms: float | None) -> float | None:
     return None if ms is None else round(ms, 1)
 
 
@@ -78,35 +78,35 @@ def without_fetch(
     )
 
 
-NEEDED = frozenset({
+NEEDED_HEADERS = frozenset({
     "content-type", "etag", "last-modified", "link", "cache-control", "expires", "x-robots-tag",
     "content-language", "retry-after", "location", "date", "age", "crawler-price",
     "content-usage", "content-signal", "tdm-reservation", "tdm-policy",
 })  # fmt: skip
 """The headers that later stages read."""
-COOKIES = frozenset({"set-cookie", "set-cookie2"})
-MAX_BYTES = 16_384
+COOKIE_HEADERS = frozenset({"set-cookie", "set-cookie2"})
+MAX_HEADER_BYTES = 16_384
 """The limit for names and values of the final response, in characters (Latin-1)."""
 MAX_HOP_BYTES = 4_096
 """The limit for each redirect. There may be ten of them."""
 
 
-def kept_headers(headers: Headers, max_bytes: int = MAX_BYTES) -> Headers:
+def kept_headers(headers: Headers, max_bytes: int = MAX_HEADER_BYTES) -> Headers:
     """Return the headers to keep. Headers that exceed the limit are dropped one by one."""
-    left = max_bytes - sum(
-        len(name) + len(value) for name, value in headers if name.lower() in NEEDED
+    room = max_bytes - sum(
+        len(name) + len(value) for name, value in headers if name.lower() in NEEDED_HEADERS
     )
     kept: list[tuple[str, str]] = []
     for name, value in headers:
-        low = name.lower()
-        if low in NEEDED:
+        lower_name = name.lower()
+        if lower_name in NEEDED_HEADERS:
             kept.append((name, value))
             continue
-        shown = _without_value(value) if low in COOKIES else value
-        size = len(name) + len(shown)
-        if size <= left:
-            left -= size
-            kept.append((name, shown))
+        safe_value = _without_value(value) if lower_name in COOKIE_HEADERS else value
+        size = len(name) + len(safe_value)
+        if size <= room:
+            room -= size
+            kept.append((name, safe_value))
     return tuple(kept)
 
 

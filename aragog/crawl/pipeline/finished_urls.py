@@ -24,7 +24,7 @@ from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.records import PageWrite, Record, Written
 from pinlater.redis.errors import redis_errors
 
-KEPT_S = 172_800
+TTL_S = 172_800
 """As long as an entry of the in-flight set. After that, a message cannot be delivered twice."""
 WHERE = "redis, finished URLs"
 TAKEN_DOWN = "taken down"
@@ -90,8 +90,8 @@ def answers_of_taken_down(urls: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 def _answer(url: str, canonical: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     values = {name: facts.get(name) for name in ("outcome", "status", "reason")}
-    kept = {name: value for name, value in values.items() if value not in (None, "")}
-    return {"url": url, "canonical_url": canonical, **kept}
+    present = {name: value for name, value in values.items() if value not in (None, "")}
+    return {"url": url, "canonical_url": canonical, **present}
 
 
 class FinishedUrls:
@@ -116,7 +116,7 @@ class FinishedUrls:
         key = self._prefix + task_id
         with redis_errors(WHERE), self._redis.pipeline() as pipe:
             pipe.hset(key, url, answer)
-            pipe.expire(key, KEPT_S)
+            pipe.expire(key, TTL_S)
             pipe.hvals(key)
             answers: Sequence[bytes] = pipe.execute()[-1]
         return list(answers)

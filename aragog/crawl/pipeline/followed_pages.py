@@ -21,7 +21,7 @@ from aragog.crawl.shared_redis.nodes import RedisNodes
 from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 
-KEPT_S = 172_800
+TTL_S = 172_800
 """As long as an entry of the in-flight set, because a URL of the call may wait that long."""
 MAX_PAGES = 5_000_000
 """How many pages of one call a server records (330 MB)."""
@@ -49,14 +49,16 @@ class FollowedPages:
         None if they were not followed yet. `FULL` if they were not followed yet, and the call has
         too many pages to record another one.
         """
-        found: list[int | None] = [None] * len(urls)
+        depths: list[int | None] = [None] * len(urls)
         with redis_errors(WHERE):
-            for client, places in self._nodes.group((url, at) for at, url in enumerate(urls)):
-                values, pages = self._read(client, request_id, [urls[at] for at in places])
-                absent = None if pages < self._max_pages else FULL
-                for at, value in zip(places, values, strict=True):
-                    found[at] = absent if value is None else int(value)
-        return found
+            for client, indexes in self._nodes.group(
+                (url, index) for index, url in enumerate(urls)
+            ):
+                values, pages = self._read(client, request_id, [urls[index] for index in indexes])
+                default = None if pages < self._max_pages else FULL
+                for index, value in zip(indexes, values, strict=True):
+                    depths[index] = default if value is None else int(value)
+        return depths
 
     def _read(
         self, client: redis.Redis, request_id: str, urls: Sequence[str]
@@ -75,7 +77,7 @@ class FollowedPages:
                 # In one transaction, so that the hash expires even if the worker is killed.
                 with client.pipeline() as pipe:
                     pipe.hset(self._prefix + request_id, mapping=mapping)
-                    pipe.expire(self._prefix + request_id, KEPT_S)
+                    pipe.expire(self._prefix + request_id, TTL_S)
                     pipe.execute()
 
 

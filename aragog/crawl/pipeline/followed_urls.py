@@ -21,15 +21,15 @@ import redis
 
 from pinlater.redis.errors import redis_errors
 
-RUN = "run-"
+RUN_PREFIX = "run-"
 """Prefix of request IDs whose URLs are listed."""
-KEPT_S = 600
+TTL_S = 600
 WHERE = "redis, followed URLs"
 _FIRST = b"-"
 """The first element. It is never taken, because Redis deletes empty lists."""
 
 
-MAX_REMEMBERED = 65_536
+MAX_NOTED = 65_536
 
 
 class FollowedUrl(NamedTuple):
@@ -56,11 +56,11 @@ class FollowedUrls:
 
     def begin(self) -> str:
         """Create a list. Returns the request ID for its URLs."""
-        request_id = RUN + secrets.token_urlsafe(9)
+        request_id = RUN_PREFIX + secrets.token_urlsafe(9)
         # In one transaction: if the caller were killed in between, the list would grow forever.
         with redis_errors(WHERE), self._redis.pipeline() as pipe:
             pipe.rpush(self._prefix + request_id, _FIRST)
-            pipe.expire(self._prefix + request_id, KEPT_S)
+            pipe.expire(self._prefix + request_id, TTL_S)
             pipe.execute()
         return request_id
 
@@ -70,12 +70,12 @@ class FollowedUrls:
 
     def note_in_flight(self, request_id: str, urls: Sequence[str], depth: int) -> None:
         """Add normalized URLs that were already in flight, if a caller waits for them."""
-        if request_id.startswith(RUN):
+        if request_id.startswith(RUN_PREFIX):
             new = [url for url in urls if self._is_new(hash((request_id, url, depth)))]
             self._push(request_id, [f"{depth} {url}" for url in new])
 
     def _push(self, request_id: str, elements: Sequence[str]) -> None:
-        if elements and request_id.startswith(RUN):
+        if elements and request_id.startswith(RUN_PREFIX):
             with redis_errors(WHERE):
                 self._redis.rpushx(self._prefix + request_id, *elements)
 
@@ -83,7 +83,7 @@ class FollowedUrls:
         if key in self._noted:
             return False
         self._noted[key] = None
-        if len(self._noted) > MAX_REMEMBERED:
+        if len(self._noted) > MAX_NOTED:
             self._noted.popitem(last=False)
         return True
 
@@ -93,7 +93,7 @@ class FollowedUrls:
         with redis_errors(WHERE), self._redis.pipeline() as pipe:
             pipe.lrange(key, 1, -1)
             pipe.ltrim(key, 0, 0)
-            pipe.expire(key, KEPT_S)
+            pipe.expire(key, TTL_S)
             urls, _, _ = pipe.execute()
         return [_read(element.decode()) for element in urls]
 

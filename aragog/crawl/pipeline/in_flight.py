@@ -51,19 +51,19 @@ from urlspelling.domain import host, registered_domain
 
 # Long enough to send a chunk of messages to a slow broker. After that, the sweep may remove the
 # unconfirmed entry.
-UNCONFIRMED_S = 60
+UNCONFIRMED_TTL_S = 60
 # Sending a chunk takes about 50 ms. After this time, another producer takes the entry over.
-TAKEN_OVER_AFTER_S = 3
+TAKEOVER_AFTER_S = 3
 MAX_PAUSE_S = 0.5
 # Slots are reserved at most `politeness.horizon_s` (a day by default) ahead, so URLs rarely wait
 # longer than this.
-COUNTS_FOR_S = 172_800
+ENTRY_TTL_S = 172_800
 # Longer for a named crawl, because it may be paused, and a million URLs of one domain take weeks.
-NAMED_COUNTS_FOR_S = 30 * 86_400
+NAMED_ENTRY_TTL_S = 30 * 86_400
 # `insist` sends a URL again after this time, in case its message was lost. A second fetch is
 # harmless.
 INSIST_AFTER_S = 3600
-MAX_AT_ONCE = 500
+MAX_URLS_PER_CALL = 500
 """Maximum number of URLs per script call, which blocks Redis for about 10 ms."""
 MAX_DOMAINS = 50_000
 """Maximum number of (domain, outcome) pairs that a server counts for a crawl. All others are
@@ -118,31 +118,33 @@ class InFlightSet:
         """
         marks = self._acquire(urls, for_crawl, insist)
         pause_s = 0.02
-        while unclear := [place for place, mark in enumerate(marks) if mark is Mark.UNCLEAR]:
+        while unclear := [index for index, mark in enumerate(marks) if mark is Mark.UNCLEAR]:
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, MAX_PAUSE_S)
-            again = self._acquire([urls[place] for place in unclear], for_crawl, insist)
-            for place, mark in zip(unclear, again, strict=True):
-                marks[place] = mark
+            retried = self._acquire([urls[index] for index in unclear], for_crawl, insist)
+            for index, mark in zip(unclear, retried, strict=True):
+                marks[index] = mark
         return marks
 
     def _acquire(self, urls: Sequence[str], for_crawl: MarkingCrawl, insist: bool) -> list[Mark]:
         marks = [Mark.WAITING] * len(urls)
         with _our_errors():
-            for client, places in self._nodes.group((url, at) for at, url in enumerate(urls)):
-                found = self._mark(client, [urls[at] for at in places], for_crawl, insist)
-                for at, mark in zip(places, found, strict=True):
-                    marks[at] = _MARKS[mark]
+            for client, indexes in self._nodes.group(
+                (url, index) for index, url in enumerate(urls)
+            ):
+                replies = self._mark(client, [urls[index] for index in indexes], for_crawl, insist)
+                for index, mark in zip(indexes, replies, strict=True):
+                    marks[index] = _MARKS[mark]
         return marks
 
     def _mark(
         self, client: redis.Redis, urls: Sequence[str], for_crawl: MarkingCrawl, insist: bool
     ) -> bytes:
         counts, by_host = f"{self._counts}{for_crawl.crawl}", for_crawl.max_per_host is not None
-        places = ((registered_domain(url), host(url) if by_host else "") for url in urls)
+        domains_and_hosts = ((registered_domain(url), host(url) if by_host else "") for url in urls)
         server = self._nodes.clients.index(client)
         max_today, max_waiting = for_crawl.quota.bounds(server) if for_crawl.quota else (-1, -1)
-        found: bytes = _script("in_flight_mark").run(
+        marks: bytes = _script("in_flight_mark").run(
             client,
             in_flight=self._key,
             counts=counts,
@@ -151,10 +153,10 @@ class InFlightSet:
             use=f"{counts}:use",
             crawl=for_crawl.crawl,
             depth=for_crawl.depth,
-            unconfirmed_s=UNCONFIRMED_S,
-            patience_s=TAKEN_OVER_AFTER_S,
-            counts_for_s=COUNTS_FOR_S,
-            named_counts_for_s=NAMED_COUNTS_FOR_S,
+            unconfirmed_s=UNCONFIRMED_TTL_S,
+            patience_s=TAKEOVER_AFTER_S,
+            counts_for_s=ENTRY_TTL_S,
+            named_counts_for_s=NAMED_ENTRY_TTL_S,
             insist_after_s=INSIST_AFTER_S if insist else -1,
             max_urls=self._remaining_urls(client, for_crawl),
             max_per_host=-1 if for_crawl.max_per_host is None else for_crawl.max_per_host,
@@ -162,9 +164,9 @@ class InFlightSet:
             max_today=max_today,
             max_waiting=max_waiting,
             names=b"".join(map(field, urls)),
-            places=[value for place in places for value in place],
+            places=[value for pair in domains_and_hosts for value in pair],
         )
-        return found
+        return marks
 
     def _remaining_urls(self, client: redis.Redis, for_crawl: MarkingCrawl) -> int:
         """
@@ -188,13 +190,13 @@ class InFlightSet:
         their entries.
         """
         with _our_errors():
-            for client, mine in self._by_server(urls):
+            for client, server_urls in self._by_server(urls):
                 _script("in_flight_confirm").run(
                     client,
                     in_flight=self._key,
-                    counts_for_s=COUNTS_FOR_S,
-                    named_counts_for_s=NAMED_COUNTS_FOR_S,
-                    names=b"".join(map(field, mine)),
+                    counts_for_s=ENTRY_TTL_S,
+                    named_counts_for_s=NAMED_ENTRY_TTL_S,
+                    names=b"".join(map(field, server_urls)),
                 )
 
     def clear(self, urls: Sequence[str], outcome: str = DELETED) -> None:
@@ -212,23 +214,23 @@ class InFlightSet:
         if not endings:
             return next_crawls
         with _our_errors():
-            for client, places in self._batches_by_server(ending.url for ending in endings):
-                found = _script("in_flight_end", *_COUNTING).run(
+            for client, indexes in self._batches_by_server(ending.url for ending in endings):
+                replies = _script("in_flight_end", *_COUNTING_PRELUDE).run(
                     client,
                     in_flight=self._key,
                     **self._count_arguments(),
-                    endings=[v for at in places for v in _values(endings[at])],
+                    endings=[v for index in indexes for v in _values(endings[index])],
                 )
-                for at, value in zip(places, found, strict=True):
-                    next_crawls[at] = _next_crawl(value) if value else None
+                for index, value in zip(indexes, replies, strict=True):
+                    next_crawls[index] = _next_crawl(value) if value else None
             self._publish(ending.url for ending in endings)
         return next_crawls
 
     def _count_arguments(self) -> dict[str, Any]:
         return {
             "prefix": self._counts,
-            "counts_for_s": COUNTS_FOR_S,
-            "named_counts_for_s": NAMED_COUNTS_FOR_S,
+            "counts_for_s": ENTRY_TTL_S,
+            "named_counts_for_s": NAMED_ENTRY_TTL_S,
         }
 
     def _publish(self, urls: Iterable[str]) -> None:
@@ -248,23 +250,25 @@ class InFlightSet:
         """
         replies: list[NextStep | NextCrawl] = [NextStep.CONTINUES] * len(queries)
         with _our_errors():
-            for client, places in self._batches_by_server(q.url for q in queries):
-                found = _script("in_flight_stop", *_COUNTING).run(
+            for client, indexes in self._batches_by_server(q.url for q in queries):
+                values = _script("in_flight_stop", *_COUNTING_PRELUDE).run(
                     client,
                     in_flight=self._key,
                     **self._count_arguments(),
-                    unconfirmed_s=UNCONFIRMED_S,
+                    unconfirmed_s=UNCONFIRMED_TTL_S,
                     ended=_numbers(ended),
                     paused=_numbers(paused),
-                    urls=[value for at in places for value in _query_values(queries[at])],
+                    urls=[value for index in indexes for value in _query_values(queries[index])],
                 )
-                for at, value in zip(places, found, strict=True):
-                    replies[at] = _NEXT_STEPS[value] if value in _NEXT_STEPS else _next_crawl(value)
-            gone = [
-                q.url for q, held in zip(queries, replies, strict=True) if held is NextStep.ENDS
+                for index, value in zip(indexes, values, strict=True):
+                    replies[index] = (
+                        _NEXT_STEPS[value] if value in _NEXT_STEPS else _next_crawl(value)
+                    )
+            ended_urls = [
+                q.url for q, step in zip(queries, replies, strict=True) if step is NextStep.ENDS
             ]
-            if gone:
-                self._publish(gone)
+            if ended_urls:
+                self._publish(ended_urls)
         return replies
 
     def wanted(
@@ -280,20 +284,20 @@ class InFlightSet:
             ended: numbers of crawls that have ended.
             now_s: the server's time (s since the epoch).
         """
-        found, over = [False] * len(queries), frozenset(ended)
+        results, ended_crawls = [False] * len(queries), frozenset(ended)
         with _our_errors():
-            for client, places in self._batches_by_server(q.url for q in queries):
-                names = [field(queries[at].url) for at in places]
-                held: Any = client.hmget(self._key, names)
-                for at, value in zip(places, held, strict=True):
-                    found[at] = _is_wanted(queries[at], value, over, now_s)
-        return found
+            for client, indexes in self._batches_by_server(q.url for q in queries):
+                names = [field(queries[index].url) for index in indexes]
+                entries: Any = client.hmget(self._key, names)
+                for index, value in zip(indexes, entries, strict=True):
+                    results[index] = _is_wanted(queries[index], value, ended_crawls, now_s)
+        return results
 
     def _batches_by_server(self, urls: Iterable[str]) -> Iterator[tuple[redis.Redis, list[int]]]:
-        """Yield each server with the positions of its URLs, at most `MAX_AT_ONCE` at a time."""
-        for client, places in self._nodes.group((url, at) for at, url in enumerate(urls)):
-            for start in range(0, len(places), MAX_AT_ONCE):
-                yield client, places[start : start + MAX_AT_ONCE]
+        """Yield each server with the indexes of its URLs, at most `MAX_URLS_PER_CALL` at a time."""
+        for client, indexes in self._nodes.group((url, index) for index, url in enumerate(urls)):
+            for start in range(0, len(indexes), MAX_URLS_PER_CALL):
+                yield client, indexes[start : start + MAX_URLS_PER_CALL]
 
     def _by_server(self, urls: Sequence[str]) -> list[tuple[redis.Redis, list[str]]]:
         return self._nodes.group((url, url) for url in urls)
@@ -307,13 +311,17 @@ class InFlightSet:
         Return those of the normalized URLs that are in flight.
         Takes one round trip per server.
         """
-        found: set[str] = set()
+        in_flight: set[str] = set()
         with _our_errors():
-            for client, mine in self._by_server(urls):
-                now_s, entries = self._entries(client, mine)
+            for client, server_urls in self._by_server(urls):
+                now_s, entries = self._entries(client, server_urls)
                 expiries = (entry and expiry_s(entry) for entry in entries)
-                found |= {url for url, at in zip(mine, expiries, strict=True) if at and at > now_s}
-        return found
+                in_flight |= {
+                    url
+                    for url, expires_s in zip(server_urls, expiries, strict=True)
+                    if expires_s and expires_s > now_s
+                }
+        return in_flight
 
     def _entries(self, client: redis.Redis, urls: list[str]) -> tuple[int, list[bytes | None]]:
         with client.pipeline(transaction=False) as pipe:
@@ -334,7 +342,7 @@ class InFlightSet:
             for client in self._nodes.clients:
                 cursor = b"0"
                 while True:
-                    cursor, expired, cancelled = _script("in_flight_sweep", *_COUNTING).run(
+                    cursor, expired, cancelled = _script("in_flight_sweep", *_COUNTING_PRELUDE).run(
                         client,
                         in_flight=self._key,
                         **self._count_arguments(),
@@ -354,15 +362,15 @@ class Swept(NamedTuple):
     cancelled: int
 
 
-def _is_wanted(query: CancelQuery, held: bytes | None, ended: frozenset[int], now_s: int) -> bool:
-    if held is None:
+def _is_wanted(query: CancelQuery, entry: bytes | None, ended: frozenset[int], now_s: int) -> bool:
+    if entry is None:
         return query.crawl not in ended
-    until_s, members = expiry_s(held), held.partition(b":")[2]
+    until_s, members = expiry_s(entry), entry.partition(b":")[2]
     crawls = [_next_crawl(member).crawl for member in members.split()] or [0]
-    lasts_s = NAMED_COUNTS_FOR_S if crawls[0] > 1 else COUNTS_FOR_S
-    if until_s - now_s <= UNCONFIRMED_S:
-        lasts_s = UNCONFIRMED_S
-    enqueued_s = until_s - lasts_s
+    ttl_s = NAMED_ENTRY_TTL_S if crawls[0] > 1 else ENTRY_TTL_S
+    if until_s - now_s <= UNCONFIRMED_TTL_S:
+        ttl_s = UNCONFIRMED_TTL_S
+    enqueued_s = until_s - ttl_s
     return enqueued_s > query.cancelled_until_s and not ended.issuperset(crawls)
 
 
@@ -393,7 +401,7 @@ def _next_crawl(value: bytes) -> NextCrawl:
     return NextCrawl(int(crawl), int(depth) if depth else None)
 
 
-_COUNTING = ("in_flight_prelude",)
+_COUNTING_PRELUDE = ("in_flight_prelude",)
 
 
 def _script(name: str, *preludes: str) -> LuaScript:

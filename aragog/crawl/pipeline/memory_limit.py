@@ -18,9 +18,9 @@ from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
 
 # A share of `maxmemory`. The spool may fill a quarter of it, and is not empty at that point.
-REFUSED_FROM = 0.8
+REFUSE_ABOVE_SHARE = 0.8
 # A producer sends 1,000 URLs (300 KB) in about 50 ms, which makes 6 MB between two checks.
-FRESH_S = 1.0
+CACHE_TTL_S = 1.0
 RETRY_AFTER_S = 5.0
 
 
@@ -62,7 +62,7 @@ class Admission:
         self._shards = shards or {}
         self._breakers = {name: Breaker() for name in (*self._shards, *shared)}
         self._clock = clock or SystemClock()
-        self._seen: tuple[float, Usage] | None = None
+        self._cached: tuple[float, Usage] | None = None
 
     def usage(self) -> Usage:
         """
@@ -72,9 +72,9 @@ class Admission:
             BrokerUnavailable: the first shared server, or every shard, did not respond.
         """
         now_s = self._clock.monotonic_s()
-        if self._seen is None or now_s - self._seen[0] > FRESH_S:
-            self._seen = now_s, self._decisive()
-        return self._seen[1]
+        if self._cached is None or now_s - self._cached[0] > CACHE_TTL_S:
+            self._cached = now_s, self._decisive_usage()
+        return self._cached[1]
 
     def refusal(self) -> SlowDown | None:
         """
@@ -83,27 +83,27 @@ class Admission:
         """
         server, share = self.usage()
         # A completely full server raises `BrokerFull` itself, because waiting may not help then.
-        if REFUSED_FROM < share < 1:
+        if REFUSE_ABOVE_SHARE < share < 1:
             return SlowDown(
                 server,
                 f"{share:.0%} of its maxmemory is in use; new URLs are accepted below "
-                f"{REFUSED_FROM:.0%}. Wait until some are stored, or raise maxmemory",
+                f"{REFUSE_ABOVE_SHARE:.0%}. Wait until some are stored, or raise maxmemory",
                 self._retry_after_s,
             )
         return None
 
-    def _decisive(self) -> Usage:
+    def _decisive_usage(self) -> Usage:
         first, *others = self._shared.items()
-        usages = [_usage(*first), *self._answers(dict(others))]
+        usages = [_usage(*first), *self._usages(dict(others))]
         if self._shards:
-            shards = self._answers(self._shards)
+            shards = self._usages(self._shards)
             if not shards:
                 names = ", ".join(self._shards)
                 raise BrokerUnavailable(names, "no shard of the broker responds")
             usages.append(min(shards, key=lambda usage: usage.share))
         return max(usages, key=lambda usage: usage.share)
 
-    def _answers(self, servers: Mapping[str, redis.Redis]) -> list[Usage]:
+    def _usages(self, servers: Mapping[str, redis.Redis]) -> list[Usage]:
         """Return the usage of the servers that respond."""
         usages: list[Usage] = []
         for name, server in servers.items():
@@ -112,14 +112,14 @@ class Admission:
                 continue
             try:
                 usages.append(_usage(name, server))
-                breaker.answered(0.0, now_s)
+                breaker.record_success(0.0, now_s)
             except BrokerUnavailable:
-                breaker.failed(self._clock.monotonic_s(), at_once=True)
+                breaker.record_failure(self._clock.monotonic_s(), at_once=True)
         return usages
 
 
 def _usage(name: str, server: redis.Redis) -> Usage:
     with redis_errors(name):
         memory: Any = server.info("memory")
-    most = int(memory.get("maxmemory", 0))
-    return Usage(name, float(memory["used_memory"]) / most if most else 0.0)
+    maxmemory = int(memory.get("maxmemory", 0))
+    return Usage(name, float(memory["used_memory"]) / maxmemory if maxmemory else 0.0)

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from aragog.errors import InvalidMessage, NewerMessage
-from aragog.fetch_record.known_fields import known, unknown
+from aragog.fetch_record.known_fields import known_fields, unknown_fields
 from aragog.fetch_record.outcome import RECORD_FIELDS, FetchRecord, Hop, OutcomeKind
 
 VERSION = 1
@@ -93,10 +93,10 @@ class UrlJob:
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Fields written by a newer version, which are passed on."""
 
-    def purposes_with_default(self, usual: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the purposes of its crawl. `usual` are those in the settings."""
-        named = self.purposes is not None and self.purposes != AS_KEPT
-        return tuple((self.purposes or "").split()) if named else usual
+    def purposes_with_default(self, default: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the purposes of its crawl. `default` are those in the settings."""
+        has_purposes = self.purposes is not None and self.purposes != AS_KEPT
+        return tuple((self.purposes or "").split()) if has_purposes else default
 
     @property
     def next_url(self) -> str:
@@ -111,10 +111,10 @@ class UrlJob:
 
     def wire(self) -> dict[str, Any]:
         """Return the job as JSON, without fields that have their default values."""
-        own = {"url": self.url, **_sparse(self, _JOB_DEFAULTS), **_wire_hops(self.hops)}
+        values = {"url": self.url, **_sparse(self, _JOB_DEFAULTS), **_wire_hops(self.hops)}
         if self.crawl:
-            own[_CRAWL] = self.crawl
-        return {**self.unknown, **own} if self.unknown else own
+            values[_CRAWL] = self.crawl
+        return {**self.unknown, **values} if self.unknown else values
 
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Self:
@@ -123,10 +123,10 @@ class UrlJob:
             fields = dict(wire)
             hops = _hops(fields)
             names = fields.keys() & _JOB_TYPES.keys()
-            own = {name: fields.pop(name) for name in names}
+            values = {name: fields.pop(name) for name in names}
             if _CRAWL in fields:
-                names, own["crawl"] = {*names, "crawl"}, fields.pop(_CRAWL)
-            job = cls(**own, hops=hops, unknown=fields)
+                names, values["crawl"] = {*names, "crawl"}, fields.pop(_CRAWL)
+            job = cls(**values, hops=hops, unknown=fields)
         except (TypeError, ValueError) as error:
             raise InvalidMessage("url job", f"{error}: {str(wire)[:200]}") from error
         job._check(names)
@@ -138,11 +138,11 @@ class UrlJob:
         batch fail, too.
         """
         for name in names:
-            kinds, least, most = _JOB_TYPES.get(name, _CRAWL_TYPE)
+            kinds, minimum, maximum = _JOB_TYPES.get(name, _CRAWL_TYPE)
             value: Any = getattr(self, name)
-            bounded = kinds is str or (isinstance(value, int) and least <= value <= most)
-            fits = bounded and isinstance(value, kinds)
-            if not (fits or (value is None and name in _MAY_BE_NONE)):
+            is_in_bounds = kinds is str or (isinstance(value, int) and minimum <= value <= maximum)
+            is_valid = is_in_bounds and isinstance(value, kinds)
+            if not (is_valid or (value is None and name in _MAY_BE_NONE)):
                 raise InvalidMessage("url job", f"{name} is {value!r}, of {str(self.url)[:200]!r}")
 
 
@@ -197,7 +197,7 @@ class FetchBatch:
         Return the jobs as unparsed JSON. Raises InvalidMessage if it is not a batch of this
         version.
         """
-        return list(_opened(wire, "urls"))
+        return list(_entries(wire, "urls"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class RobotsBatch:
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        jobs = tuple(UrlJob.read(job) for job in _opened(wire, "urls"))
+        jobs = tuple(UrlJob.read(job) for job in _entries(wire, "urls"))
         origins, slots = tuple(wire.get("origins", ())), wire.get("slots", {})
         return cls(origins, jobs, bool(wire.get("claimed")), bool(wire.get("refresh")), slots)
 
@@ -246,7 +246,7 @@ class FetchResult:
     def wire(self) -> dict[str, Any]:
         """Return the result as JSON, without default values and values that follow from the job."""
         fetch = self.fetch
-        own = {
+        values = {
             "job": self.job.wire(),
             "outcome": fetch.outcome.value,
             "final_url": fetch.final_url,
@@ -254,7 +254,7 @@ class FetchResult:
             **_sparse(self, _RESULT_DEFAULTS),
             **_wire_hops(fetch.hops),
         }
-        return {**fetch.unknown, **own} if fetch.unknown else own
+        return {**fetch.unknown, **values} if fetch.unknown else values
 
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Self:
@@ -262,17 +262,17 @@ class FetchResult:
         try:
             values = dict(wire)
             job = UrlJob.read(values.pop("job"))
-            own = {name: values.pop(name) for name in _RESULT_DEFAULTS if name in values}
+            own_values = {name: values.pop(name) for name in _RESULT_DEFAULTS if name in values}
             fetch = FetchRecord(
                 url=job.url,
                 attempts=job.attempt + 1,
                 outcome=OutcomeKind.read(values.pop("outcome")),
                 hops=_hops(values),
                 headers=tuple((k, v) for k, v in values.pop("headers", ())),
-                **known(FetchRecord, values),
-                _unknown=unknown(FetchRecord, values),
+                **known_fields(FetchRecord, values),
+                _unknown=unknown_fields(FetchRecord, values),
             )
-            return cls(job=job, fetch=fetch, **own)
+            return cls(job=job, fetch=fetch, **own_values)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidMessage("fetch result", str(error)) from error
 
@@ -298,7 +298,7 @@ class ResultBatch:
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        return cls(tuple(FetchResult.read(result) for result in _opened(wire, "results")))
+        return cls(tuple(FetchResult.read(result) for result in _entries(wire, "results")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +325,7 @@ class PageBatch:
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        jobs = tuple(UrlJob.read(job) for job in _opened(wire, "urls"))
+        jobs = tuple(UrlJob.read(job) for job in _entries(wire, "urls"))
         return cls(str(wire.get("token")), jobs, tuple(wire.get("bodies", ())))
 
 
@@ -358,7 +358,7 @@ def into_batches(jobs: Sequence[UrlJob], size: int) -> list[FetchBatch]:
     return [FetchBatch(tuple(jobs[i : i + size])) for i in range(0, len(jobs), size)]
 
 
-def _opened(wire: Any, name: str) -> Sequence[Any]:
+def _entries(wire: Any, name: str) -> Sequence[Any]:
     """Return the list `name` of a message, after checking its version."""
     check_version(wire, "batch")
     items = wire.get(name)

@@ -16,7 +16,7 @@ from typing import Self, cast
 import orjson
 import redis
 
-from aragog.observability.instruments import Measurement, measured
+from aragog.observability.instruments import Measurement, read_measurements
 
 SHIP_EVERY_S = 5.0
 
@@ -48,9 +48,9 @@ class MetricTotals:
             redis.RedisError: the server does not respond.
         """
         cells = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
-        named = ((orjson.loads(name), float(amount)) for name, amount in cells.items())
-        parts = len(Measurement._fields)  # measurements of a newer version may have more
-        return {Measurement(*name): amount for name, amount in named if len(name) == parts}
+        amounts = ((orjson.loads(name), float(amount)) for name, amount in cells.items())
+        length = len(Measurement._fields)  # measurements of a newer version may have more
+        return {Measurement(*name): amount for name, amount in amounts if len(name) == length}
 
 
 class MetricShipper:
@@ -67,7 +67,7 @@ class MetricShipper:
     ) -> None:
         self._add = add
         self._every_s = every_s
-        self._shipped = measured()
+        self._shipped = read_measurements()
         self._lock = threading.Lock()
         self._stop = threading.Event()
 
@@ -83,11 +83,11 @@ class MetricShipper:
     def ship(self) -> None:
         """Add the measurements since the last call. Redis errors are ignored."""
         with self._lock, contextlib.suppress(redis.RedisError):
-            now = measured()
-            new = {c: n - self._shipped.get(c, 0) for c, n in now.items()}
-            if changed := {cell: amount for cell, amount in new.items() if amount}:
+            measurements = read_measurements()
+            increments = {c: n - self._shipped.get(c, 0) for c, n in measurements.items()}
+            if changed := {cell: amount for cell, amount in increments.items() if amount}:
                 self._add(changed)
-                self._shipped = now
+                self._shipped = measurements
 
     def close(self) -> None:
         """Add the remaining measurements and stop the thread."""

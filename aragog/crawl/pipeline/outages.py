@@ -77,13 +77,13 @@ class OutageBoard:
         """
         cells = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
         reported = {name.decode(): int(value) for name, value in cells.items()}
-        read = {}
+        states = {}
         for part in PARTS.values():
             failed_ms = reported.get(f"{part}:failed_ms", 0)
             over_ms = reported.get(f"{part}:over_ms", 0)
             out = failed_ms > max(over_ms, now_ms - STALE_S * 1000)
-            read[part] = (out, reported.get(f"{part}:failures", 0))
-        return read
+            states[part] = (out, reported.get(f"{part}:failures", 0))
+        return states
 
 
 @dataclass(slots=True)
@@ -115,7 +115,7 @@ class Outages:
         now_s = self._clock.monotonic_s()
         with self._lock:
             outage = self._open.get(part)
-            begins = outage is None
+            is_new = outage is None
             if outage is None:
                 outage = self._open[part] = _Outage(now_s, now_s, now_s - REPORT_EVERY_S)
             outage.failed_s = now_s
@@ -125,7 +125,7 @@ class Outages:
             reported = outage.unreported if now_s >= outage.reported_s + REPORT_EVERY_S else 0
             if reported:
                 outage.reported_s, outage.unreported = now_s, 0
-        if begins:
+        if is_new:
             log.warning("%s does not respond: %s; tasks wait and are retried", part, error)
         if reported:
             self._note(part, failures=reported, over=False)
@@ -136,14 +136,14 @@ class Outages:
             return
         now_s = self._clock.monotonic_s()
         with self._lock:
-            over = {
+            recovered = {
                 part: outage
                 for part, outage in self._open.items()
                 if task in outage.tasks and now_s >= outage.failed_s + QUIET_S
             }
-            for part in over:
+            for part in recovered:
                 del self._open[part]
-        for part, outage in over.items():
+        for part, outage in recovered.items():
             log.warning(
                 "%s responds again: %d task runs failed in %.0f s",
                 part, outage.failures, now_s - outage.started_at_s,

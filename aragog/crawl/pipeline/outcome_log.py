@@ -20,11 +20,11 @@ from aragog.fetch_record.outcome import OutcomeKind
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import load_script
 
-KEPT = 10
-KEPT_S = 86_400
+MAX_OUTCOMES = 10
+TTL_S = 86_400
 REFUSALS = 10
 """How many consecutive refusals make a domain count as refusing us."""
-REFUSING_KEPT_S = 30 * 86_400
+REFUSING_TTL_S = 30 * 86_400
 MAX_REFUSING = 10_000
 # One byte per outcome. They are stored, so never change them.
 _CODES = {
@@ -44,11 +44,11 @@ _CODES = {
     OutcomeKind.UNREADABLE: b"u",
     OutcomeKind.RESERVED: b"s",
 }
-_LIMITED = b"9"
+_RATE_LIMITED = b"9"
 """A Busy with status 429 is directed at us, whereas a 503 only describes the server."""
-_REFUSING = b"12359"
-_NO_ANSWER = b"RrbBU"
-_KINDS = {code[0]: kind for kind, code in _CODES.items()} | {_LIMITED[0]: OutcomeKind.BUSY}
+_REFUSAL_CODES = b"12359"
+_UNANSWERED_CODES = b"RrbBU"
+_KINDS = {code[0]: kind for kind, code in _CODES.items()} | {_RATE_LIMITED[0]: OutcomeKind.BUSY}
 _HEAD = struct.Struct("<dddI")
 
 
@@ -62,7 +62,7 @@ class DomainOutcome(NamedTuple):
     @property
     def code(self) -> bytes:
         is_limited = self.kind is OutcomeKind.BUSY and self.status == 429
-        return _LIMITED if is_limited else _CODES[self.kind]
+        return _RATE_LIMITED if is_limited else _CODES[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class LastOutcomes:
     at_ms: int
     """When the latest outcome was recorded, by the server's clock."""
     kinds: tuple[OutcomeKind, ...]
-    """The last outcomes, at most `KEPT`, oldest first."""
+    """The last outcomes, at most `MAX_OUTCOMES`, oldest first."""
     refused_since_ms: int = 0
     """When the current series of refusals started. 0 if the last response was not a refusal."""
     refused_at_ms: int = 0
@@ -102,20 +102,20 @@ class OutcomeLog:
         """Add the outcomes of domains in one round trip. Never raises."""
         if not outcomes:
             return
-        codes = [b"".join(one.code for one in answers) for answers in outcomes.values()]
+        codes = [b"".join(outcome.code for outcome in answers) for answers in outcomes.values()]
         with contextlib.suppress(redis.RedisError):
             load_script("aragog.crawl.pipeline", "note_outcomes").run(
                 self._redis,
                 refusing=self._refusing,
                 domains=[self._prefix + key for key in outcomes],
-                kept=KEPT,
-                kept_s=KEPT_S,
+                kept=MAX_OUTCOMES,
+                kept_s=TTL_S,
                 refusals=REFUSALS,
-                refusing_kept_s=REFUSING_KEPT_S,
+                refusing_kept_s=REFUSING_TTL_S,
                 max_refusing=MAX_REFUSING,
                 prefix_bytes=len(self._prefix.encode()),
-                refusal_codes=_REFUSING,
-                unanswered_codes=_NO_ANSWER,
+                refusal_codes=_REFUSAL_CODES,
+                unanswered_codes=_UNANSWERED_CODES,
                 codes=codes,
             )
 
@@ -130,7 +130,7 @@ class OutcomeLog:
             return {}
         with redis_errors("last outcomes"):
             texts: Any = self._redis.mget([self._prefix + key for key in keys])
-        return {key: _unpacked(value) for key, value in zip(keys, texts, strict=True) if value}
+        return {key: _unpack(value) for key, value in zip(keys, texts, strict=True) if value}
 
     def refusing(self, count: int) -> list[str]:
         """
@@ -155,7 +155,7 @@ class OutcomeLog:
         return int(count)
 
 
-def _unpacked(value: bytes) -> LastOutcomes:
+def _unpack(value: bytes) -> LastOutcomes:
     at_ms, since_ms, last_ms, refusals = _HEAD.unpack_from(value)
     # A newer version may record outcomes that this version does not know.
     kinds = tuple(_KINDS[code] for code in value[_HEAD.size :] if code in _KINDS)

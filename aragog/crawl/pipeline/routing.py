@@ -21,7 +21,7 @@ from kombu.utils import json
 
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT, UrlJob
 from aragog.errors import BrokerFull, BrokerUnavailable
-from pinlater.envelope import HEADER, Collection
+from pinlater.envelope import COLLECT_HEADER, Collection
 from pinlater.redis.errors import IS_FULL, caused_by_full_memory, reason_of
 
 
@@ -80,7 +80,7 @@ class OwnTask:
 
 
 # How many jobs one script call of pinlater enqueues.
-MAX_AT_ONCE = 200
+MAX_MESSAGES_PER_CALL = 200
 # Maximum length of a message's description in Flower and the logs.
 MAX_SHOWN_URLS = 3
 MAX_SHOWN_CHARS = 500
@@ -125,7 +125,7 @@ def most_urgent(jobs: Iterable[UrlJob]) -> int:
 class Sender(Protocol):
     """Sends the messages of stages."""
 
-    def send(self, what: OutgoingMessage) -> None:
+    def send(self, outgoing: OutgoingMessage) -> None:
         """Enqueue a message. If this raises `BrokerUnavailable`, the message was not enqueued."""
 
     def send_all(self, whats: Sequence[OutgoingMessage]) -> None:
@@ -142,9 +142,9 @@ class CelerySender:
     def __init__(self, app: Any) -> None:
         self._app = app
 
-    def send(self, what: OutgoingMessage) -> None:
+    def send(self, outgoing: OutgoingMessage) -> None:
         with broker_errors():
-            self._publish(what)
+            self._publish(outgoing)
 
     def send_all(self, whats: Sequence[OutgoingMessage]) -> None:
         if len(whats) == 1:
@@ -153,24 +153,24 @@ class CelerySender:
             with (
                 broker_errors(),
                 self._app.producer_or_acquire() as producer,
-                producer.batch(MAX_AT_ONCE),
+                producer.batch(MAX_MESSAGES_PER_CALL),
             ):
-                for what in whats:
-                    self._publish(what, producer)
+                for outgoing in whats:
+                    self._publish(outgoing, producer)
 
-    def _publish(self, what: OutgoingMessage, producer: Any = None) -> None:
-        wire = what.message.wire()
+    def _publish(self, outgoing: OutgoingMessage, producer: Any = None) -> None:
+        wire = outgoing.message.wire()
         self._app.send_task(
-            what.destination.task,
+            outgoing.destination.task,
             args=(wire,),
             # Celery's own method costs 10 us per URL. Collected URLs end up in other messages.
-            argsrepr="(collected urls)" if what.collect else f"({shown(wire)})",
-            queue=str(what.destination.queue),
-            countdown=None if what.delay_ms is None else what.delay_ms / 1000,
-            priority=what.priority,
+            argsrepr="(collected urls)" if outgoing.collect else f"({describe(wire)})",
+            queue=str(outgoing.destination.queue),
+            countdown=None if outgoing.delay_ms is None else outgoing.delay_ms / 1000,
+            priority=outgoing.priority,
             serializer=SERIALIZER,
             ignore_result=True,
-            headers=_headers(what),
+            headers=_headers(outgoing),
             producer=producer,
             retry=producer is None,  # kombu does not retry a batch
         )
@@ -198,23 +198,23 @@ _registry.register(SERIALIZER, _to_json, None, "application/json", "utf-8")
 _registry.register("json", None, None, "application/json", "utf-8")  # keeps the name of the type
 
 
-def _headers(what: OutgoingMessage) -> dict[str, Any] | None:
+def _headers(outgoing: OutgoingMessage) -> dict[str, Any] | None:
     headers: dict[str, Any] = {}
-    if what.even_when_full:
+    if outgoing.even_when_full:
         headers["even_when_full"] = True
-    if what.collect:
-        headers[HEADER] = what.collect.header()
+    if outgoing.collect:
+        headers[COLLECT_HEADER] = outgoing.collect.header()
     return headers or None
 
 
-def shown(wire: Mapping[str, Any]) -> str:
+def describe(wire: Mapping[str, Any]) -> str:
     """Return a description for people: the number of URLs, and the first of them. Pure."""
     for name in ("urls", "results", "pages", "origins"):
         items = wire.get(name)
         if items:
             first = [_url(item) for item in items[:MAX_SHOWN_URLS]]
-            more = ["…"] if len(items) > len(first) else []
-            return f"{len(items)} {name}: {', '.join(first + more)}"[:MAX_SHOWN_CHARS]
+            ellipsis = ["…"] if len(items) > len(first) else []
+            return f"{len(items)} {name}: {', '.join(first + ellipsis)}"[:MAX_SHOWN_CHARS]
     return str(wire)[:MAX_SHOWN_CHARS]
 
 

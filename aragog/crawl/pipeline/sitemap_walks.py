@@ -20,7 +20,7 @@ from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 from urlspelling.domain import registered_domain
 
-KEPT_S = 7 * 86_400
+TTL_S = 7 * 86_400
 """How long a walk is remembered after its last file."""
 WHERE = "redis, sitemap walks"
 _URLS = b"urls"
@@ -68,8 +68,8 @@ class SitemapWalks:
         if not distinct:
             return []
         with redis_errors(WHERE):
-            found: Any = self._redis.hmget(self._key(walk), [url_key(url) for url in distinct])
-        return [url for url, state in zip(distinct, found, strict=True) if state is None]
+            states: Any = self._redis.hmget(self._key(walk), [url_key(url) for url in distinct])
+        return [url for url, state in zip(distinct, states, strict=True) if state is None]
 
     def note_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
         """Record files that were enqueued."""
@@ -79,7 +79,7 @@ class SitemapWalks:
         with redis_errors(WHERE), self._redis.pipeline() as pipe:
             for url in files:
                 pipe.hsetnx(key, url_key(url), _ENQUEUED)
-            pipe.expire(key, KEPT_S)
+            pipe.expire(key, TTL_S)
             pipe.execute()
 
     def note_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
@@ -96,12 +96,12 @@ class SitemapWalks:
                 pipe.hset(key, url_key(url), _READ)
             pipe.hget(key, _URLS)
             pipe.hlen(key)
-            pipe.expire(key, KEPT_S)
-            state, *_, before, fields, _ = pipe.execute()
+            pipe.expire(key, TTL_S)
+            state, *_, urls_before, fields, _ = pipe.execute()
             if state != _READ:
                 self._redis.hincrby(key, _URLS, urls)
-        others = int(before or 0) - (urls if state == _READ else 0)
-        return WalkSize(fields - (before is not None), max(0, others))
+        others = int(urls_before or 0) - (urls if state == _READ else 0)
+        return WalkSize(fields - (urls_before is not None), max(0, others))
 
     def _key(self, walk: Walk) -> str:
         return f"{self._prefix}{walk.request_id}:{walk.domain}"

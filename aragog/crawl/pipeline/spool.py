@@ -30,8 +30,8 @@ from pinlater.redis.scripts import LuaScript, load_script
 # What a body takes besides its own bytes: its part of a message, its index entry and its key.
 OVERHEAD_BYTES = 1024
 # The spool may use 1/4 of `maxmemory`, or else 1/64 of the memory of the Redis machine.
-SHARE_OF_MAXMEMORY = 4
-SHARE_OF_MACHINE = 64
+MAXMEMORY_DIVISOR = 4
+MACHINE_MEMORY_DIVISOR = 64
 # About 10,000 pages of 50 KB, which keep one core busy for a minute. More would only add waiting
 # time.
 MAX_DEFAULT_BYTES = 128 * 2**20
@@ -83,18 +83,18 @@ def bounds_of(max_bytes: int | None, memory: Mapping[str, Any]) -> SpoolBounds:
     if max_bytes is None:
         maxmemory = int(memory.get("maxmemory", 0))
         machine = int(memory.get("total_system_memory", 0))
-        share = maxmemory // SHARE_OF_MAXMEMORY or machine // SHARE_OF_MACHINE
+        share = maxmemory // MAXMEMORY_DIVISOR or machine // MACHINE_MEMORY_DIVISOR
         max_bytes = min(share or MAX_DEFAULT_BYTES, MAX_DEFAULT_BYTES)
     return SpoolBounds(max_bytes)
 
 
 # `maxmemory` may change while the process runs.
-BOUNDS_FRESH_S = 60.0
+BOUNDS_TTL_S = 60.0
 # Assumed size of a compressed body until the first one is measured.
-FIRST_GUESS_BYTES = 16_384.0
+INITIAL_MEAN_BYTES = 16_384.0
 # A token consists of its batch (random), the body's number in it, and the bytes it counts for.
 BATCH_BYTES, BATCH_CHARS = 12, 16
-RESERVED = "r"
+RESERVATION_MARK = "r"
 
 
 class Spool:
@@ -126,7 +126,7 @@ class Spool:
         self._max_bytes = max_bytes
         self._clock = clock or SystemClock()
         self._bounds: dict[redis.Redis, tuple[float, SpoolBounds]] = {}
-        self._mean_bytes = FIRST_GUESS_BYTES
+        self._mean_bytes = INITIAL_MEAN_BYTES
 
     def put_many(self, blobs: Sequence[bytes]) -> list[str]:
         """
@@ -146,8 +146,8 @@ class Spool:
         size = int(self._mean_bytes)
 
         def limit(bounds: SpoolBounds) -> int:
-            most = bounds.fetch_bytes
-            return most if urgent else min(most, bounds.claimed_bytes + size)
+            max_bytes = bounds.fetch_bytes
+            return max_bytes if urgent else min(max_bytes, bounds.claimed_bytes + size)
 
         tokens = self._put_within([b""], limit, sizes=[count * size])
         return tokens[0] if tokens else None
@@ -178,7 +178,7 @@ class Spool:
         # A reservation and its bodies are on the same server.
         batch = _batch(reservation) or secrets.token_urlsafe(BATCH_BYTES)
         client = self._nodes.client(batch)
-        marks = [RESERVED if not blob else f"{n:x}" for n, blob in enumerate(blobs)]
+        marks = [RESERVATION_MARK if not blob else f"{n:x}" for n, blob in enumerate(blobs)]
         tokens = [f"{batch}{mark}.{size}" for mark, size in zip(marks, sizes, strict=True)]
         keys, limit_bytes = self._bodies(tokens), limit(self._bounds_of(client))
         values = {
@@ -191,15 +191,15 @@ class Spool:
         }
         with _our_errors():
             if not limit_bytes:
-                taken = _script("put").run(client, **values, blobs=blobs)
+                is_stored = _script("put").run(client, **values, blobs=blobs)
             else:
                 # This saves Redis two copies of each body, but fails while its memory is full.
                 with client.pipeline(transaction=True) as pipe:
                     if any(blobs):
                         pipe.mset(dict(zip(keys, blobs, strict=True)))
                     _script("put").queue(pipe, **values, blobs=())
-                    taken = pipe.execute()[-1]
-        return tokens if taken else []
+                    is_stored = pipe.execute()[-1]
+        return tokens if is_stored else []
 
     def get_many(self, tokens: Sequence[str]) -> list[bytes | None]:
         """
@@ -207,18 +207,18 @@ class Spool:
         Reading a blob resets its idle time.
         """
         result: list[bytes | None] = [None] * len(tokens)
-        placed = ((_batch(token), (at, token)) for at, token in enumerate(tokens))
+        tokens_by_batch = ((_batch(token), (index, token)) for index, token in enumerate(tokens))
         with _our_errors():
-            for client, pairs in self._nodes.group(placed):
-                placed_tokens = [token for _, token in pairs]
+            for client, pairs in self._nodes.group(tokens_by_batch):
+                server_tokens = [token for _, token in pairs]
                 with client.pipeline(transaction=False) as pipe:
-                    pipe.mget(self._bodies(placed_tokens))
+                    pipe.mget(self._bodies(server_tokens))
                     _script("touch").queue(
-                        pipe, spool=self._spool_key, index=self._index_key, tokens=placed_tokens
+                        pipe, spool=self._spool_key, index=self._index_key, tokens=server_tokens
                     )
                     blobs, _ = pipe.execute()
-                for (at, _), blob in zip(pairs, blobs, strict=True):
-                    result[at] = blob
+                for (index, _), blob in zip(pairs, blobs, strict=True):
+                    result[index] = blob
         return result
 
     def free(self, tokens: Sequence[str]) -> None:
@@ -273,9 +273,9 @@ class Spool:
     def touch(self, tokens: Sequence[str]) -> None:
         """Reset the idle time of the tokens."""
         with _our_errors():
-            for client, placed_tokens in self._by_server(tokens):
+            for client, server_tokens in self._by_server(tokens):
                 _script("touch").run(
-                    client, spool=self._spool_key, index=self._index_key, tokens=placed_tokens
+                    client, spool=self._spool_key, index=self._index_key, tokens=server_tokens
                 )
 
     def free_idle(self, tokens: Sequence[str], for_s: float) -> int:
@@ -285,13 +285,13 @@ class Spool:
     def _forget(self, tokens: Sequence[str], idle_ms: int) -> int:
         freed = 0
         with _our_errors():
-            for client, placed_tokens in self._by_server(tokens):
+            for client, server_tokens in self._by_server(tokens):
                 freed += _script("free").run(
                     client,
                     spool=self._spool_key,
                     packed=self._packed_key,
                     index=self._index_key,
-                    bodies=self._bodies(placed_tokens),
+                    bodies=self._bodies(server_tokens),
                     prefix_bytes=len(self._prefix.encode()),
                     idle_ms=idle_ms,
                 )
@@ -303,13 +303,13 @@ class Spool:
         until they are freed.
         """
         with _our_errors():
-            for client, placed_tokens in self._by_server(tokens):
+            for client, server_tokens in self._by_server(tokens):
                 _script("pack").run(
                     client,
                     spool=self._spool_key,
                     packed=self._packed_key,
                     index=self._index_key,
-                    bodies=self._bodies(placed_tokens),
+                    bodies=self._bodies(server_tokens),
                     prefix_bytes=len(self._prefix.encode()),
                 )
 
@@ -323,7 +323,7 @@ class Spool:
 
     def _bounds_of(self, client: redis.Redis) -> SpoolBounds:
         now_s, cached = self._clock.monotonic_s(), self._bounds.get(client)
-        if cached is None or now_s - cached[0] > BOUNDS_FRESH_S:
+        if cached is None or now_s - cached[0] > BOUNDS_TTL_S:
             with _our_errors():
                 memory: Any = {} if self._max_bytes else client.info("memory")
             cached = self._bounds[client] = now_s, bounds_of(self._max_bytes, memory)

@@ -23,7 +23,7 @@ from pinlater.models import JobInfo, JobState
 IDLE_S = 300.0
 STEP = 1000
 # In this order, a message that changes from one state to the other is seen at least once.
-_WHERE = tuple(
+_QUEUES_AND_STATES = tuple(
     (destination.queue, state)
     for destination in (Destination.RENDER, Destination.CANONICALIZE, Destination.STORE)
     for state in (JobState.PENDING, JobState.RUNNING, JobState.PENDING)
@@ -45,13 +45,13 @@ class WaitingJobs:
 
     def tokens(self) -> set[str] | None:
         result: set[str] = set()
-        for queue, state in _WHERE:
+        for queue, state in _QUEUES_AND_STATES:
             status = self._admin.status(queue)
             if status.missing_shards:
                 return None
-            most = status.sizes.pending if state is JobState.PENDING else status.sizes.running
+            count = status.sizes.pending if state is JobState.PENDING else status.sizes.running
             # Ask for more messages than were counted, because some may arrive in the meantime.
-            for job in self._admin.jobs(queue, state, limit=most + STEP):
+            for job in self._admin.jobs(queue, state, limit=count + STEP):
                 result.update(tokens_of(job))
         return result
 
@@ -69,12 +69,12 @@ def tokens_in(message: Any) -> Iterator[str]:
     """Yield the tokens in a message, given as JSON values. Pure."""
     if not isinstance(message, dict):
         return
-    named: Iterable[Any] = [
+    tokens: Iterable[Any] = [
         message.get("token"),
         *message.get("bodies", ()),
         *(result.get("token") for result in message.get("results", ())),
     ]
-    yield from (token for token in named if token)
+    yield from (token for token in tokens if token)
 
 
 def sweep(spool: Spool, waiting: Waiting | None, *, idle_s: float) -> int:
@@ -92,11 +92,11 @@ def sweep(spool: Spool, waiting: Waiting | None, *, idle_s: float) -> int:
     idle_s = idle_s if waiting is None else min(idle_s, IDLE_S)
     if not spool.idle(idle_s, 1):
         return 0
-    named = set[str]() if waiting is None else waiting.tokens()
-    if named is None:
+    referenced = set[str]() if waiting is None else waiting.tokens()
+    if referenced is None:
         return 0
     freed = 0
     while tokens := spool.idle(idle_s, STEP):
-        spool.touch([token for token in tokens if token in named])
-        freed += spool.free_idle([token for token in tokens if token not in named], idle_s)
+        spool.touch([token for token in tokens if token in referenced])
+        freed += spool.free_idle([token for token in tokens if token not in referenced], idle_s)
     return freed

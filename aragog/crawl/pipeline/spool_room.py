@@ -24,18 +24,18 @@ from pinlater.gates import Allowance
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-EVERY, NONE = 9, -1
+ALL_PRIORITIES, NO_PRIORITY = 9, -1
 # Above this share of `maxmemory`, Redis might refuse bodies, so fetching them would be useless.
-NEARLY_FULL = 0.95
+MAX_MEMORY_SHARE = 0.95
 # How long a task waits for room, and how often it checks.
 MAX_WAIT_S = 20.0
 CHECK_EVERY_S = 0.5
 # How long a worker uses the state that it read last.
-FRESH_S = 0.1
+CACHE_TTL_S = 0.1
 # From this share of the high level on, a worker claims ever fewer batches at once:
 # `MAX_BATCHES` at first, and finally one. Otherwise it would fill the spool in a burst and then be
 # idle while the bodies are stored.
-NEARLY_CLOSED = 2 / 3
+THROTTLE_ABOVE_SHARE = 2 / 3
 MAX_BATCHES = 8
 
 
@@ -54,14 +54,14 @@ def claim_limit(
         clock: only its monotonic time is used.
     """
     stopwatch = clock or SystemClock()
-    seen: tuple[float, Allowance] | None = None
+    cached: tuple[float, Allowance] | None = None
 
     def limit() -> Allowance:
-        nonlocal seen
+        nonlocal cached
         now_s = stopwatch.monotonic_s()
-        if seen is None or now_s - seen[0] > FRESH_S:
-            seen = now_s, _limit(spool, memory)
-        return seen[1]
+        if cached is None or now_s - cached[0] > CACHE_TTL_S:
+            cached = now_s, _limit(spool, memory)
+        return cached[1]
 
     return limit
 
@@ -72,14 +72,16 @@ def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> Allowanc
         share = memory.usage().share if memory else 0.0
     except TRANSIENT as error:
         log.debug("no fetches are claimed while the spool does not respond: %s", error)
-        return Allowance(NONE)
+        return Allowance(NO_PRIORITY)
     # If the spool is empty, waiting would not free any memory.
-    if state.full or (share > NEARLY_FULL and state.used_bytes):
-        return Allowance(NONE)
+    if state.full or (share > MAX_MEMORY_SHARE and state.used_bytes):
+        return Allowance(NO_PRIORITY)
     if state.closed:
         return Allowance(URGENT)
-    left = (1 - state.share) / (1 - NEARLY_CLOSED)
-    return Allowance(EVERY, None if left >= 1 else max(1, math.ceil(left * MAX_BATCHES)))
+    remaining = (1 - state.share) / (1 - THROTTLE_ABOVE_SHARE)
+    return Allowance(
+        ALL_PRIORITIES, None if remaining >= 1 else max(1, math.ceil(remaining * MAX_BATCHES))
+    )
 
 
 class Reservation(NamedTuple):
@@ -149,9 +151,9 @@ class SpoolRoom:
         Raises:
             SpoolUnavailable: Redis did not respond, or its memory is full.
         """
-        together = self.spool.offer_many(blobs, reservation)
-        if together is not None:
-            return list(together)
+        tokens_together = self.spool.offer_many(blobs, reservation)
+        if tokens_together is not None:
+            return list(tokens_together)
         # The bodies are larger than the reservation, which is based on the recent mean size.
         self.spool.free([reservation] if reservation else [])
         tokens: list[str | None] = []
@@ -164,9 +166,9 @@ class SpoolRoom:
     def _offer(self, blob: bytes) -> Callable[[], list[str] | None]:
         return lambda: self.spool.offer_many([blob])
 
-    def _wait_for(self, ask: Callable[[], T | None]) -> T | None:
+    def _wait_for(self, attempt: Callable[[], T | None]) -> T | None:
         """Return the first result that is not None, or None after `MAX_WAIT_S`."""
         until_s = self.clock.monotonic_s() + MAX_WAIT_S
-        while (result := ask()) is None and self.clock.monotonic_s() < until_s:
+        while (result := attempt()) is None and self.clock.monotonic_s() < until_s:
             self.clock.sleep_s(CHECK_EVERY_S)
         return result

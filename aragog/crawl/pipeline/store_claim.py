@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 import orjson
 import redis
 
-from aragog.fetch_record.known_fields import known
+from aragog.fetch_record.known_fields import known_fields
 from pinlater.redis.errors import redis_errors
 
 
@@ -56,7 +56,11 @@ class StoreClaim:
 
 def _read(value: bytes | None) -> StoreIdentity | None:
     try:
-        return None if value is None else StoreIdentity(**known(StoreIdentity, orjson.loads(value)))
+        return (
+            None
+            if value is None
+            else StoreIdentity(**known_fields(StoreIdentity, orjson.loads(value)))
+        )
     except (ValueError, TypeError):
         return None
 

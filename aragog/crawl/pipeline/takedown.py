@@ -62,17 +62,19 @@ class SiteBlocks:
                 return set()
             names = {name: _entries(name) for name in map(host, urls)}
             entries = sorted(set().union(*names.values(), (f"{URL}:{url}" for url in urls)))
-            found = self._redis.smismember(self._key, entries)
-            blocked_entries = {entry for entry, is_in in zip(entries, found, strict=True) if is_in}
+            replies = self._redis.smismember(self._key, entries)
+            blocked_entries = {
+                entry for entry, is_member in zip(entries, replies, strict=True) if is_member
+            }
         return {
             url
             for url in urls
             if f"{URL}:{url}" in blocked_entries or blocked_entries & names[host(url)]
         }
 
-    def replace(self, listed: Iterable[tuple[str, str]]) -> None:
+    def replace(self, entries_of_store: Iterable[tuple[str, str]]) -> None:
         """Replace the copy with the store's list of (kind, name) pairs (`Takedowns.listed`)."""
-        entries = [f"{kind}:{name}" for kind, name in listed]
+        entries = [f"{kind}:{name}" for kind, name in entries_of_store]
         with redis_errors("taken down hosts"), self._redis.pipeline() as pipe:
             pipe.delete(self._key)
             if entries:
@@ -88,7 +90,7 @@ Refused = Callable[[Iterable[str]], set[str]]
 """Returns which of these normalized URLs were taken down (`UrlStore.takedowns.refused`)."""
 
 PAGE = 200
-PASSES = 3
+MAX_PASSES = 3
 """A listing can miss messages that move meanwhile, so the queues are listed again."""
 _DESTINATIONS = {destination.task: destination for destination in Destination} | {
     FETCH_BY_MODULE: Destination.FETCH
@@ -160,20 +162,20 @@ class Purge:
         Raises:
             BrokerUnavailable, SpoolUnavailable, RobotsUnavailable: run it again.
         """
-        done = Purged(origins=self.robots.forget(self.refused))
-        done.messages += self.drop_dead_letters(
+        purged = Purged(origins=self.robots.forget(self.refused))
+        purged.messages += self.drop_dead_letters(
             lambda message: bool(self.refused(set(_urls(message))))
         )
-        for _ in range(PASSES):
-            before = done.messages + done.deliveries
+        for _ in range(MAX_PASSES):
+            before = purged.messages + purged.deliveries
             for queue in self.admin.queues() if self.admin else ():
                 for state in (JobState.PENDING, JobState.FAILED):
-                    self._purge_queue(queue, state, done)
-            if done.messages + done.deliveries == before:
+                    self._purge_queue(queue, state, purged)
+            if purged.messages + purged.deliveries == before:
                 break
-        return done
+        return purged
 
-    def _purge_queue(self, queue: str, state: JobState, done: Purged) -> None:
+    def _purge_queue(self, queue: str, state: JobState, purged: Purged) -> None:
         for shard, job, message in list(self._messages_with_refused(queue, state)):
             refused = self.refused(set(_urls(message)))
             rest = _without(message, refused)
@@ -183,16 +185,16 @@ class Purge:
             # the message is sent again.
             if (outgoing := _message_of_rest(job, rest)) is not None:
                 self.sender.send(outgoing)
-            self.sender.send_all(_to_waiting(message, refused))
-            tokens = _tokens(message) - (set() if _is_fetched_again(job) else _tokens(rest))
+            self.sender.send_all(_replies_to_callers(message, refused))
+            tokens = _tokens(message) - (set() if _needs_refetch(job) else _tokens(rest))
             self.spool.free(sorted(tokens))
             self.in_flight.clear(sorted(refused), "taken down")
             deleted = shard.delete(queue, state, ids=[job.job_id])
-            done.bodies += len(tokens)
+            purged.bodies += len(tokens)
             if job.name == Destination.WEBHOOK.task:
-                done.deliveries += deleted
+                purged.deliveries += deleted
             else:
-                done.messages += deleted
+                purged.messages += deleted
 
     def _messages_with_refused(
         self, queue: str, state: JobState
@@ -202,10 +204,10 @@ class Purge:
             offset = 0
             while jobs := shard.jobs(queue, state, limit=PAGE, offset=offset):
                 offset += len(jobs)
-                read = [(job, _message(job)) for job in jobs if job.name in _DESTINATIONS]
-                urls = [set(_urls(message)) for _, message in read]
+                readable = [(job, _message(job)) for job in jobs if job.name in _DESTINATIONS]
+                urls = [set(_urls(message)) for _, message in readable]
                 refused = self.refused(set().union(*urls))
-                for (job, message), job_urls in zip(read, urls, strict=True):
+                for (job, message), job_urls in zip(readable, urls, strict=True):
                     if not refused.isdisjoint(job_urls):
                         yield shard, job, message
 
@@ -224,22 +226,24 @@ def _without(message: Any, refused: set[str]) -> Any:
     Pure.
     """
 
-    def kept(entries: list[Any]) -> list[Any]:
+    def without_refused(entries: list[Any]) -> list[Any]:
         return [entry for entry in entries if refused.isdisjoint(_urls(entry))]
 
     if isinstance(message, list):
-        return kept(message) or None
+        return without_refused(message) or None
     if not isinstance(message, Mapping):
         return message if refused.isdisjoint(_urls(message)) else None
-    lists = {n: kept(message[n]) for n in _ENTRIES if isinstance(message.get(n), list)}
+    lists = {n: without_refused(message[n]) for n in _ENTRIES if isinstance(message.get(n), list)}
     rest = {**message, **lists}
     if isinstance(message.get("slots"), Mapping):
-        left = set(lists.get("origins", ()))
-        rest["slots"] = {name: at for name, at in message["slots"].items() if name in left}
+        origins = set(lists.get("origins", ()))
+        rest["slots"] = {
+            name: slot_at_ms for name, slot_at_ms in message["slots"].items() if name in origins
+        }
     return rest if any(lists.values()) else None
 
 
-def _is_fetched_again(job: JobInfo) -> bool:
+def _needs_refetch(job: JobInfo) -> bool:
     """
     Return True if the other URLs of a message must be fetched again, instead of sending the rest of
     it.
@@ -256,7 +260,7 @@ def _message_of_rest(job: JobInfo, rest: Any) -> OutgoingMessage | None:
     if rest is None:
         return None
     wait_ms = max(0, job.due_at_ms - job.created_at_ms) or None
-    if not _is_fetched_again(job):
+    if not _needs_refetch(job):
         return OutgoingMessage(_DESTINATIONS[job.name], _Json(rest), wait_ms, job.priority)
     jobs = tuple(replace(job, attempt=0) for job in _jobs(rest))
     return (
@@ -266,7 +270,7 @@ def _message_of_rest(job: JobInfo, rest: Any) -> OutgoingMessage | None:
     )
 
 
-def _to_waiting(message: Any, refused: set[str]) -> list[OutgoingMessage]:
+def _replies_to_callers(message: Any, refused: set[str]) -> list[OutgoingMessage]:
     """Return the responses to callers that wait for the refused URLs of a message."""
     jobs = [job for job in _jobs(message) if job.then and not refused.isdisjoint(_urls(job.wire()))]
     return finished(jobs, answers_of_taken_down(job.url for job in jobs))

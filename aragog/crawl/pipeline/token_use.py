@@ -20,14 +20,14 @@ from aragog.settings.token_quotas import TokenQuota
 OWN_PREFIX = "token."
 """Prefix of the names of crawls for URLs that tokens enqueue without a crawl's name."""
 DAY_MS = 86_400_000
-WAITING_AGAIN_S = 60.0
-_MAX_NAME = 64
+WAITING_RETRY_S = 60.0
+_MAX_NAME_CHARS = 64
 
 
 def own_name(token: str) -> str:
     """Return the name of the crawl for URLs that a token enqueues without a crawl's name. Pure."""
     name = f"{OWN_PREFIX}{token}"
-    if name.isascii() and len(name) <= _MAX_NAME:
+    if name.isascii() and len(name) <= _MAX_NAME_CHARS:
         return name
     return f"{OWN_PREFIX}{hashlib.sha256(token.encode()).hexdigest()[:32]}"
 
@@ -58,7 +58,7 @@ class TokenState:
     urls: int
     waiting: int
     bytes: int
-    here: tuple[CrawlUse, ...]
+    by_server: tuple[CrawlUse, ...]
     """What the enqueuing crawl has used, by server."""
     now_ms: int
 
@@ -74,12 +74,12 @@ class TokenState:
 
         -1 means no limit.
         """
-        own, quota = self.here[server], self.quota
+        use, quota = self.by_server[server], self.quota
         if self.is_out_of_bytes:
             return 0, 0
         return (
-            _bound(quota.urls_a_day, self.urls, own.urls),
-            _bound(quota.waiting_urls, self.waiting, own.waiting),
+            _bound(quota.urls_a_day, self.urls, use.urls),
+            _bound(quota.waiting_urls, self.waiting, use.waiting),
         )
 
     def refusal(self, count: int) -> QuotaExceeded:
@@ -87,17 +87,17 @@ class TokenState:
         Return the error for `count` refused URLs.
         It names the limit with the least room left.
         """
-        name, most, used = self._tightest()
+        name, limit, used = self._tightest()
         is_waiting = name == "waiting_urls"
         when = "until some are done" if is_waiting else "until midnight (UTC)"
         until_day_s = (DAY_MS - self.now_ms % DAY_MS) / 1000
         return QuotaExceeded(
             f"token {self.token}",
-            f"{name}: {used:,} of {most:,} are used; {count:,} more URLs must wait {when}",
+            f"{name}: {used:,} of {limit:,} are used; {count:,} more URLs must wait {when}",
             limit=name,
-            most=most,
+            most=limit,
             used=used,
-            retry_after_s=WAITING_AGAIN_S if is_waiting else until_day_s,
+            retry_after_s=WAITING_RETRY_S if is_waiting else until_day_s,
         )
 
     def _tightest(self) -> tuple[str, int, int]:
@@ -108,12 +108,12 @@ class TokenState:
             ("urls_a_day", self.quota.urls_a_day, self.urls),
             ("waiting_urls", self.quota.waiting_urls, self.waiting),
         ]
-        known = [(name, most, used) for name, most, used in limits if most is not None]
-        return min(known, key=lambda limit: limit[1] - limit[2])
+        limited = [(name, most, used) for name, most, used in limits if most is not None]
+        return min(limited, key=lambda limit: limit[1] - limit[2])
 
 
-def _bound(most: int | None, used: int, own: int) -> int:
-    return -1 if most is None else max(0, most - (used - own))
+def _bound(limit: int | None, used: int, own_use: int) -> int:
+    return -1 if limit is None else max(0, limit - (used - own_use))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +153,6 @@ class TokenQuotas:
             urls=sum(use.urls for _, use in uses),
             waiting=sum(use.waiting for number, use in uses if number not in ended),
             bytes=sum(use.bytes for _, use in uses),
-            here=tuple(server.get(crawl, CrawlUse(0, 0, 0)) for server in servers),
+            by_server=tuple(server.get(crawl, CrawlUse(0, 0, 0)) for server in servers),
             now_ms=now_ms,
         )

@@ -22,7 +22,7 @@ class RequestTimes:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.begun_ns = time.time_ns()
+        self.started_ns = time.time_ns()
         self.ended_ns: int | None = None
         self.events: list[tuple[str, int]] = []
 
@@ -77,7 +77,7 @@ def exchange(url: str, status: int | None, outcome: Outcome | None) -> dict[str,
     """
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    known: dict[str, Value | None] = {
+    attributes: dict[str, Value | None] = {
         "http.request.method": "GET",
         "url.full": url,
         "server.address": parts.hostname,
@@ -85,7 +85,7 @@ def exchange(url: str, status: int | None, outcome: Outcome | None) -> dict[str,
         "http.response.status_code": status,
     }
     if outcome is not None:
-        known |= {
+        attributes |= {
             "aragog.outcome": outcome.outcome.value,
             "network.peer.address": outcome.address,
             "network.protocol.version": outcome.http_version,
@@ -93,4 +93,4 @@ def exchange(url: str, status: int | None, outcome: Outcome | None) -> dict[str,
             "aragog.connect_ms": outcome.connect_ms,
             "aragog.first_byte_ms": outcome.first_byte_ms,
         }
-    return {name: value for name, value in known.items() if value is not None}
+    return {name: value for name, value in attributes.items() if value is not None}

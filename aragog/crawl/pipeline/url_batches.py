@@ -19,20 +19,20 @@ from typing import Any
 import orjson
 import redis
 
-from aragog.crawl.pipeline.in_flight import COUNTS_FOR_S, expiry_s
+from aragog.crawl.pipeline.in_flight import ENTRY_TTL_S, expiry_s
 from aragog.errors import BadInput
 from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 
 MAX_CALLS = 100
 """Maximum number of calls that add to a batch. Each has up to 1,000 URLs (32 KB in Redis)."""
-KEPT_S = COUNTS_FOR_S + 86_400
+TTL_S = ENTRY_TTL_S + 86_400
 """How long a batch is kept after the last call that added to it. By then its URLs are no longer in
 flight."""
 WHERE = "redis, batches"
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}", re.ASCII)
-_SLICE = 5000
-_NOT_BEFORE = ""
+_READ_SIZE = 5000
+_NOT_BEFORE_FIELD = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +73,14 @@ class UrlBatches:
             for domain, domain_urls in urls.items()
         }
         if not_before_ms:
-            call[_NOT_BEFORE] = not_before_ms
+            call[_NOT_BEFORE_FIELD] = not_before_ms
         key = f"{self._prefix}batch:{batch}"
         with redis_errors(WHERE):
             if int(self._redis.llen(key)) >= MAX_CALLS:
                 raise BadInput(f"batch: {MAX_CALLS} calls have added to it; start another one")
             with self._redis.pipeline() as pipe:
                 pipe.rpush(key, orjson.dumps(call))
-                pipe.expire(key, KEPT_S)
+                pipe.expire(key, TTL_S)
                 pipe.execute()
         return batch
 
@@ -97,12 +97,14 @@ class UrlBatches:
         not_before_ms: dict[str, int] = {}
         for call in calls:
             keys_of_domains = orjson.loads(call)
-            at_ms = keys_of_domains.pop(_NOT_BEFORE, 0)
+            at_ms = keys_of_domains.pop(_NOT_BEFORE_FIELD, 0)
             for domain, keys in keys_of_domains.items():
                 if at_ms > not_before_ms.get(domain, 0):
                     not_before_ms[domain] = at_ms
                 data = bytes.fromhex(keys)
-                by_domain[domain].update(data[at : at + 16] for at in range(0, len(data), 16))
+                by_domain[domain].update(
+                    data[start : start + 16] for start in range(0, len(data), 16)
+                )
         left = {domain: self._in_flight(list(keys)) for domain, keys in by_domain.items()}
         total = sum(map(len, by_domain.values()))
         in_flight = {domain: count for domain, count in left.items() if count}
@@ -112,8 +114,10 @@ class UrlBatches:
         count = 0
         with redis_errors(WHERE):
             now_s = self._redis.time()[0]
-            for at in range(0, len(keys), _SLICE):
-                entries: Any = self._redis.hmget(f"{self._prefix}in_flight", keys[at : at + _SLICE])
+            for start in range(0, len(keys), _READ_SIZE):
+                entries: Any = self._redis.hmget(
+                    f"{self._prefix}in_flight", keys[start : start + _READ_SIZE]
+                )
                 count += sum(1 for entry in entries if entry and expiry_s(entry) > now_s)
         return count
 

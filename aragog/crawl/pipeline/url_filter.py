@@ -14,7 +14,7 @@ from typing import Self
 from aragog.errors import BadInput
 
 MAX_PATTERNS = 50
-MAX_PATTERN = 500
+MAX_PATTERN_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class UrlFilter:
         if len(patterns) > MAX_PATTERNS:
             raise BadInput(f"at most {MAX_PATTERNS} URL patterns, got {len(patterns)}")
         for pattern in patterns:
-            if not 0 < len(pattern) <= MAX_PATTERN or not pattern.isprintable():
+            if not 0 < len(pattern) <= MAX_PATTERN_CHARS or not pattern.isprintable():
                 raise BadInput(
-                    f"include, exclude: a URL pattern has 1 to {MAX_PATTERN} printable "
+                    f"include, exclude: a URL pattern has 1 to {MAX_PATTERN_CHARS} printable "
                     f"characters, got {pattern[:50]!r}"
                 )
 
@@ -79,10 +79,10 @@ def matches(pattern: str, url: str) -> bool:
     *middle, last = others
     if len(first) + len(last) > len(url) or not (url.startswith(first) and url.endswith(last)):
         return False
-    at, end = len(first), len(url) - len(last)
+    start, end = len(first), len(url) - len(last)
     for part in middle:
-        position = url.find(part, at, end)
+        position = url.find(part, start, end)
         if position < 0:
             return False
-        at = position + len(part)
+        start = position + len(part)
     return True

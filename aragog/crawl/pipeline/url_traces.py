@@ -62,7 +62,7 @@ class CallSpans:
         self._rng = rng
         self._link = found_on
         self._caller = caller or (tracer.active() if tracer and not found_on else "")
-        self._left = MAX_IN_CALLERS_TRACE
+        self._remaining = MAX_IN_CALLERS_TRACE
         self._spans: dict[str, Span] = {}
 
     @contextmanager
@@ -71,7 +71,7 @@ class CallSpans:
         if self._tracer is None:
             yield
             return
-        self._spans = self._begun(self._tracer, urls, attributes)
+        self._spans = self._start_spans(self._tracer, urls, attributes)
         problem = ""
         try:
             yield
@@ -82,23 +82,25 @@ class CallSpans:
             for span in self._spans.values():
                 span.end(error=problem)
 
-    def _begun(
+    def _start_spans(
         self, tracer: Tracer, urls: Sequence[str], attributes: Attributes
     ) -> dict[str, Span]:
         context = read(self._caller) if self._caller else None
         if context is not None and not context.sampled:
             return {}
-        found: dict[str, Span | None] = {}
+        spans: dict[str, Span | None] = {}
         if context is not None:
-            for url in urls[: self._left]:
-                about = {"url.full": url, **attributes}
-                found[url] = tracer.child("enqueue", self._caller, SpanPart.PRODUCER, about)
-            self._left -= len(found)
-        for url in urls[len(found) :]:
+            for url in urls[: self._remaining]:
+                span_attributes = {"url.full": url, **attributes}
+                spans[url] = tracer.child(
+                    "enqueue", self._caller, SpanPart.PRODUCER, span_attributes
+                )
+            self._remaining -= len(spans)
+        for url in urls[len(spans) :]:
             if self._rng() < tracer.ratio:
-                about, link = {"url.full": url, **attributes}, self._link or self._caller
-                found[url] = tracer.root("enqueue", SpanPart.PRODUCER, about, link)
-        return {url: span for url, span in found.items() if span is not None}
+                span_attributes, link = {"url.full": url, **attributes}, self._link or self._caller
+                spans[url] = tracer.root("enqueue", SpanPart.PRODUCER, span_attributes, link)
+        return {url: span for url, span in spans.items() if span is not None}
 
     def job(self, url: str) -> dict[str, Any]:
         """Return the trace context and the time for a URL's job; empty if it is not traced."""
@@ -219,15 +221,15 @@ class StageSpans:
     def record_requests(self, job: UrlJob, requests: TimedGate, outcome: Outcome) -> None:
         """After a fetch, add a span for the wait for the slot and one for each request."""
         spans, ended_ns = requests.ended(), time.time_ns()
-        if spans[0].begun_ns - self._started_ns > MIN_WAIT_NS:
-            self._record(job, "wait for slot", self._started_ns, spans[0].begun_ns)
+        if spans[0].started_ns - self._started_ns > MIN_WAIT_NS:
+            self._record(job, "wait for slot", self._started_ns, spans[0].started_ns)
         statuses: list[int | None] = []
         statuses += [hop.status for hop in outcome.hops[len(job.hops) :]][: len(spans) - 1]
         statuses += [None] * (len(spans) - 1 - len(statuses))
         for request, status in zip(spans, [*statuses, outcome.status], strict=True):
             last = request is spans[-1]
             about = exchange(request.url, status, outcome if last else None)
-            span = self._below(job, "GET", SpanPart.CLIENT, about, request.begun_ns)
+            span = self._below(job, "GET", SpanPart.CLIENT, about, request.started_ns)
             if span is None:
                 return
             for name, at_ns in request.events:

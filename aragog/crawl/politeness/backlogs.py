@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from aragog.crawl.politeness.lines import Lines, is_of_rules
+from aragog.crawl.politeness.lines import Lines, is_rules_line
 from aragog.crawl.politeness.nodes.ring import NodeRing
 from aragog.crawl.politeness.rates import Rates
 from aragog.crawl.politeness.slots import DomainReport, ceil_ms, slowed_us, unpack_state
@@ -61,7 +61,7 @@ class Backlogs:
         Takes one round trip per server with lines, and one per node.
         """
         longest = self._lines.longest(count) if self._lines else {}
-        reports = self.describe([key for key in longest if not is_of_rules(key)]).values()
+        reports = self.describe([key for key in longest if not is_rules_line(key)]).values()
         return sorted(reports, key=lambda report: -report.backlog_ms)
 
     def failing(self, count: int = 20) -> list[DomainReport]:
@@ -81,9 +81,9 @@ class Backlogs:
         )[:count]
 
     def _failing(self, count: int) -> Iterable[DomainReport]:
-        named = [
+        keys = [
             name.decode()
             for node in self._nodes
             for name in node.last_members(node.key("slots", "failing"), count)
         ]
-        return self.describe(named).values()
+        return self.describe(keys).values()

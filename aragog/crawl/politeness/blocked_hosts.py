@@ -68,12 +68,12 @@ class WatchedFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._seen = _signature(path)
+        self._last_signature = _signature(path)
 
     def changed(self) -> bool:
         """Return True if the file changed, appeared or was removed since the last call."""
-        before, self._seen = self._seen, _signature(self.path)
-        return self._seen != before
+        previous, self._last_signature = self._last_signature, _signature(self.path)
+        return self._last_signature != previous
 
 
 def _signature(path: Path) -> tuple[int, int, int] | None:

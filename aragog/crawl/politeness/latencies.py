@@ -12,7 +12,7 @@ import threading
 import zlib
 from typing import NamedTuple
 
-from aragog.crawl.politeness.slots import MIN_MS
+from aragog.crawl.politeness.slots import MIN_LATENCY_MS
 
 # How many domains may have unreported latencies. Beyond that, the oldest domain is dropped.
 MAX_DOMAINS = 10_000
@@ -31,7 +31,7 @@ class Latency(NamedTuple):
     """One bit per address that responded; 0 if there were no responses."""
 
 
-NOTHING = Latency(0.0, 0)
+NO_LATENCY = Latency(0.0, 0)
 
 
 class PendingLatencies:
@@ -52,7 +52,7 @@ class PendingLatencies:
             address: the server's address, because the servers of a domain differ in speed.
         """
         bit = 1 << zlib.crc32((address or "").encode()) % SERVER_BITS
-        log_ms = min(_MAX_LOG_MS, math.log(max(ms / MIN_MS, 1.0)))
+        log_ms = min(_MAX_LOG_MS, math.log(max(ms / MIN_LATENCY_MS, 1.0)))
         with self._lock:
             total, count, servers = self._sums.get(key, (0.0, 0, 0))
             self._sums[key] = total + log_ms, count + 1, servers | bit
@@ -63,7 +63,7 @@ class PendingLatencies:
         """Return and remove the latencies recorded for `key` since the last call."""
         with self._lock:
             total, count, servers = self._sums.pop(key, (0.0, 0, 0))
-        return Latency(total / count, servers) if count else NOTHING
+        return Latency(total / count, servers) if count else NO_LATENCY
 
     def has(self, key: str) -> bool:
         """Return True if `take` would return any latency."""

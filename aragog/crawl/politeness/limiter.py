@@ -30,7 +30,7 @@ from aragog.crawl.politeness.nodes.record import LEASE_S
 from aragog.crawl.politeness.nodes.ring import NodeRing
 from aragog.crawl.politeness.nodes.scripts import ReservedSlot, SlotArguments
 from aragog.crawl.politeness.overrides import Overrides
-from aragog.crawl.politeness.permits import ALLOWANCE_US, Permits
+from aragog.crawl.politeness.permits import WRITE_ALLOWANCE_US, Permits
 from aragog.crawl.politeness.rates import Rates
 from aragog.crawl.politeness.slots import (
     DomainReport,
@@ -49,10 +49,10 @@ ERRORS_BEFORE_BACKOFF = 3
 MAX_BACKOFF_PERCENT = 3_200
 MAX_DOMAINS = 100_000
 # No process reserves slots this far ahead, so such a slot must come from a wrong clock.
-MAX_AHEAD_S = 10.0
+MAX_LEAD_S = 10.0
 # Approximately how long a URL of a stopped domain waits before it is tried again.
-STOPPED_AGAIN_S = 300.0
-_RESERVED = SLOTS.of("reserved")
+STOPPED_RETRY_S = 300.0
+_RESERVED = SLOTS.labels("reserved")
 
 
 class Limiter:
@@ -107,7 +107,7 @@ class Limiter:
         """Return the interval of `key` by its rate or its Crawl-delay, whichever is longer."""
         return self.rates.interval_us(key, crawl_delay_s)
 
-    def reserve(self, asks: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
+    def reserve(self, requests: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
         """
         Reserve a slot for each request, in their order. Takes one round trip per node.
 
@@ -115,17 +115,19 @@ class Limiter:
 
         Can be repeated: an unused slot costs its domain one interval.
         """
-        result: list[Slot | RateExceeded | None] = [None] * len(asks)
-        stopped = {key for key in {ask.key for ask in asks} if self.closed(key)}
-        for number, ask in enumerate(asks):
-            if ask.key in stopped:
-                result[number] = self._closed_result(ask.key)
+        result: list[Slot | RateExceeded | None] = [None] * len(requests)
+        stopped = {key for key in {request.key for request in requests} if self.closed(key)}
+        for index, request in enumerate(requests):
+            if request.key in stopped:
+                result[index] = self._closed_result(request.key)
         numbered = (
-            (ask.key, (number, ask)) for number, ask in enumerate(asks) if ask.key not in stopped
+            (request.key, (index, request))
+            for index, request in enumerate(requests)
+            if request.key not in stopped
         )
         for group, slots in self._nodes.call_each(numbered, self._reserve_at):
-            for (number, _), slot in zip(group, slots, strict=True):
-                result[number] = slot
+            for (index, _), slot in zip(group, slots, strict=True):
+                result[index] = slot
         return [slot for slot in result if slot is not None]
 
     def closed(self, key: str) -> bool:
@@ -134,52 +136,56 @@ class Limiter:
 
         Quiet hours are measured by the node's clock. Only the first call needs a round trip.
         """
-        return self.rates.closed(key, self._nodes.of(key).now_us)
+        return self.rates.closed(key, self._nodes.node_for(key).now_us)
 
     def _closed_result(self, key: str) -> RateExceeded:
         """
         Return the result for a closed domain. The waits vary, so that callers do not all return at
         once.
         """
-        wait_s = STOPPED_AGAIN_S * random.uniform(0.8, 1.2)
-        return RateExceeded(key, ceil_ms(self._nodes.of(key).now_us() + wait_s * 1e6))
+        wait_s = STOPPED_RETRY_S * random.uniform(0.8, 1.2)
+        return RateExceeded(key, ceil_ms(self._nodes.node_for(key).now_us() + wait_s * 1e6))
 
     def _reserve_at(
         self, node: LimiterNode, numbered: Sequence[tuple[int, SlotRequest]]
     ) -> list[Slot | RateExceeded]:
-        asks = [ask for _, ask in numbered]
-        intervals = [self.interval_us(ask.key, ask.crawl_delay_s) for ask in asks]
-        tokens = _tokens(len(asks))
+        requests = [request for _, request in numbered]
+        intervals = [self.interval_us(request.key, request.crawl_delay_s) for request in requests]
+        tokens = _tokens(len(requests))
         now_us, replies = scripts.reserve(
             node,
-            [ask.key for ask in asks],
+            [request.key for request in requests],
             [
-                self._ask(ask, interval, token)
-                for ask, interval, token in zip(asks, intervals, tokens, strict=True)
+                self._arguments(request, interval, token)
+                for request, interval, token in zip(requests, intervals, tokens, strict=True)
             ],
         )
         return [
             self._slot(
-                ask,
+                request,
                 node=node.name,
                 now_us=now_us,
-                reserved=reserved,
+                reserved=reply,
                 interval_us=interval,
                 token=token,
             )
-            for ask, interval, token, reserved in zip(asks, intervals, tokens, replies, strict=True)
+            for request, interval, token, reply in zip(
+                requests, intervals, tokens, replies, strict=True
+            )
         ]
 
-    def _ask(self, ask: SlotRequest, interval_us: float, token: int) -> SlotArguments:
-        within_ms = self._settings.horizon_s * 1000 if ask.within_ms is None else ask.within_ms
-        asks_for_permit = ask.for_other_process or self.rates.max_concurrent(ask.key)
+    def _arguments(self, request: SlotRequest, interval_us: float, token: int) -> SlotArguments:
+        within_ms = (
+            self._settings.horizon_s * 1000 if request.within_ms is None else request.within_ms
+        )
+        needs_permit_request = request.for_other_process or self.rates.max_concurrent(request.key)
         return SlotArguments(
-            interval_us, within_ms * 1e3, 0 if asks_for_permit else token, ask.urgent
+            interval_us, within_ms * 1e3, 0 if needs_permit_request else token, request.urgent
         )
 
     def _slot(
         self,
-        ask: SlotRequest,
+        request: SlotRequest,
         *,
         node: str,
         now_us: float,
@@ -187,18 +193,27 @@ class Limiter:
         interval_us: float,
         token: int,
     ) -> Slot | RateExceeded:
-        key = ask.key
+        key = request.key
         if reserved.failing:
             self._backoff.remember(key)
         if reserved.refused:
             return RateExceeded(key, ceil_ms(reserved.at_us))
         _RESERVED.add()
         wait_ms = ceil_ms(reserved.at_us - now_us)
-        until = 0.0
+        pre_granted_until_us = 0.0
         if reserved.pre_granted:
-            until = reserved.at_us + self._window_us - ALLOWANCE_US
+            pre_granted_until_us = reserved.at_us + self._window_us - WRITE_ALLOWANCE_US
             self.permits.hold(token)
-        return Slot(key, reserved.at_us, wait_ms, interval_us, token, until, ask.urgent, node)
+        return Slot(
+            key,
+            reserved.at_us,
+            wait_ms,
+            interval_us,
+            token,
+            pre_granted_until_us,
+            request.urgent,
+            node,
+        )
 
     def resume(
         self,
@@ -214,12 +229,12 @@ class Limiter:
         No round trip. Check `is_usable` first.
         """
         interval = self.interval_us(key, crawl_delay_s)
-        node, at_us = self._nodes.of(key), slot_at_ms * 1000.0
+        node, at_us = self._nodes.node_for(key), slot_at_ms * 1000.0
         wait_ms = max(0, ceil_ms(at_us - node.now_us()))
         token = _tokens(1)[0]
         return Slot(key, at_us, wait_ms, interval, token, urgent=urgent, node=node.name)
 
-    def slot_ahead(self, ask: SlotRequest) -> Slot:
+    def slot_ahead(self, request: SlotRequest) -> Slot:
         """
         Return a slot one interval from now, ahead of all reserved slots. Its permit decides when it
         can be used.
@@ -227,16 +242,16 @@ class Limiter:
         For a caller that cannot wait for the slot it has reserved, and leaves that one unused. The
         domain gets no more requests than planned. Only the first call needs a round trip.
         """
-        interval = self.interval_us(ask.key, ask.crawl_delay_s)
-        node = self._nodes.of(ask.key)
+        interval = self.interval_us(request.key, request.crawl_delay_s)
+        node = self._nodes.node_for(request.key)
         at_us = node.now_us() + interval
-        return Slot(ask.key, at_us, ceil_ms(interval), interval, _tokens(1)[0], node=node.name)
+        return Slot(request.key, at_us, ceil_ms(interval), interval, _tokens(1)[0], node=node.name)
 
     def is_usable(self, slot_at_ms: int, key: str | None = None) -> bool:
         """
         Return True if the window of a slot is still open. If not, reserve again.
 
-        Slots of a closed domain are not usable; see `closed`. A slot more than `MAX_AHEAD_S` ahead
+        Slots of a closed domain are not usable; see `closed`. A slot more than `MAX_LEAD_S` ahead
         is not usable either, because its domain has moved to a node with another clock.
 
         Uses the clock of the node of `key`, or of the first node if `key` is None. Only the first
@@ -244,9 +259,9 @@ class Limiter:
         """
         if key and self.closed(key):
             return False
-        node = self._nodes.of(key) if key else self._nodes.first()
+        node = self._nodes.node_for(key) if key else self._nodes.first()
         late_us = node.now_us() - slot_at_ms * 1000
-        return -MAX_AHEAD_S * 1e6 <= late_us <= self._settings.slot_window_ms * 1000
+        return -MAX_LEAD_S * 1e6 <= late_us <= self._settings.slot_window_ms * 1000
 
     def utc_s(self, url: str) -> float:
         """
@@ -254,7 +269,7 @@ class Limiter:
 
         Only the first call needs a round trip.
         """
-        return self._nodes.of(self.key_for(url)).now_us() / 1e6
+        return self._nodes.node_for(self.key_for(url)).now_us() / 1e6
 
     def record_latency(self, key: str, ms: float, address: str | None) -> None:
         """
@@ -284,7 +299,7 @@ class Limiter:
         Measured by the clock of the node of `key` instead of the caller's clock. Only the first
         call needs a round trip.
         """
-        return max(0, ceil_ms(at_ms * 1000.0 - self._nodes.of(key).now_us()))
+        return max(0, ceil_ms(at_ms * 1000.0 - self._nodes.node_for(key).now_us()))
 
     def pause_until(self, key: str, until_ms: int) -> None:
         """
@@ -306,8 +321,8 @@ class Limiter:
         self._nodes.call_one(key, lambda node: self._pause_at(node, key, wait_us))
 
     def _pause_at(self, node: LimiterNode, key: str, wait_us: float) -> None:
-        if not node.clock.known:
-            node.ask_time()
+        if not node.clock.is_known:
+            node.read_time()
         until_us = node.clock.latest_us(stopwatch_us()) + wait_us
         self.permits.remember_pause(key, until_us)
         scripts.pause_until(node, key, until_us, self.interval_us(key))
@@ -344,7 +359,7 @@ def pre_granted_hold_us(settings: PolitenessSettings) -> int:
 
     Both kinds expire the same time after the last moment at which they may be used.
     """
-    return settings.slot_window_ms * 1000 + scripts.PERMIT_TTL_US - 2 * ALLOWANCE_US
+    return settings.slot_window_ms * 1000 + scripts.PERMIT_TTL_US - 2 * WRITE_ALLOWANCE_US
 
 
 class Backoff:

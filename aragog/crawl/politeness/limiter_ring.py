@@ -18,7 +18,7 @@ from itertools import chain, islice
 from typing import Literal
 
 from aragog.crawl.politeness.limiter import pre_granted_hold_us
-from aragog.crawl.politeness.nodes.handover import MAX_AT_ONCE
+from aragog.crawl.politeness.nodes.handover import MAX_DOMAINS_PER_CALL
 from aragog.crawl.politeness.nodes.node import LimiterNode, OtherRing
 from aragog.crawl.politeness.nodes.record import LEASE_S, RingRecord
 from aragog.crawl.politeness.nodes.ring import LeasedRing, NodeRing
@@ -111,10 +111,10 @@ class LimiterRing:
         """Return the ring and its nodes. Takes a few round trips per node."""
         record = self._ring.refresh().record
         names = dict.fromkeys((*record.members, *record.exporters))
-        nodes = tuple(self._reported(record, name) for name in names)
+        nodes = tuple(self._node_report(record, name) for name in names)
         return RingReport(record.epoch, record.moving, record.lost, nodes)
 
-    def _reported(self, record: RingRecord, name: str) -> NodeReport:
+    def _node_report(self, record: RingRecord, name: str) -> NodeReport:
         state: NodeState = "drained"
         if name in record.active:
             state = "active"
@@ -130,7 +130,7 @@ class LimiterRing:
     def locate(self, key: str) -> DomainPlace:
         """Return which node decides for a limiter key, and its state there."""
         leased = self._ring.refresh()
-        owner = leased.of(key)
+        owner = leased.node_for(key)
         state = unpack_state(owner.get_many([owner.key("slot", key)])[0])
         return DomainPlace(owner.name, leased.record.owners_before(key), state)
 
@@ -149,7 +149,7 @@ class LimiterRing:
     def add(self, url: str) -> None:
         """Add a node, which takes over its share of the domains with their state."""
         name = self._ring.addresses.name(url)
-        self._ring.server(name).ask_time()
+        self._ring.server(name).read_time()
         self.finish()
         self._change(lambda record: record.with_active(name))
         self.finish()
@@ -164,7 +164,7 @@ class LimiterRing:
         name = self._ring.addresses.name(url)
         self.finish()
         if name in self._ring.refresh().record.active:
-            self._ring.server(name).ask_time()
+            self._ring.server(name).read_time()
         self._change(lambda record: record.with_drained(name))
         self.finish()
 
@@ -192,11 +192,11 @@ class LimiterRing:
     def _change(self, change: Callable[[RingRecord], RingRecord]) -> None:
         while True:
             record = self._ring.refresh().record
-            wanted = change(record)
-            if wanted is record:
+            changed = change(record)
+            if changed is record:
                 return
-            if self._ring.replace(wanted, record).version == wanted.version:
-                self._on_step(f"the ring has epoch {wanted.epoch}")
+            if self._ring.replace(changed, record).version == changed.version:
+                self._on_step(f"the ring has epoch {changed.epoch}")
                 return
 
     def _fence(self, name: str) -> None:
@@ -216,14 +216,14 @@ class LimiterRing:
         Raises:
             LimiterUnavailable: a node does not respond. Call it again when it does.
         """
-        waited = 0
+        waited_version = 0
         while (leased := self._ring.refresh()).record.moving:
             record = leased.record
             try:
                 self._install(record)
-                if record.lost and waited != record.version:
+                if record.lost and waited_version != record.version:
                     self._wait_for_lost(record)
-                    waited = record.version
+                    waited_version = record.version
                 self._walk(leased)
                 restart = bool(record.lost) or self._restarted(leased)
             except OtherRing as error:
@@ -256,7 +256,7 @@ class LimiterRing:
         record, moved = leased.record, 0
         for name in record.exporters:
             domains = _domains(leased.nodes[name])
-            while keys := list(islice(domains, MAX_AT_ONCE)):
+            while keys := list(islice(domains, MAX_DOMAINS_PER_CALL)):
                 moving = [k for k in keys if name in record.owners_before(k) and record.moves(k)]
                 for node, group in leased.group((key, key) for key in moving):
                     leased.ensure_arrived(node, group)

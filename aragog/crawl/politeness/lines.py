@@ -37,17 +37,17 @@ CHECK_LEASE_MS = 10_000
 # Taken entries return to their lines after this time. Settling them takes milliseconds.
 TAKEN_LEASE_MS = 60_000
 # One call adds at most this many entries to lines, because it blocks Redis for all other clients.
-MAX_AT_ONCE = 1_000
+MAX_ENTRIES_PER_CALL = 1_000
 
 
-LISTS = "line2:"
-PAUSED = "paused://"
+LIST_PREFIX = "line2:"
+PAUSED_PREFIX = "paused://"
 """The key prefix of lines of paused crawls."""
 
 
-def is_of_rules(key: str) -> bool:
+def is_rules_line(key: str) -> bool:
     """Return True if a line belongs to an origin whose robots.txt its URLs wait for."""
-    return "://" in key and not key.startswith(PAUSED)
+    return "://" in key and not key.startswith(PAUSED_PREFIX)
 
 
 def is_without_slots(key: str) -> bool:
@@ -128,16 +128,16 @@ class Lines:
         Takes one round trip per server and 1,000 requests.
         """
         for client, group in self._nodes.group((entry.key, entry) for entry in entries):
-            for start in range(0, len(group), MAX_AT_ONCE):
-                _park(client, self._prefix, group[start : start + MAX_AT_ONCE])
+            for start in range(0, len(group), MAX_ENTRIES_PER_CALL):
+                _park(client, self._prefix, group[start : start + MAX_ENTRIES_PER_CALL])
 
     def waiting(self, keys: Sequence[str]) -> dict[str, int]:
         """Return how many requests wait in the line for each of `keys`."""
-        found = dict.fromkeys(keys, 0)
+        counts = dict.fromkeys(keys, 0)
         for server in self.servers if keys else ():
             for key, count in zip(keys, server.waiting(keys), strict=True):
-                found[key] += count
-        return found
+                counts[key] += count
+        return counts
 
     def check(self, keys: Sequence[str], after_ms: int) -> None:
         """Have the lines for `keys` checked within this time, on whichever servers they are."""
@@ -157,12 +157,12 @@ class Lines:
         """Return how many requests wait for a robots.txt rather than for a slot."""
         return sum(server.total(of_rules=True) for server in self.servers)
 
-    def contents(self, key: str, most: int) -> list[bytes]:
-        """Return the payloads of the first `most` requests in the line for `key`, in order."""
-        found: list[bytes] = []
+    def contents(self, key: str, limit: int) -> list[bytes]:
+        """Return the payloads of the first `limit` requests in the line for `key`, in order."""
+        payloads: list[bytes] = []
         for server in self.servers:
-            found += server.contents(key, most - len(found))
-        return found
+            payloads += server.contents(key, limit - len(payloads))
+        return payloads
 
 
 class LineServer:
@@ -172,13 +172,13 @@ class LineServer:
         self._redis = client
         self._lease_ms = lease_ms
         self._prefix = prefix
-        self._lists = f"{prefix}{LISTS}"
+        self._lists = f"{prefix}{LIST_PREFIX}"
         self._due, self._waiting = f"{prefix}lines2:due", f"{prefix}lines2:waiting"
         self._taken, self._leases = f"{prefix}lines2:taken", f"{prefix}lines2:leases"
         self._shares = f"{prefix}lines2:shares"
 
-    def due(self, most: int) -> dict[str, DueLine]:
-        """Claim up to `most` lines that must be checked, by domain."""
+    def due(self, limit: int) -> dict[str, DueLine]:
+        """Claim up to `limit` lines that must be checked, by domain."""
         with _errors():
             old, *reply = _script("line_due").run(
                 self._redis,
@@ -189,7 +189,7 @@ class LineServer:
                 shares=self._shares,
                 old_due=f"{self._prefix}lines:due",
                 old_leases=f"{self._prefix}lines:leases",
-                most=most,
+                most=limit,
                 lease_ms=CHECK_LEASE_MS,
                 prefix_bytes=len(self._lists.encode()),
             )
@@ -201,7 +201,7 @@ class LineServer:
     def move_old(self) -> int:
         """Move some entries from lines of version 0.1. Returns how many of its lines are left."""
         with _errors():
-            left = _script("line_move").run(
+            remaining = _script("line_move").run(
                 self._redis,
                 due=self._due,
                 waiting=self._waiting,
@@ -212,9 +212,9 @@ class LineServer:
                 old_leases=f"{self._prefix}lines:leases",
                 prefix=self._lists,
                 old_prefix=f"{self._prefix}line:",
-                most=MAX_AT_ONCE,
+                most=MAX_ENTRIES_PER_CALL,
             )
-        return int(left)
+        return int(remaining)
 
     def take(
         self, counts: Mapping[str, int], costs: Mapping[str, Mapping[int, int]] | None = None
@@ -243,7 +243,7 @@ class LineServer:
                 asks=[
                     value
                     for key, count in counts.items()
-                    for value in (key, count, _asked(costs.get(key, {})))
+                    for value in (key, count, _format_costs(costs.get(key, {})))
                 ],
             )
         return token, list(self._entries(reply))
@@ -271,7 +271,7 @@ class LineServer:
         Returns the shares that still have requests in each of these lines.
         """
         with _errors():
-            left = _script("line_settle").run(
+            shares = _script("line_settle").run(
                 self._redis,
                 due=self._due,
                 waiting=self._waiting,
@@ -286,7 +286,7 @@ class LineServer:
                     *(part for check in check_after_ms.items() for part in check),
                 ],
             )
-        return dict(zip(check_after_ms, map(_shares, left), strict=True))
+        return dict(zip(check_after_ms, map(_shares, shares), strict=True))
 
     def domains(self) -> Iterator[str]:
         """Yield the domains that have a line."""
@@ -297,9 +297,9 @@ class LineServer:
     def check_now(self, keys: Iterable[str]) -> None:
         """Have the lines of these domains checked now."""
         with _errors():
-            looks = dict.fromkeys(keys, 0)
-            if looks:
-                self._redis.zadd(self._due, looks, xx=True)
+            scores = dict.fromkeys(keys, 0)
+            if scores:
+                self._redis.zadd(self._due, scores, xx=True)
 
     def check(self, keys: Iterable[str], after_ms: int) -> None:
         """Have lines checked within this time, even if they are created in the meantime."""
@@ -317,8 +317,8 @@ class LineServer:
     def longest(self, count: int) -> list[tuple[str, int]]:
         """Return the longest lines with their lengths, longest first."""
         with _errors():
-            found: Any = self._redis.zrevrange(self._waiting, 0, count - 1, withscores=True)
-        return [(key.decode(), int(score)) for key, score in found]
+            lines: Any = self._redis.zrevrange(self._waiting, 0, count - 1, withscores=True)
+        return [(key.decode(), int(score)) for key, score in lines]
 
     def total(self, *, of_rules: bool = False) -> int:
         """
@@ -329,17 +329,17 @@ class LineServer:
             return sum(
                 int(score)
                 for key, score in self._redis.zscan_iter(self._waiting, count=1000)
-                if not of_rules or is_of_rules(key.decode())
+                if not of_rules or is_rules_line(key.decode())
             )
 
-    def contents(self, key: str, most: int) -> list[bytes]:
-        """Return the payloads of the first `most` requests in a line, grouped by share."""
+    def contents(self, key: str, limit: int) -> list[bytes]:
+        """Return the payloads of the first `limit` requests in a line, grouped by share."""
         lists = self._lists_of(key)
         with _errors(), self._redis.pipeline(transaction=False) as pipe:
             for name in lists:
-                pipe.lrange(name, 0, max(0, most - 1))
-            found = [entry for entries in pipe.execute() for entry in entries]
-        return [entry.partition(b"|")[2] for entry in found[:most]]
+                pipe.lrange(name, 0, max(0, limit - 1))
+            entries_of_line = [entry for entries in pipe.execute() for entry in entries]
+        return [entry.partition(b"|")[2] for entry in entries_of_line[:limit]]
 
     def walk(self, key: str) -> Iterator[bytes]:
         """Yield the payloads of a line. Requests that move meanwhile may be missed or repeated."""
@@ -348,27 +348,32 @@ class LineServer:
             while True:
                 with _errors():
                     entries = cast(
-                        "list[bytes]", self._redis.lrange(name, start, start + MAX_AT_ONCE - 1)
+                        "list[bytes]",
+                        self._redis.lrange(name, start, start + MAX_ENTRIES_PER_CALL - 1),
                     )
                 yield from (entry.partition(b"|")[2] for entry in entries)
                 start += len(entries)
-                if len(entries) < MAX_AT_ONCE:
+                if len(entries) < MAX_ENTRIES_PER_CALL:
                     break
 
     def _lists_of(self, key: str) -> list[str]:
         """Return the lists of a line, most urgent first."""
         with _errors():
             text = cast("bytes | None", self._redis.hget(self._shares, key)) or b""
-        found = sorted(
+        priorities_and_shares = sorted(
             (priority, int(share))
-            for share, _, _, priorities in (one.split(":") for one in text.decode().split())
+            for share, _, _, priorities in (
+                text_of_share.split(":") for text_of_share in text.decode().split()
+            )
             for priority in priorities
         )
-        return [f"{self._lists}{priority}:{share}:{key}" for priority, share in found]
+        return [
+            f"{self._lists}{priority}:{share}:{key}" for priority, share in priorities_and_shares
+        ]
 
 
 def _park(client: redis.Redis, prefix: str, entries: Sequence[LineEntry]) -> None:
-    lists = f"{prefix}{LISTS}"
+    lists = f"{prefix}{LIST_PREFIX}"
     with _errors():
         _script("line_park").run(
             client,
@@ -391,11 +396,11 @@ def _shares(text: bytes) -> frozenset[int]:
     Return the shares that have entries. The others are only kept because they used more than their
     part.
     """
-    ones = (one.split(b":") for one in text.split())
-    return frozenset(int(share) for share, _, _, priorities in ones if priorities)
+    parts = (part.split(b":") for part in text.split())
+    return frozenset(int(share) for share, _, _, priorities in parts if priorities)
 
 
-def _asked(costs: Mapping[int, int]) -> str:
+def _format_costs(costs: Mapping[int, int]) -> str:
     return "".join(f" {share}={cost}" for share, cost in costs.items())
 
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from aragog.crawl.politeness.quiet_hours import QuietHours, quiet_hours
 from aragog.errors import BAD_INPUT, BadInput, BrokerUnavailable
-from aragog.fetch_record.known_fields import known
+from aragog.fetch_record.known_fields import known_fields
 from pinlater.redis.connect import connect
 from pinlater.redis.errors import redis_errors
 
@@ -64,7 +64,7 @@ class LiveOverrides:
         self._max_entries, self._max_chars = max_entries, max_chars
         self._redis = connect(redis_url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
         self._values, self._history = f"{prefix}overrides", f"{prefix}overrides.history"
-        self._seen: bytes | None = None
+        self._last_version: bytes | None = None
 
     def changed_values(self) -> dict[str, dict[str, Any]] | None:
         """
@@ -76,10 +76,10 @@ class LiveOverrides:
         with redis_errors("live overrides", BrokerUnavailable):
             last: Any = self._redis.xrevrange(self._history, count=1)
             version = last[0][0] if last else b""
-            if version == self._seen:
+            if version == self._last_version:
                 return None
             stored = cast("Mapping[bytes, bytes]", self._redis.hgetall(self._values))
-        self._seen = version
+        self._last_version = version
         overrides: dict[str, dict[str, Any]] = {}
         for field, value in stored.items():
             key, _, domain = field.decode().partition(":")
@@ -137,13 +137,15 @@ class LiveOverrides:
         Return the last changes of one domain or of all, latest first.
         Reads at most `max_entries`.
         """
-        most = self._max_entries if domain else count
+        limit = self._max_entries if domain else count
         with redis_errors("live overrides", BrokerUnavailable):
-            entries: Any = self._redis.xrevrange(self._history, count=most)
+            entries: Any = self._redis.xrevrange(self._history, count=limit)
         changes = [
             OverrideChange(
                 at_ms=int(entry.partition(b"-")[0]),
-                **known(OverrideChange, {n.decode(): text.decode() for n, text in texts.items()}),
+                **known_fields(
+                    OverrideChange, {n.decode(): text.decode() for n, text in texts.items()}
+                ),
             )
             for entry, texts in entries
         ]

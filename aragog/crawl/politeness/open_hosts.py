@@ -29,7 +29,7 @@ NEW_LEASE_MS = 10_000
 """The same for a host that was just opened, which may have nothing left to send."""
 TAIL_MS = 2_000
 """The slots of URLs that were sent are at most this far ahead."""
-KEPT_S = 86_400
+TTL_S = 86_400
 
 
 class OpenedHosts(NamedTuple):
@@ -67,21 +67,21 @@ class OpenHosts:
         self._prefix = f"{prefix}hosts:"
         self._tail_ms = tail_ms
 
-    def open(self, crawl: int, most: int, hosts: Sequence[str]) -> OpenedHosts:
+    def open(self, crawl: int, max_open: int, hosts: Sequence[str]) -> OpenedHosts:
         """
         Try to open hosts whose URLs could be sent now.
         Without hosts, only opens waiting ones.
         """
         with redis_errors("redis, open hosts"):
-            count, *found = load_script("aragog.crawl.politeness", "hosts_open").run(
+            count, *opened = load_script("aragog.crawl.politeness", "hosts_open").run(
                 self._redis,
                 **self._keys(crawl),
-                most=most,
+                most=max_open,
                 new_lease_ms=NEW_LEASE_MS,
-                kept_s=KEPT_S,
+                kept_s=TTL_S,
                 hosts=list(hosts),
             )
-        names = [host.decode() for host in found]
+        names = [host.decode() for host in opened]
         return OpenedHosts(frozenset(names[:count]), names[count:])
 
     def report_sent(self, crawl: int, sent: Sequence[SentUrls]) -> None:
@@ -93,7 +93,11 @@ class OpenHosts:
                 turn=TURN_URLS,
                 lease_ms=LEASE_MS,
                 tail_ms=self._tail_ms,
-                sent=[v for one in sent for v in (one.host, one.urls, int(one.is_empty))],
+                sent=[
+                    v
+                    for sent_urls in sent
+                    for v in (sent_urls.host, sent_urls.urls, int(sent_urls.is_empty))
+                ],
             )
 
     def _keys(self, crawl: int) -> dict[str, str]:

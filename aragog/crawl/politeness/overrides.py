@@ -93,13 +93,13 @@ class Overrides:
         self._clock = clock or SystemClock()
         self._checked_s = float("-inf") if live else self._clock.monotonic_s()
         self._file = WatchedFile(path) if path else None
-        self._of_file: Mapping[str, Override] = read_overrides(path) if path else {}
+        self._file_overrides: Mapping[str, Override] = read_overrides(path) if path else {}
         self._live_values: Mapping[str, Mapping[str, Any]] = {}
-        self._table = self._of_file
+        self._table = self._file_overrides
 
     def find(self, host: str) -> Override | None:
         """Return the override with the longest name that equals `host` or one of its parents."""
-        return _of(self.table(), host)
+        return _find_override(self.table(), host)
 
     def blocked(self, host: str) -> str | None:
         """Return the setting that blocks `host`, for messages, or None."""
@@ -129,12 +129,12 @@ class Overrides:
         self._blocked.refresh()
         changed = self._file is not None and self._file.changed() and self._reload(self._file.path)
         if self._read_live() or changed:
-            self._table = with_live(self._of_file, self._live_values)
+            self._table = with_live(self._file_overrides, self._live_values)
 
     def _reload(self, path: Path) -> bool:
         """Read the file. Returns True if it has new overrides."""
         try:
-            self._of_file = read_overrides(path)
+            self._file_overrides = read_overrides(path)
         except CONFIG as error:
             self.problem = str(error)
             log.warning(
@@ -144,7 +144,7 @@ class Overrides:
         # Log at the level of the earlier warning, so that the operator who fixed the file sees it.
         level = logging.WARNING if self.problem else logging.INFO
         self.problem = None
-        log.log(level, "reloaded overrides: %d names in %s", len(self._of_file), path)
+        log.log(level, "reloaded overrides: %d names in %s", len(self._file_overrides), path)
         return True
 
     def _read_live(self) -> bool:
@@ -163,7 +163,7 @@ class Overrides:
         return True
 
 
-def _of(table: Mapping[str, Override], host: str) -> Override | None:
+def _find_override(table: Mapping[str, Override], host: str) -> Override | None:
     name = longest_match(host, table) if table else None
     return None if name is None else table[name]
 
@@ -174,7 +174,7 @@ def with_live(
     """Return a table with live values on top. Everything else that applied to a name remains."""
     merged = dict(table)
     for name, changes in values.items():
-        base = _of(table, name) or Override(name)
+        base = _find_override(table, name) or Override(name)
         merged[name] = replace(base, name=name, **changes)
     return merged
 
@@ -207,55 +207,55 @@ def read_overrides(path: Path) -> dict[str, Override]:
     return overrides
 
 
-def _read_one(at: str, name: str, values: Any, problems: list[str]) -> Override:
+def _read_one(where: str, name: str, values: Any, problems: list[str]) -> Override:
     if not isinstance(values, dict):
-        problems.append(f'{at}: must be a table; write ["{name}"] above its keys')
+        problems.append(f'{where}: must be a table; write ["{name}"] above its keys')
         return Override(name)
     if any(isinstance(value, dict) for value in values.values()):
         # In TOML, [example.com] means com inside example.
-        problems.append(f'{at}: quote a name with dots: ["{name}.…"]')
+        problems.append(f'{where}: quote a name with dots: ["{name}.…"]')
         return Override(name)
     names = [field.name for field in fields(Override) if field.name != "name"]
     problems += [
-        f"{at}.{key}: is not a known key; use {', '.join(names)}"
+        f"{where}.{key}: is not a known key; use {', '.join(names)}"
         for key in sorted(values.keys() - set(names))
     ]
     for key, value in values.items():
         requirement = _requirement(key, value)
         if requirement:
-            problems.append(f"{at}.{key}: must be {requirement}, got {value!r}")
+            problems.append(f"{where}.{key}: must be {requirement}, got {value!r}")
     host = host_name(name)
     if host is None:
         problems.append(
-            f"{at}: is not a domain or host name; write it without scheme, port or path"
+            f"{where}: is not a domain or host name; write it without scheme, port or path"
         )
     settings = {key: value for key, value in values.items() if key in names}
     if "quiet_hours" in settings:
         try:
             settings["quiet_hours"] = quiet_hours(str(settings["quiet_hours"]))
         except BAD_INPUT as error:
-            problems.append(f"{at}.quiet_hours: {error}")
+            problems.append(f"{where}.quiet_hours: {error}")
     return Override(host or name, **cast("dict[str, Any]", settings))
 
 
 def _requirement(key: str, value: Any) -> str | None:
     """Return what the value of `key` must be, or None if it is valid or the key is unknown."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     match key:
         case "qps":
             valid, requirement = (
-                number and 0 < value <= MAX_QPS,
+                is_number and 0 < value <= MAX_QPS,
                 f"a number above 0, up to {MAX_QPS}",
             )
         case "scope":
             valid, requirement = value in ("domain", "host"), '"domain" or "host"'
         case "max_concurrent":
-            valid = isinstance(value, int) and number and 1 <= value <= 10_000
+            valid = isinstance(value, int) and is_number and 1 <= value <= 10_000
             requirement = "a whole number from 1 to 10000"
         case "crawl_delay_cap_s":
-            valid, requirement = number and 0 <= value <= 86_400, "seconds from 0 to 86400"
+            valid, requirement = is_number and 0 <= value <= 86_400, "seconds from 0 to 86400"
         case "max_latency_slowdown":
-            valid = number and 1 <= value <= MAX_LATENCY_SLOWDOWN
+            valid = is_number and 1 <= value <= MAX_LATENCY_SLOWDOWN
             requirement = f"a number from 1 to {MAX_LATENCY_SLOWDOWN}"
         case "blocked" | "stopped":
             valid, requirement = isinstance(value, bool), "true or false"

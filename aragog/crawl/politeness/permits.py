@@ -18,39 +18,39 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
 
-from aragog.crawl.politeness.latencies import NOTHING, Latency, PendingLatencies
+from aragog.crawl.politeness.latencies import NO_LATENCY, Latency, PendingLatencies
 from aragog.crawl.politeness.nodes import scripts
 from aragog.crawl.politeness.nodes.node import LimiterNode, stopwatch_us
 from aragog.crawl.politeness.nodes.ring import NodeRing
 from aragog.crawl.politeness.rates import Rates
-from aragog.crawl.politeness.slots import ASK_AHEAD_US, PermitDecision, Slot, unpack_state
+from aragog.crawl.politeness.slots import PERMIT_LEAD_US, PermitDecision, Slot, unpack_state
 from aragog.errors import LimiterUnavailable
 from aragog.observability.instruments import SLOT_LATENESS_SECONDS, SLOTS
 from aragog.runtime.clock import Clock
 
 # Limit of domains in the cache. Beyond it, the cache is cleared and fills again within
-# `CHECK_PAUSES_US`.
+# `PAUSE_CHECK_INTERVAL_US`.
 MAX_DOMAINS = 10_000
 # How often a process checks whether another process reported a pause.
-CHECK_PAUSES_US = 100_000.0
+PAUSE_CHECK_INTERVAL_US = 100_000.0
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 # A sender that could not write within this time after the grant requests the permit again. This is
 # far below PERMIT_TTL_US: only if the process stalls for the difference between the two, after the
 # last clock check and before the write, could two requests come too close together.
-ALLOWANCE_US = 250_000
+WRITE_ALLOWANCE_US = 250_000
 # Intervals this short are within the tolerance, so they are planned but not enforced.
 NO_PERMIT_US = 2_000
 # How much acquire_permit.lua shortens the interval of a domain that is behind its plan.
 CATCH_UP_US = 500
 # How many times a report is repeated after its domain moved to another node.
-ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 # Reports that no sender waits for are sent in batches, delayed by at most this time.
 SEND_AFTER_S = 0.01
 # With intervals of at least this length, the next sender asks only after the last one has reported.
 SLOW_INTERVAL_US = 40_000
-_USED, _MISSED = (SLOTS.of(event) for event in ("used", "missed"))
-_LATENESS = SLOT_LATENESS_SECONDS.of()
+_USED, _MISSED = (SLOTS.labels(event) for event in ("used", "missed"))
+_LATENESS = SLOT_LATENESS_SECONDS.labels()
 
 
 class Permits:
@@ -107,10 +107,10 @@ class Permits:
         or a few. A slot is for one request: a request that is repeated after a closed connection
         requests a new permit and waits one interval.
         """
-        node = self._nodes.of(slot.key)
+        node = self._nodes.node_for(slot.key)
         if self._rates.closed(slot.key, node.now_us):
             return False
-        slot = self._at(node, slot)
+        slot = self._by_clock_of(node, slot)
         planned_only = self._is_planned_only(slot)
         if planned_only:
             self._sleep_until(node, slot.at_us)
@@ -122,17 +122,17 @@ class Permits:
             if unused and node.clock.latest_us(stopwatch_us()) < slot.pre_granted_until_us:
                 return True
             self._feedback.flush()  # otherwise the node would still treat it as the holder
-        self._sleep_until(node, self._ask_at_us(node, slot))
+        self._sleep_until(node, self._request_at_us(node, slot))
         while not self._rates.closed(slot.key, node.now_us):
             node, slot, decision = self._request(slot)
             if decision.verdict == "late":
                 _MISSED.add()
                 return False
             if decision.verdict == "wait" or self._is_early(node, decision.at_us):
-                self._sleep_until(node, decision.at_us - ASK_AHEAD_US)
+                self._sleep_until(node, decision.at_us - PERMIT_LEAD_US)
                 continue
             self._sleep_until(node, decision.at_us)
-            in_time = node.clock.latest_us(stopwatch_us()) < decision.at_us + ALLOWANCE_US
+            in_time = node.clock.latest_us(stopwatch_us()) < decision.at_us + WRITE_ALLOWANCE_US
             # Without a lease, an unknown node may have granted a permit as well.
             if in_time and self._nodes.is_current(node):
                 self.hold(slot.token)
@@ -140,7 +140,7 @@ class Permits:
         self.report([(slot, None)])
         return False
 
-    def _at(self, node: LimiterNode, slot: Slot) -> Slot:
+    def _by_clock_of(self, node: LimiterNode, slot: Slot) -> Slot:
         """
         Return the slot by the clock of `node`, which may not be the node that reserved the slot.
 
@@ -153,7 +153,7 @@ class Permits:
         at_us = slot.at_us + ahead_us
         return replace(slot, at_us=at_us, pre_granted_until_us=0.0, node=node.name)
 
-    def _ask_at_us(self, node: LimiterNode, slot: Slot) -> float:
+    def _request_at_us(self, node: LimiterNode, slot: Slot) -> float:
         """
         Return when to request the permit of a slot: not before the node can grant it.
 
@@ -162,12 +162,12 @@ class Permits:
         to ask again.
         """
         if slot.urgent:
-            return slot.ask_at_us
+            return slot.request_at_us
         sent_us = self._sent_us.get(slot.key)
         if sent_us is None:
-            return slot.ask_at_us
+            return slot.request_at_us
         free_us = node.clock.latest_us(sent_us) + slot.interval_us - CATCH_UP_US
-        return max(slot.ask_at_us, free_us - ASK_AHEAD_US)
+        return max(slot.request_at_us, free_us - PERMIT_LEAD_US)
 
     def request(self, slot: Slot) -> PermitDecision:
         """Request a send permit in one round trip, without the sleep of `acquire`."""
@@ -178,14 +178,16 @@ class Permits:
         Request a permit.
         Returns the node that decided, the slot by its clock, and the decision.
         """
-        most = self._rates.max_concurrent(slot.key) or 0
+        max_concurrent = self._rates.max_concurrent(slot.key) or 0
 
-        def ask(node: LimiterNode) -> tuple[LimiterNode, Slot, PermitDecision]:
-            here, late_us = self._at(node, slot), self._window_us
-            decision = scripts.acquire_permit(node, here, max_concurrent=most, window_us=late_us)
-            return node, here, decision
+        def request_from(node: LimiterNode) -> tuple[LimiterNode, Slot, PermitDecision]:
+            local_slot, late_us = self._by_clock_of(node, slot), self._window_us
+            decision = scripts.acquire_permit(
+                node, local_slot, max_concurrent=max_concurrent, window_us=late_us
+            )
+            return node, local_slot, decision
 
-        return self._nodes.call_one(slot.key, ask)
+        return self._nodes.call_one(slot.key, request_from)
 
     def release(self, slot: Slot, *, written: bool = True) -> None:
         """
@@ -202,9 +204,9 @@ class Permits:
             if len(self._sent_us) >= MAX_DOMAINS:
                 self._sent_us.clear()
             self._sent_us[slot.key] = written_us
-        held = slot.token in self._held
+        was_held = slot.token in self._held
         self._held.pop(slot.token, None)
-        if not held and self._is_planned_only(slot):
+        if not was_held and self._is_planned_only(slot):
             return
         if slot.pre_granted_until_us or slot.interval_us >= SLOW_INTERVAL_US:
             self._feedback.add((slot, written_us))
@@ -214,7 +216,7 @@ class Permits:
     def _late_us(self, slot: Slot, written_us: float) -> float:
         """Return how long after its slot a request was written, by the clock of the slot."""
         node = self._nodes.server(slot.node) if slot.node else self._nodes.last_of(slot.key)
-        return node.clock.latest_us(written_us) - slot.at_us if node.clock.known else 0.0
+        return node.clock.latest_us(written_us) - slot.at_us if node.clock.is_known else 0.0
 
     def report(self, departures: Sequence[tuple[Slot, float | None]]) -> None:
         """
@@ -226,25 +228,28 @@ class Permits:
         latencies = {slot.key: self.latencies.take(slot.key) for slot, _ in departures}
 
         def send(node: LimiterNode, group: Sequence[tuple[Slot, float | None]]) -> None:
-            sent = [self._departure(node, one, latencies.pop(one[0].key, NOTHING)) for one in group]
+            sent = [
+                self._departure(node, departure, latencies.pop(departure[0].key, NO_LATENCY))
+                for departure in group
+            ]
             for number in scripts.release_permits(node, sent):
                 latencies[sent[number].slot.key] = sent[number].latency
-                left.append(group[number])
+                unreported.append(group[number])
 
-        for _ in range(ATTEMPTS):
-            left: list[tuple[Slot, float | None]] = []
-            self._nodes.call_each(((one[0].key, one) for one in departures), send)
-            if not left:
+        for _ in range(MAX_ATTEMPTS):
+            unreported: list[tuple[Slot, float | None]] = []
+            self._nodes.call_each(((departure[0].key, departure) for departure in departures), send)
+            if not unreported:
                 return
             self._nodes.refresh()  # these domains have moved to another node
-            departures = left
+            departures = unreported
 
     def _departure(
         self, node: LimiterNode, departure: tuple[Slot, float | None], latency: Latency
     ) -> scripts.PermitReport:
         slot, written_us = departure
-        if not node.clock.known:
-            node.ask_time()
+        if not node.clock.is_known:
+            node.read_time()
         at_us = 0.0 if written_us is None else node.clock.latest_us(written_us)
         return scripts.PermitReport(
             slot, at_us, latency, self._rates.max_latency_slowdown(slot.key)
@@ -269,7 +274,7 @@ class Permits:
         Return True if a permit is so far ahead that it must be confirmed later, because the domain
         may be paused.
         """
-        return node.clock.latest_us(stopwatch_us()) < at_us - scripts.BOOK_AHEAD_US
+        return node.clock.latest_us(stopwatch_us()) < at_us - scripts.MAX_GRANT_LEAD_US
 
     def _is_planned_only(self, slot: Slot) -> bool:
         return slot.interval_us <= NO_PERMIT_US and not self._rates.max_concurrent(slot.key)
@@ -300,8 +305,8 @@ class Permits:
 
     def _sleep_until(self, node: LimiterNode, at_us: float) -> None:
         """Sleep until the server's clock has certainly reached `at_us`."""
-        if not node.clock.known:
-            node.ask_time()
+        if not node.clock.is_known:
+            node.read_time()
         while (left_us := at_us - node.clock.earliest_us(stopwatch_us())) > 0:
             self._clock.sleep_s(left_us / 1e6)
 
@@ -334,11 +339,11 @@ class Pauses:
 
     def check_due(self, key: str, now_us: float) -> bool:
         """
-        Return True to one caller per `CHECK_PAUSES_US`, who must then read the
+        Return True to one caller per `PAUSE_CHECK_INTERVAL_US`, who must then read the
         state of `key`.
         """
         with self._lock:
-            if now_us - self._checked_us.get(key, float("-inf")) < CHECK_PAUSES_US:
+            if now_us - self._checked_us.get(key, float("-inf")) < PAUSE_CHECK_INTERVAL_US:
                 return False
             if len(self._checked_us) >= MAX_DOMAINS:
                 self._checked_us.clear()

@@ -40,10 +40,10 @@ class QuietHours(NamedTuple):
         now = datetime.fromtimestamp(at_s, _zone(self.zone))
         minute = now.hour * 60 + now.minute + now.second / 60
         if self.begin_min < self.end_min:
-            within = self.begin_min <= minute < self.end_min
+            is_within = self.begin_min <= minute < self.end_min
         else:
-            within = minute >= self.begin_min or minute < self.end_min
-        return (self.end_min - minute) % 1440 * 60 if within else 0.0
+            is_within = minute >= self.begin_min or minute < self.end_min
+        return (self.end_min - minute) % 1440 * 60 if is_within else 0.0
 
 
 def quiet_hours(text: str) -> QuietHours:

@@ -44,8 +44,8 @@ class Rates:
         off.
         """
         override = self._overrides.find(key)
-        most = override.max_latency_slowdown if override else None
-        return self._settings.max_latency_slowdown if most is None else most
+        limit = override.max_latency_slowdown if override else None
+        return self._settings.max_latency_slowdown if limit is None else limit
 
     def stopped(self, key: str) -> bool:
         """Return True if an operator stopped `key`."""

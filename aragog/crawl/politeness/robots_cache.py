@@ -107,17 +107,17 @@ class RobotsCache:
         distinct = list(dict.fromkeys(origins))
         checked_s = self._clock.monotonic_s()
         ahead_ms = self._shared.ahead_ms()
-        local = {origin: self._remembered(origin, checked_s) for origin in distinct}
+        entries = {origin: self._from_memory(origin, checked_s) for origin in distinct}
         # Only usable rules are returned from memory. Another process may have fetched rules that
         # have just expired here, and after MISSING the caller would fetch them again.
-        unsure = [
+        uncertain = [
             origin
             for origin in distinct
-            if self._current_state(local[origin], ahead_ms).state is not RulesState.FRESH
+            if self._current_state(entries[origin], ahead_ms).state is not RulesState.FRESH
         ]
-        if unsure:
-            local.update(self._read_redis(unsure, checked_s))
-        return {origin: self._current_state(local[origin], ahead_ms) for origin in distinct}
+        if uncertain:
+            entries.update(self._read_redis(uncertain, checked_s))
+        return {origin: self._current_state(entries[origin], ahead_ms) for origin in distinct}
 
     def get(self, origin: str) -> CachedRules:
         """Return the rules of one origin."""
@@ -176,7 +176,9 @@ class RobotsCache:
             if names and names[0]
         }
 
-    def _remembered(self, origin: str, checked_s: float) -> tuple[RobotsRecord, RobotsRules] | None:
+    def _from_memory(
+        self, origin: str, checked_s: float
+    ) -> tuple[RobotsRecord, RobotsRules] | None:
         """Return the rules in this process's memory, if they were checked recently enough."""
         cached = self._memory.get(origin)
         if cached is None or checked_s - cached[2] >= RECHECK_S:
@@ -199,17 +201,17 @@ class RobotsCache:
                     self._redis, records=keys, versions=versions, head_bytes=HEAD.size
                 ),
             )
-        rules_of: dict[str, tuple[RobotsRecord, RobotsRules] | None] = dict.fromkeys(origins)
+        entries: dict[str, tuple[RobotsRecord, RobotsRules] | None] = dict.fromkeys(origins)
         for origin, reply, cached in zip(origins, replies, remembered, strict=True):
             if reply is None:
                 continue
-            found = self._read(reply, cached)
-            if found is None:
+            entry_read = self._read(reply, cached)
+            if entry_read is None:
                 self._unusable.add(origin)
             else:
-                self._memory.keep(origin, *found, checked_s)
-                rules_of[origin] = found
-        return rules_of
+                self._memory.keep(origin, *entry_read, checked_s)
+                entries[origin] = entry_read
+        return entries
 
     def _read(
         self, reply: bytes, remembered: tuple[RobotsRecord, RobotsRules, float] | None = None
@@ -286,16 +288,16 @@ class RobotsCache:
     def _put_values(self, result: RobotsResult) -> dict[str, Any]:
         """Return the keys and arguments of robots_put.lua."""
         origin, status, settings = result.origin, result.status, self._settings
-        error = is_error(status)
+        has_failed = is_error(status)
         fetched_at_ms = result.fetched_at_ms + self._shared.ahead_ms()
-        held_s = settings.robots_error_s if error else settings.robots_fresh_s
-        life_s = 2 * settings.robots_error_s if error else settings.robots_usable_s
+        refresh_after_s = settings.robots_error_s if has_failed else settings.robots_fresh_s
+        ttl_s = 2 * settings.robots_error_s if has_failed else settings.robots_usable_s
         usable_ms = settings.robots_usable_s * 1000
-        keeps_older = not error or origin not in self._unusable
+        keeps_older = not has_failed or origin not in self._unusable
         packed = b""
         if status is not None and 200 <= status < 300:
             packed = RobotsRules.parse(result.body, self._agent).with_tdm(result.tdm).packed()
-        elif result.tdm is not None and not error:
+        elif result.tdm is not None and not has_failed:
             packed = RobotsRules(tdm=result.tdm).packed()
         return {
             "record": self._key("robots", origin),
@@ -303,10 +305,10 @@ class RobotsCache:
             "due": self.refreshes.due_key,
             "domain": self._key("robots.domain", registered_domain(origin)),
             "packed": pack_record(status, packed, fetched_at_ms, result.validators, result.failure),
-            "is_error": int(error),
-            "ttl_ms": int(life_s * 1000),
+            "is_error": int(has_failed),
+            "ttl_ms": int(ttl_s * 1000),
             "min_fetched_at_ms": fetched_at_ms - (usable_ms if keeps_older else -usable_ms),
-            "due_at_ms": fetched_at_ms + held_s * 1000,
+            "due_at_ms": fetched_at_ms + refresh_after_s * 1000,
             "origin": origin,
             "claim": field(origin),
             "forget_before_ms": fetched_at_ms - usable_ms,
@@ -327,10 +329,10 @@ class RobotsCache:
         """
         if not origins:
             return {}
-        last = HEAD.size + MAX_VALIDATORS_BYTES
+        last_byte = HEAD.size + MAX_VALIDATORS_BYTES
         with robots_errors(), self._redis.pipeline(transaction=False) as pipe:
             for origin in origins:
-                pipe.getrange(self._key("robots", origin), 0, last)
+                pipe.getrange(self._key("robots", origin), 0, last_byte)
             records = pipe.execute()
         usable_ms = self._settings.robots_usable_s * 1000
         since_ms = self._clock.now_ms() + self._shared.ahead_ms() - usable_ms

@@ -21,7 +21,7 @@ from aragog.runtime.extras import has
 
 _STARS = re.compile(r"\*+")
 # reppy treats escaped wildcards as wildcards, and a `$` inside a pattern as its end.
-_READ_DIFFERENTLY = re.compile(r"%2[Aa4]|\$(?!\Z)")
+_DIFFERS_IN_REPPY = re.compile(r"%2[Aa4]|\$(?!\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class ReppyEngine:
         if not has("reppy"):
             return Opinion(None, "not installed; docs/deployment.md states how to build it")
         lines = [line for rule in all_rules if (line := _line(rule))]
-        left_out = len(all_rules) - len(lines)
+        skipped = len(all_rules) - len(lines)
         path = comparable_url(url)
         if not path.isprintable():
             return Opinion(
@@ -75,15 +75,15 @@ class ReppyEngine:
         body = "\n".join(("User-agent: *", *lines, "Disallow:"))
         robots = Robots.parse("https://a.invalid/robots.txt", body.encode())
         allowed = bool(robots.allowed(f"https://a.invalid{path}", "*"))
-        counted = f"{len(lines)} rule{'' if len(lines) == 1 else 's'}"
-        reason = counted + (f", {left_out} left out" if left_out else "")
+        rule_count = f"{len(lines)} rule{'' if len(lines) == 1 else 's'}"
+        reason = rule_count + (f", {skipped} left out" if skipped else "")
         return Opinion(allowed, reason)
 
 
 def _line(rule: Rule) -> str | None:
     """Return a rule as a line for reppy, or None if it is left out."""
     pattern = _STARS.sub("*", rule.pattern)
-    if pattern.count("*") > 1 or _READ_DIFFERENTLY.search(pattern):
+    if pattern.count("*") > 1 or _DIFFERS_IN_REPPY.search(pattern):
         return None
     body, anchored = comparable_pattern(pattern, allow=rule.allow)
     return f"{'Allow' if rule.allow else 'Disallow'}: {body}{'$' * anchored}"

@@ -166,8 +166,8 @@ class RobotsRecord(NamedTuple):
     @property
     def failure(self) -> str | None:
         """Why there was no response, one of `FAILURES`."""
-        place = NO_STATUS - 1 - self.status
-        return FAILURES[place] if 0 <= place < len(FAILURES) else None
+        index = NO_STATUS - 1 - self.status
+        return FAILURES[index] if 0 <= index < len(FAILURES) else None
 
     @property
     def good(self) -> bool:
@@ -201,8 +201,13 @@ def pack_record(
     version = hashlib.blake2b(b"%d " % code + packed, digest_size=8).digest()
     failing_since = at_ms if is_error(status) else 0
     head = HEAD.pack(0, version, code, at_ms, code, at_ms, failing_since)
-    known = _packed_validators(validators, at_ms) if packed else b""
-    return head + _LENGTH.pack(len(known)) + known + (zlib.compress(packed, 3) if packed else b"")
+    packed_validators = _packed_validators(validators, at_ms) if packed else b""
+    return (
+        head
+        + _LENGTH.pack(len(packed_validators))
+        + packed_validators
+        + (zlib.compress(packed, 3) if packed else b"")
+    )
 
 
 def _no_status(failure: str | None) -> int:
@@ -210,8 +215,8 @@ def _no_status(failure: str | None) -> int:
 
 
 def _packed_validators(validators: Validators, at_ms: int) -> bytes:
-    kept = [v if v and len(v) <= MAX_VALIDATOR_CHARS else None for v in validators]
-    return json.dumps([PARSER_VERSION, at_ms, *kept]).encode() if any(kept) else b""
+    short = [v if v and len(v) <= MAX_VALIDATOR_CHARS else None for v in validators]
+    return json.dumps([PARSER_VERSION, at_ms, *short]).encode() if any(short) else b""
 
 
 def unpack_validators(record: bytes, *, since_ms: float) -> Validators:

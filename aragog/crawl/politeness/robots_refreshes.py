@@ -69,8 +69,8 @@ class RobotsRefreshes:
         """
         with robots_errors():
             for wait_ms in set(waits_ms.values()):
-                held = [origin for origin, ms in waits_ms.items() if ms == wait_ms]
-                self.claims.renew(held, min(wait_ms, MAX_HOLD_MS) / 1000 + CLAIM_S)
+                origins = [origin for origin, ms in waits_ms.items() if ms == wait_ms]
+                self.claims.renew(origins, min(wait_ms, MAX_HOLD_MS) / 1000 + CLAIM_S)
 
     def remaining_ms(self, origins: Sequence[str]) -> dict[str, int]:
         """
@@ -79,7 +79,7 @@ class RobotsRefreshes:
         """
         with robots_errors():
             left_s = self.claims.left_s(origins)
-        waits_ms = [max(0, int((left - CLAIM_S) * 1000)) for left in left_s]
+        waits_ms = [max(0, int((remaining_s - CLAIM_S) * 1000)) for remaining_s in left_s]
         return dict(zip(origins, waits_ms, strict=True))
 
     def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
@@ -121,12 +121,12 @@ class RobotsRefreshes:
 
     def _postpone(self, in_use: Sequence[str], before_ms: int, *, idle: Iterable[str]) -> None:
         """Return used origins again in 60 s, in case their refresh fails, and remove idle ones."""
-        again_ms = max(before_ms, self._shared.server_now_ms()) + int(CLAIM_S * 1000)
+        due_at_ms = max(before_ms, self._shared.server_now_ms()) + int(CLAIM_S * 1000)
         with self._redis.pipeline(transaction=False) as pipe:
             if names := sorted(idle):
                 pipe.zrem(self.due_key, *names)
             if in_use:
-                pipe.zadd(self.due_key, dict.fromkeys(in_use, again_ms), xx=True)
+                pipe.zadd(self.due_key, dict.fromkeys(in_use, due_at_ms), xx=True)
             pipe.execute()
 
 

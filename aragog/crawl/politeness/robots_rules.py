@@ -105,13 +105,13 @@ class RobotsRules:
             "delays_s": {n: s for n in lines.delays_s if (s := lines.delay_s(n)) is not None},
             "sitemaps": self.sitemaps[:MAX_SITEMAPS],
         }
-        more = {
+        optional = {
             "usage": {name: [r for group in gs for r in group] for name, gs in lines.usage.items()},
             "signals": lines.signals,
             "licenses": lines.licenses,
             "timed": {name: lines.timed_rules(name) for name in lines.timed},
         }
-        record |= {name: value for name, value in more.items() if value}
+        record |= {name: value for name, value in optional.items() if value}
         if self.tdm is not None:
             record["tdm"] = self.tdm
         return json.dumps(record, separators=(",", ":")).encode()
@@ -137,8 +137,8 @@ class RobotsRules:
             },
         )
         tdm = record.get("tdm")
-        known = None if tdm is None else tuple(TdmRule(*rule) for rule in tdm)
-        return cls(lines, agent=record["agent"], tdm=known)
+        tdm_rules = None if tdm is None else tuple(TdmRule(*rule) for rule in tdm)
+        return cls(lines, agent=record["agent"], tdm=tdm_rules)
 
     @property
     def size(self) -> int:
@@ -267,8 +267,8 @@ class RobotsRules:
         if not purposes:
             return None
         for url in spellings:
-            if found := refused_purpose(self.statements(user_agent, url, drafts), purposes):
-                return f"not for {found.purpose}: {found.where}"
+            if statement := refused_purpose(self.statements(user_agent, url, drafts), purposes):
+                return f"not for {statement.purpose}: {statement.where}"
         return None
 
     def crawl_delay_s(self, user_agent: str, at_s: float | None = None) -> float | None:

@@ -26,7 +26,7 @@ from aragog.runtime.extras import has
 MAX_BYTES = 65_536
 MAX_LINE_BYTES = 2_048
 MAX_PATHS = 50
-_UNUSUAL = re.compile(rb"[^\t\n\r -~]")
+_NOT_PRINTABLE = re.compile(rb"[^\t\n\r -~]")
 MAX_FILES = 200
 """How many differences are saved. Further ones are only counted."""
 
@@ -61,12 +61,12 @@ class SecondOpinion:
         """Return True if the parsers disagree about this file, or None if it was not compared."""
         if not has("reppy") or self.rng() >= self.share or not is_safe(body):
             return None
-        found = differences(origin, body, self.user_agent)
-        if found:
-            self._keep(origin, body, found)
-        return bool(found)
+        disagreements = differences(origin, body, self.user_agent)
+        if disagreements:
+            self._keep(origin, body, disagreements)
+        return bool(disagreements)
 
-    def _keep(self, origin: str, body: bytes, found: Sequence[Difference]) -> None:
+    def _keep(self, origin: str, body: bytes, disagreements: Sequence[Difference]) -> None:
         """Save the file and the differences. If the disk is full, only these are lost."""
         stem = self.folder / hashlib.sha256(body).hexdigest()[:16]
         try:
@@ -74,7 +74,10 @@ class SecondOpinion:
             if sum(1 for _ in self.folder.glob("*.json")) >= MAX_FILES:
                 return
             stem.with_suffix(".txt").write_bytes(body)
-            report = {"origin": origin, "differences": [one._asdict() for one in found]}
+            report = {
+                "origin": origin,
+                "differences": [difference._asdict() for difference in disagreements],
+            }
             stem.with_suffix(".json").write_text(json.dumps(report, indent=1))
         except OSError:
             return
@@ -82,7 +85,7 @@ class SecondOpinion:
 
 def is_safe(body: bytes) -> bool:
     """Return True if reppy can read a file in bounded time: at most one wildcard per line. Pure."""
-    if len(body) > MAX_BYTES or _UNUSUAL.search(body):
+    if len(body) > MAX_BYTES or _NOT_PRINTABLE.search(body):
         return False
     return all(line.count(b"*") <= 1 and len(line) <= MAX_LINE_BYTES for line in body.splitlines())
 
@@ -99,7 +102,7 @@ def differences(origin: str, body: bytes, user_agent: str) -> list[Difference]:
     results = [
         Difference(u, ours.allows(user_agent, u), bool(theirs.allowed(u, name))) for u in urls
     ]
-    return [one for one in results if one.ours != one.theirs]
+    return [difference for difference in results if difference.ours != difference.theirs]
 
 
 def _paths(rules: RobotsRules, user_agent: str) -> list[str]:

@@ -23,10 +23,10 @@ STEP_MS = 1000
 again, because the monotonic clock stops while a machine sleeps."""
 CHECK_EVERY_S = 60.0
 """Quartz clocks drift by up to 100 ppm: 6 ms in this time."""
-CHECK_SOON_S = 1.0
+RECHECK_S = 1.0
 """How soon to measure again after a failure or an inaccurate measurement."""
-GOOD_BOUND_MS = 25.0
-TRIES = 5
+ACCURATE_BOUND_MS = 25.0
+MAX_READINGS = 5
 """How often to read the server's time for one measurement. The most accurate reading is used."""
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class SharedClock:
 
         Queries the server on the first call, and then once per minute.
         """
-        offset = self._checked()
+        offset = self._current_offset()
         return int(self._clock.monotonic_s() * 1000 + offset.ms)
 
     def ahead_ms(self) -> int:
@@ -81,9 +81,9 @@ class SharedClock:
         Return the largest possible error of the time in ms, without the drift since the last
         measurement.
         """
-        return self._checked().bound_ms
+        return self._current_offset().bound_ms
 
-    def _checked(self) -> Offset:
+    def _current_offset(self) -> Offset:
         offset = self._offset
         if offset is None:
             with self._lock:
@@ -113,43 +113,43 @@ class SharedClock:
         except TRANSIENT as error:
             log.warning("cannot check the time of %s: %s", self._name, error)
             self._boot_ms = self._boot()
-            self._check_at_s = self._clock.monotonic_s() + CHECK_SOON_S
+            self._check_at_s = self._clock.monotonic_s() + RECHECK_S
 
     def _measure(self) -> None:
-        found = self._best()
+        measured = self._best_reading()
         self._boot_ms = self._boot()
-        is_good = found.bound_ms <= GOOD_BOUND_MS
-        after_s = CHECK_EVERY_S if is_good else CHECK_SOON_S
+        is_accurate = measured.bound_ms <= ACCURATE_BOUND_MS
+        after_s = CHECK_EVERY_S if is_accurate else RECHECK_S
         self._check_at_s = self._clock.monotonic_s() + after_s
-        known = self._offset
-        if known is not None:
-            apart_ms = found.ms - known.ms
-            if abs(apart_ms) <= known.bound_ms + found.bound_ms:
+        current = self._offset
+        if current is not None:
+            difference_ms = measured.ms - current.ms
+            if abs(difference_ms) <= current.bound_ms + measured.bound_ms:
                 # Both may be correct, so keep the time continuous.
-                if known.bound_ms <= max(GOOD_BOUND_MS, found.bound_ms):
+                if current.bound_ms <= max(ACCURATE_BOUND_MS, measured.bound_ms):
                     return
-            elif abs(apart_ms) > STEP_MS:
-                log.warning("the time of %s jumped by %+.1f s", self._name, apart_ms / 1000)
-        elif not is_good:
+            elif abs(difference_ms) > STEP_MS:
+                log.warning("the time of %s jumped by %+.1f s", self._name, difference_ms / 1000)
+        elif not is_accurate:
             log.warning(
                 "the time of %s is only known to %.0f ms: the server responds slowly, or this "
-                "machine is overloaded", self._name, found.bound_ms,
+                "machine is overloaded", self._name, measured.bound_ms,
             )  # fmt: skip
-        self._offset = found
+        self._offset = measured
 
-    def _best(self) -> Offset:
-        """Return the most accurate of up to `TRIES` readings."""
-        found: list[Offset] = []
-        while len(found) < TRIES:
+    def _best_reading(self) -> Offset:
+        """Return the most accurate of up to `MAX_READINGS` readings."""
+        readings: list[Offset] = []
+        while len(readings) < MAX_READINGS:
             sent_ms = self._clock.monotonic_s() * 1000
             server_ms = self._server_ms()
             received_ms = self._clock.monotonic_s() * 1000
             # The server truncates its time to whole ms.
             bound_ms = (received_ms - sent_ms) / 2 + 1
-            found.append(Offset(server_ms - (sent_ms + received_ms) / 2, bound_ms))
-            if bound_ms <= GOOD_BOUND_MS:
+            readings.append(Offset(server_ms - (sent_ms + received_ms) / 2, bound_ms))
+            if bound_ms <= ACCURATE_BOUND_MS:
                 break
-        return min(found, key=lambda each: each.bound_ms)
+        return min(readings, key=lambda reading: reading.bound_ms)
 
 
 class ServerTime:

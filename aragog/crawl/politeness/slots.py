@@ -16,17 +16,17 @@ from typing import Literal, NamedTuple
 STATE = struct.Struct("<ddiIIHBIIIB")
 # The next four values must equal those in lua/prelude.lua. Latency alone never makes an interval
 # longer than this.
-MAX_FOR_LATENCY_US = 10_000_000.0
+MAX_LATENCY_INTERVAL_US = 10_000_000.0
 # A domain's usual latency is known after this many responses.
-_LEARNED = 8
+_MIN_RESPONSES = 8
 # A step of the latency factor.
 _LATENCY_STEP = math.log(100) / 255
 _FINE, _MIDDLE = 8192, 512
 # Shorter latencies are rounded up to this. A server that takes 20 ms instead of 10 is not
 # overloaded, and the measurement includes delays in our own process.
-MIN_MS = 50.0
+MIN_LATENCY_MS = 50.0
 # A permit is requested this early, so that the response arrives in time.
-ASK_AHEAD_US = 3_000
+PERMIT_LEAD_US = 3_000
 Verdict = Literal["go", "wait", "late"]
 # Ordered by their numbers in acquire_permit.lua.
 VERDICTS: tuple[Verdict, ...] = ("go", "wait", "late")
@@ -69,12 +69,12 @@ class Slot:
     """The limiter node whose clock defines these times. Empty for the node of its domain."""
 
     @property
-    def ask_at_us(self) -> float:
+    def request_at_us(self) -> float:
         """
         When the sender requests the permit: early enough for the response to arrive by the slot. An
         urgent sender requests it one interval earlier, ahead of other senders for the same time.
         """
-        return self.at_us - max(ASK_AHEAD_US, self.interval_us if self.urgent else 0.0)
+        return self.at_us - max(PERMIT_LEAD_US, self.interval_us if self.urgent else 0.0)
 
     @property
     def at_ms(self) -> int:
@@ -173,16 +173,16 @@ class DomainState(NamedTuple):
     @property
     def latencies_ms(self) -> tuple[float, float] | tuple[None, None]:
         """The latency of the last responses and the usual latency; None until they are known."""
-        if self.means % 16 < _LEARNED:
+        if self.means % 16 < _MIN_RESPONSES:
             return None, None
         recent, usual = (self.means >> 4) % 4096 / _MIDDLE, (self.means >> 16) / _FINE
-        return MIN_MS * math.exp(recent), MIN_MS * math.exp(usual)
+        return MIN_LATENCY_MS * math.exp(recent), MIN_LATENCY_MS * math.exp(usual)
 
 
 def unpack_state(packed: bytes | None) -> DomainState:
     """Decode the value in Redis. Without a value, return the state of an unknown domain."""
-    known = packed is not None and len(packed) == STATE.size
-    return DomainState(*STATE.unpack(packed)) if packed and known else DomainState()
+    is_valid = packed is not None and len(packed) == STATE.size
+    return DomainState(*STATE.unpack(packed)) if packed and is_valid else DomainState()
 
 
 def latency_steps_of(factor: float) -> int:
@@ -192,7 +192,7 @@ def latency_steps_of(factor: float) -> int:
 
 def slowed_us(interval_us: float, backoff_factor: float, latency_factor: float) -> float:
     """Return the interval lengthened by errors and latency, as in lua/prelude.lua."""
-    by_latency_us = min(interval_us * latency_factor, max(interval_us, MAX_FOR_LATENCY_US))
+    by_latency_us = min(interval_us * latency_factor, max(interval_us, MAX_LATENCY_INTERVAL_US))
     return max(interval_us * backoff_factor, by_latency_us)
 
 

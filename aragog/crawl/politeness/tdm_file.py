@@ -67,8 +67,8 @@ def read_tdm_file(body: bytes) -> tuple[TdmRule, ...]:
         return ()
     if len(rules) > MAX_TDM_RULES:
         return UNREADABLE
-    read = (_rule(rule, number) for number, rule in enumerate(rules, 1))
-    return tuple(rule for rule in read if rule is not None)
+    parsed = (_rule(rule, number) for number, rule in enumerate(rules, 1))
+    return tuple(rule for rule in parsed if rule is not None)
 
 
 def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -122,11 +122,11 @@ class TdmRules:
         try:
             first = next((rule for rule, matcher in self._matchers if matcher.best(path)), None)
         except TooCostly:
-            return [one for rule in self._rules for one in _statements(rule)]
+            return [statement for rule in self._rules for statement in _statements(rule)]
         if first is None:
             return []
-        same = (rule for rule in self._rules if rule.pattern == first.pattern)
-        return [one for rule in same for one in _statements(rule)]
+        with_same_pattern = (rule for rule in self._rules if rule.pattern == first.pattern)
+        return [statement for rule in with_same_pattern for statement in _statements(rule)]
 
 
 def _statements(rule: TdmRule) -> list[UseStatement]:

@@ -23,7 +23,7 @@ from pinlater.redis.scripts import LuaScript, load_script
 
 HELD, UNCONFIRMED = 0, -1
 """Results of `acquire` if another process holds the lease: confirmed, or not confirmed yet."""
-_GRANT = {ord("0"): HELD, ord("?"): UNCONFIRMED} | {ord(str(n)): n for n in range(1, 10)}
+_GRANTS = {ord("0"): HELD, ord("?"): UNCONFIRMED} | {ord(str(n)): n for n in range(1, 10)}
 
 
 def field(name: str) -> bytes:
@@ -72,7 +72,7 @@ class Leases:
             fenced=int(self.fenced),
             names=b"".join(map(field, names)),
         )
-        return [_GRANT[grant] for grant in grants]
+        return [_GRANTS[grant] for grant in grants]
 
     def renew(self, names: Sequence[str], lease_s: float) -> int:
         """

@@ -81,10 +81,10 @@ class Ring:
     def __init__(self, nodes: Sequence[str], setting: str = "politeness.limiter_urls") -> None:
         if not nodes:
             raise ConfigError(f"{setting}: is empty; name at least one Redis server")
-        twice = sorted({node for node in nodes if list(nodes).count(node) > 1})
-        if twice:
-            shown = without_password(twice[0])
-            raise ConfigError(f"{setting}: {shown!r} is listed twice; remove one")
+        duplicates = sorted({node for node in nodes if list(nodes).count(node) > 1})
+        if duplicates:
+            masked_url = without_password(duplicates[0])
+            raise ConfigError(f"{setting}: {masked_url!r} is listed twice; remove one")
         self.nodes = tuple(nodes)
         self._ring = HashRing(list(nodes))
 

@@ -53,7 +53,7 @@ def _values(form: LexborNode) -> Iterator[tuple[str, str]]:
     Yield the fields that a browser would send if the user pressed Enter: with the first submit
     button only.
     """
-    pressed = False
+    has_submit_button = False
     for node in form.css("input, select, textarea, button"):
         attributes = node.attributes
         name, kind = attributes.get("name"), (attributes.get("type") or "").lower()
@@ -61,13 +61,13 @@ def _values(form: LexborNode) -> Iterator[tuple[str, str]]:
             kind = kind or "submit"
         if not name or "disabled" in attributes:
             continue
-        if kind == "submit" and not pressed:
-            pressed = True
+        if kind == "submit" and not has_submit_button:
+            has_submit_button = True
             yield name, attributes.get("value") or ""
         elif kind in _BUTTONS or (kind in ("checkbox", "radio") and "checked" not in attributes):
             continue
         elif node.tag == "select":
-            yield name, _chosen(node)
+            yield name, _selected_value(node)
         elif node.tag == "textarea":
             yield name, node.text()
         else:
@@ -75,9 +75,11 @@ def _values(form: LexborNode) -> Iterator[tuple[str, str]]:
             yield name, attributes.get("value", fallback) or ""
 
 
-def _chosen(select: LexborNode) -> str:
+def _selected_value(select: LexborNode) -> str:
     options = select.css("option")
-    chosen = next((each for each in options if "selected" in each.attributes), None)
+    chosen = next(
+        (option_node for option_node in options if "selected" in option_node.attributes), None
+    )
     option = chosen or (options[0] if options else None)
     if option is None:
         return ""

@@ -20,7 +20,7 @@ from aragog.crawl.shared_redis.leases import Leases
 from pinlater.redis.errors import redis_errors
 
 VERSION = 1
-KEPT_S = 30 * 86_400
+TTL_S = 30 * 86_400
 LEASE_S = 120.0
 """After this time, another process may try to sign in."""
 
@@ -49,7 +49,7 @@ class SignedIn:
     cookies: OriginCookies
     crawl: str
     began_at_ms: int
-    before: list[tuple[Any, ...]]
+    cookies_before: list[tuple[Any, ...]]
     """The session's cookies before the fetch."""
 
 
@@ -93,7 +93,7 @@ class Sessions:
             "reason": session.reason,
         }
         with _our_errors():
-            self._redis.set(self._key(origin, crawl), orjson.dumps(row), ex=KEPT_S)
+            self._redis.set(self._key(origin, crawl), orjson.dumps(row), ex=TTL_S)
 
     def acquire(self, origin: str, crawl: str) -> bool:
         """

@@ -21,7 +21,7 @@ from aragog.crawl.stages.access_rules import (
     Verdict,
 )
 from aragog.crawl.stages.polite_gate import PoliteGate
-from aragog.crawl.stages.waiting_line import RELEASE_AHEAD_MS, InLine, WaitingLine
+from aragog.crawl.stages.waiting_line import RELEASE_LEAD_MS, InLine, WaitingLine
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.preferences import packed
@@ -119,15 +119,15 @@ class Access:
 
     def vet(self, jobs: Sequence[UrlJob], *, takedowns: bool = True) -> JobVerdicts:
         """Group the jobs by `AccessRules.verdicts`."""
-        vetted = JobVerdicts()
-        asked = [
+        verdicts_by_kind = JobVerdicts()
+        requests = [
             AccessRequest(job.next_url, job.spellings, _kind(job), self._purposes(job))
             for job in jobs
         ]
-        verdicts = self.rules.verdicts(asked, takedowns=takedowns)
+        verdicts = self.rules.verdicts(requests, takedowns=takedowns)
         for job, verdict in zip(jobs, verdicts, strict=True):
-            vetted.add(job, verdict)
-        return vetted
+            verdicts_by_kind.add(job, verdict)
+        return verdicts_by_kind
 
     def statements(self, url: str) -> str:
         """
@@ -138,8 +138,8 @@ class Access:
         rules = self.rules.robots.rules_after_admission(origin(url))
         if rules is None:
             return ""
-        said = rules.statements(settings.fetch.user_agent, url, settings.preferences.drafts)
-        return packed(said)
+        statements = rules.statements(settings.fetch.user_agent, url, settings.preferences.drafts)
+        return packed(statements)
 
     def with_slots(
         self, jobs: Sequence[tuple[UrlJob, float | None]]
@@ -150,7 +150,7 @@ class Access:
         """
         limiter = self.limiter
         near: list[tuple[UrlJob, Slot]] = []
-        new: list[tuple[UrlJob, SlotRequest]] = []
+        to_reserve: list[tuple[UrlJob, SlotRequest]] = []
         for job, delay_s in jobs:
             key, urgent = limiter.key_for(job.next_url), job.priority <= URGENT
             if self._has_slot(job, key):
@@ -158,26 +158,30 @@ class Access:
                 near.append((job, slot))
             else:
                 within_ms = self.rules.settings.politeness.wait_inline_ms + HEAD_START_MS
-                new.append((job, SlotRequest(key, delay_s, within_ms=within_ms, urgent=urgent)))
-        later: list[InLine] = []
-        reserved = limiter.reserve([request for _, request in new])
-        for (job, request), reply in zip(new, reserved, strict=True):
+                to_reserve.append(
+                    (job, SlotRequest(key, delay_s, within_ms=within_ms, urgent=urgent))
+                )
+        in_line: list[InLine] = []
+        replies = limiter.reserve([request for _, request in to_reserve])
+        for (job, request), reply in zip(to_reserve, replies, strict=True):
             if isinstance(reply, RateExceeded):
-                later.append(self._in_line(job, request.crawl_delay_s, reply))
+                in_line.append(self._in_line(job, request.crawl_delay_s, reply))
             else:
                 near.append((job, reply))
-        return sorted(near, key=lambda pair: pair[1].ask_at_us), later
+        return sorted(near, key=lambda pair: pair[1].request_at_us), in_line
 
     def _has_slot(self, job: UrlJob, key: str) -> bool:
         if job.slot_at_ms is None or not self.limiter.is_usable(job.slot_at_ms, key):
             return False
-        max_ms = self.rules.settings.politeness.wait_inline_ms + RELEASE_AHEAD_MS + HEAD_START_MS
+        max_ms = self.rules.settings.politeness.wait_inline_ms + RELEASE_LEAD_MS + HEAD_START_MS
         return self.limiter.wait_ms(key, job.slot_at_ms) <= max_ms
 
-    def _in_line(self, job: UrlJob, crawl_delay_s: float | None, next_: RateExceeded) -> InLine:
-        wait_ms = self.limiter.wait_ms(next_.key, next_.free_at_ms)
-        front = job.slot_at_ms is not None
-        return InLine(replace(job, slot_at_ms=None), next_.key, crawl_delay_s, wait_ms, front)
+    def _in_line(self, job: UrlJob, crawl_delay_s: float | None, exceeded: RateExceeded) -> InLine:
+        wait_ms = self.limiter.wait_ms(exceeded.key, exceeded.free_at_ms)
+        is_in_front = job.slot_at_ms is not None
+        return InLine(
+            replace(job, slot_at_ms=None), exceeded.key, crawl_delay_s, wait_ms, is_in_front
+        )
 
     def back_in_line(self, job: UrlJob, free_at_ms: int) -> InLine:
         """Return a place at the front of the line for a job that must wait for its next request."""

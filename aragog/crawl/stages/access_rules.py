@@ -115,41 +115,47 @@ class AccessRules:
     ssrf_filter: AddressPolicy
     settings: Settings
 
-    def verdicts(self, asked: Sequence[AccessRequest], *, takedowns: bool = True) -> list[Verdict]:
+    def verdicts(
+        self, requests: Sequence[AccessRequest], *, takedowns: bool = True
+    ) -> list[Verdict]:
         """
         Return the verdict for each request, in order. Reads takedowns and robots rules once.
 
         Args:
-            asked: the requests.
+            requests: the requests.
             takedowns: False if the caller has just checked takedowns for these URLs.
 
         Raises:
             TransientError: Redis or the store did not respond.
         """
-        gone = self.takedowns.refused([one.url for one in asked]) if takedowns else set[str]()
-        forbidden = [self._forbidden(one.url, gone) for one in asked]
+        taken_down = (
+            self.takedowns.refused([request.url for request in requests])
+            if takedowns
+            else set[str]()
+        )
+        forbidden = [self._forbidden(request.url, taken_down) for request in requests]
         origins = {
-            origin(one.url)
-            for one, verdict in zip(asked, forbidden, strict=True)
-            if verdict is None and one.kind is not RequestKind.ROBOTS
+            origin(request.url)
+            for request, verdict in zip(requests, forbidden, strict=True)
+            if verdict is None and request.kind is not RequestKind.ROBOTS
         }
         cached = self.robots.get_many(origins) if origins else {}
         return [
-            verdict or self._check_robots(one, cached.get(origin(one.url)))
-            for one, verdict in zip(asked, forbidden, strict=True)
+            verdict or self._check_robots(request, cached.get(origin(request.url)))
+            for request, verdict in zip(requests, forbidden, strict=True)
         ]
 
-    def verdict(self, asked: AccessRequest) -> Verdict:
+    def verdict(self, request: AccessRequest) -> Verdict:
         """Return the verdict for one request."""
-        return self.verdicts([asked])[0]
+        return self.verdicts([request])[0]
 
     def forbidden(self, urls: Sequence[str], *, takedowns: bool = True) -> dict[str, Forbidden]:
         """
         Return the normalized URLs that must not be requested, each with the reason. Ignores
         robots.txt.
         """
-        asked = [AccessRequest(url, (url,), RequestKind.ROBOTS) for url in urls]
-        verdicts = zip(urls, self.verdicts(asked, takedowns=takedowns), strict=True)
+        requests = [AccessRequest(url, (url,), RequestKind.ROBOTS) for url in urls]
+        verdicts = zip(urls, self.verdicts(requests, takedowns=takedowns), strict=True)
         return {url: verdict for url, verdict in verdicts if isinstance(verdict, Forbidden)}
 
     def _forbidden(self, url: str, taken_down: set[str]) -> Forbidden | None:
@@ -164,31 +170,35 @@ class AccessRules:
             return Forbidden(RefusalCause.URL, reason)
         return None
 
-    def _check_robots(self, asked: AccessRequest, cached: CachedRules | None) -> Verdict:
-        if asked.kind is RequestKind.ROBOTS or cached is None:
+    def _check_robots(self, request: AccessRequest, cached: CachedRules | None) -> Verdict:
+        if request.kind is RequestKind.ROBOTS or cached is None:
             return Allowed(None)
         if cached.rules is None:
             return RulesUnknown()
-        if (refused := self._refused(asked, cached.rules)) is not None:
-            return _unreachable(cached) if cached.unreachable else refused
-        if cached.rules.tdm is None and not cached.unreachable and covers_any(self.purposes(asked)):
+        if (forbidden := self._forbidden_by_robots(request, cached.rules)) is not None:
+            return _unreachable(cached) if cached.unreachable else forbidden
+        if (
+            cached.rules.tdm is None
+            and not cached.unreachable
+            and covers_any(self.purposes(request))
+        ):
             return RulesUnknown()
         return self._check_visit_time(
-            asked.url, cached.rules, stale=cached.state is RulesState.STALE
+            request.url, cached.rules, stale=cached.state is RulesState.STALE
         )
 
-    def purposes(self, asked: AccessRequest) -> tuple[str, ...]:
+    def purposes(self, request: AccessRequest) -> tuple[str, ...]:
         """Return the purposes to check for this request; none for a sitemap."""
-        if asked.kind is RequestKind.SITEMAP:
+        if request.kind is RequestKind.SITEMAP:
             return ()
-        return self.settings.preferences.purposes if asked.purposes is None else asked.purposes
+        return self.settings.preferences.purposes if request.purposes is None else request.purposes
 
-    def _refused(self, asked: AccessRequest, rules: RobotsRules) -> Forbidden | None:
+    def _forbidden_by_robots(self, request: AccessRequest, rules: RobotsRules) -> Forbidden | None:
         agent, preferences = self.settings.fetch.user_agent, self.settings.preferences
-        if reason := rules.refusal(agent, *asked.spellings):
+        if reason := rules.refusal(agent, *request.spellings):
             return Forbidden(RefusalCause.ROBOTS, reason)
-        purposes = self.purposes(asked)
-        reason = rules.refused_use(agent, purposes, preferences.drafts, *asked.spellings)
+        purposes = self.purposes(request)
+        reason = rules.refused_use(agent, purposes, preferences.drafts, *request.spellings)
         return Forbidden(RefusalCause.PURPOSE, reason) if reason else None
 
     def _check_visit_time(self, url: str, rules: RobotsRules, *, stale: bool) -> Verdict:
@@ -199,16 +209,16 @@ class AccessRules:
         agent, at_s = self.settings.fetch.user_agent, None
         if rules.is_timed:
             at_s = self.limiter.utc_s(url)
-            obeyed = self.settings.politeness.obey_visit_time
-            if obeyed and (wait_s := rules.opens_in_s(agent, at_s)):
+            obeys = self.settings.politeness.obey_visit_time
+            if obeys and (wait_s := rules.opens_in_s(agent, at_s)):
                 return TooEarly(int(wait_s * 1000))
         return Allowed(rules.crawl_delay_s(agent, at_s), stale)
 
 
 def _unreachable(cached: CachedRules) -> RulesUnreachable:
     kind = UnreachableKind(cached.failure) if cached.failure else UnreachableKind.STATUS
-    reported = (
+    answer = (
         _NO_ANSWER.get(kind, "no answer") if cached.status is None else f"status {cached.status}"
     )
-    reason = f"robots.txt could not be fetched ({reported})"
+    reason = f"robots.txt could not be fetched ({answer})"
     return RulesUnreachable(kind, reason, cached.retry_at_ms)

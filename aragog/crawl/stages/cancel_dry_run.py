@@ -63,20 +63,20 @@ class CancelDryRun:
         crawls = self.registry.read()
         total = 0
         while chunk := {job.url: job for job in islice(jobs, CHUNK)}:
-            questions = [
+            queries = [
                 CancelQuery(job.url, job.crawl, cancelled_until_s=crawls.cancelled_until_s(job.url))
                 for job in chunk.values()
             ]
             now_s = crawls.now_ms // 1000
-            total += sum(self.in_flight.wanted(questions, ended=crawls.ended, now_s=now_s))
+            total += sum(self.in_flight.wanted(queries, ended=crawls.ended, now_s=now_s))
         return total
 
     def _jobs(self, rules: Sequence[Cancellation]) -> Iterator[UrlJob]:
         """Yield the waiting jobs: all that match the rules, and possibly others."""
-        is_of = _line_filter(rules)
+        may_match = _line_filter(rules)
         for server in self.lines.servers:
             for key in list(server.domains()):
-                if is_without_slots(key) or is_of(key):
+                if is_without_slots(key) or may_match(key):
                     for payload in server.walk(key):
                         with suppress(InvalidMessage, ValueError):
                             yield job_of(payload)

@@ -26,7 +26,12 @@ from aragog.crawl.stages.crawl_checks import TAKEN_DOWN, CrawlChecks, still_want
 from aragog.crawl.stages.crawl_endings import CrawlEndings
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.not_modified import Confirmed, ConfirmedPages
-from aragog.crawl.stages.page_analysis import candidates, decided, known_chains, named_agent
+from aragog.crawl.stages.page_analysis import (
+    candidates,
+    decide_canonical,
+    known_chains,
+    named_agent,
+)
 from aragog.crawl.stages.page_limits import MAX_RUNS_LOST
 from aragog.crawl.stages.page_reading import FAILED, PageReader, Readings
 from aragog.crawl.stages.page_updates import (
@@ -34,7 +39,7 @@ from aragog.crawl.stages.page_updates import (
     confirmed_write,
     failure_write,
     page_write,
-    reserved,
+    reservation_reason,
     reserved_write,
     to_blob,
 )
@@ -49,7 +54,7 @@ from urlspelling.canonical import KnownPage
 
 log = logging.getLogger(__name__)
 
-STANDING = (OutcomeKind.NOT_MODIFIED, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
+KEEPS_PAGE = (OutcomeKind.NOT_MODIFIED, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
 """Outcomes that leave a stored page unchanged."""
 
 
@@ -82,29 +87,29 @@ class CanonicalizeStage:
             return spans.with_departure_times(self._run(batch, spans))
 
     def _run(self, batch: ResultBatch, spans: StageSpans) -> list[OutgoingMessage]:
-        batch, ended = self._without_taken_down(self._wanted(batch))
+        batch, outgoing = self._without_taken_down(self._only_wanted(batch))
         tokens = [result.token for result in batch.results if result.token]
         runs_lost = self.marks.begin(tokens) if tokens else 0
         if runs_lost:
             self.returning_jobs.counters.add({counters.RUNS_LOST: 1})
-            log.warning("a process was lost while it read %s", _named(batch))
+            log.warning("a process was lost while it read %s", _describe(batch))
             if len(tokens) > 1:
                 # Keep the mark: if the messages are not sent, the next run splits the batch again.
-                return ended + _one_message_per_page(batch)
+                return outgoing + _one_message_per_page(batch)
         try:
             hopeless = runs_lost >= MAX_RUNS_LOST
-            return ended + self._canonicalized(batch, tokens, spans, hopeless=hopeless)
+            return outgoing + self._canonicalize(batch, tokens, spans, hopeless=hopeless)
         finally:
             self.marks.end(tokens)
 
-    def _wanted(self, batch: ResultBatch) -> ResultBatch:
+    def _only_wanted(self, batch: ResultBatch) -> ResultBatch:
         """Return the batch without URLs that no crawl wants anymore. Deletes their bodies."""
         wanted = still_wanted(batch.results, self.checks)
         kept = {result.job.url for result in wanted}
         self.spool.free([r.token for r in batch.results if r.token and r.job.url not in kept])
         return ResultBatch(tuple(wanted))
 
-    def _canonicalized(
+    def _canonicalize(
         self, batch: ResultBatch, tokens: Sequence[str], spans: StageSpans, *, hopeless: bool
     ) -> list[OutgoingMessage]:
         blobs = dict(zip(tokens, self.spool.get_many(tokens), strict=True))
@@ -126,8 +131,8 @@ class CanonicalizeStage:
             self.settings.fetch.content_types,
         )
         readings = reader.read(present, bodies, hopeless=hopeless)
-        rules = page_scope.outside(present, readings.analyses, self.checks)
-        left_out = self._left_out([r for r in present if r.job.url in rules], rules)
+        rules = page_scope.excluded_pages(present, readings.analyses, self.checks)
+        for_excluded = self._end_excluded([r for r in present if r.job.url in rules], rules)
         present = [result for result in present if result.job.url not in rules]
         confirmed = replace(confirmed, results=present)
         self.discovery.sitemaps.confirmed_sources(
@@ -144,10 +149,10 @@ class CanonicalizeStage:
         )
         self._follow_stored(present)
         outgoing = [self._to_store(present, updates)] if updates else []
-        again = self.returning_jobs.refetch([result.job for result in expired])
-        return outgoing + left_out + again
+        refetches = self.returning_jobs.refetch([result.job for result in expired])
+        return outgoing + for_excluded + refetches
 
-    def _left_out(
+    def _end_excluded(
         self, results: Sequence[FetchResult], rules: Mapping[str, str]
     ) -> list[OutgoingMessage]:
         """End the pages that their crawls exclude. Returns jobs for other crawls that want them."""
@@ -155,25 +160,25 @@ class CanonicalizeStage:
             return []
         jobs = [result.job for result in results]
         endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
-        next_crawls = page_scope.end(jobs, rules, endings)
+        for_next_crawls = page_scope.end(jobs, rules, endings)
         self.spool.free([result.token for result in results if result.token])
         ended = finished(jobs, page_scope.answers(rules))
-        return ended + self.returning_jobs.delayed((job, 0) for job in next_crawls)
+        return ended + self.returning_jobs.delayed((job, 0) for job in for_next_crawls)
 
     def _follow_stored(self, results: Sequence[FetchResult]) -> None:
         """Follow the stored links of pages whose fetch found nothing new."""
         has_lists = bool(load_kinds(self.settings.extract))
-        standing = [r.job for r in results if r.fetch.outcome in STANDING]
-        jobs = [job for job in standing if job.depth > 0 or has_lists]
+        unchanged = [r.job for r in results if r.fetch.outcome in KEEPS_PAGE]
+        jobs = [job for job in unchanged if job.depth > 0 or has_lists]
         if not jobs:
             return
         records: list[tuple[UrlJob, Record | None]] = []
 
-        def read(some: Sequence[UrlJob]) -> None:
-            found = self.store.get_many([job.url for job in some], fields=[])
-            records.extend(zip(some, found, strict=True))
+        def read(part: Sequence[UrlJob]) -> None:
+            stored = self.store.get_many([job.url for job in part], fields=[])
+            records.extend(zip(part, stored, strict=True))
 
-        damaged.apart(jobs, read)
+        damaged.isolate(jobs, read)
         self.discovery.stored(records, looked_at=True)
 
     def _without_taken_down(self, batch: ResultBatch) -> tuple[ResultBatch, list[OutgoingMessage]]:
@@ -181,20 +186,22 @@ class CanonicalizeStage:
         Return the batch without URLs taken down since their fetch, whose bodies are deleted, and
         the replies to callers that wait for those URLs.
         """
-        ways = [
+        urls_of_results = [
             {r.job.url, r.fetch.final_url, *(hop.url for hop in r.fetch.hops)}
             for r in batch.results
         ]
-        refused = self.store.takedowns.refused(set().union(*ways))
+        refused = self.store.takedowns.refused(set().union(*urls_of_results))
         if not refused:
             return batch, []
-        taken_down = [r for r, way in zip(batch.results, ways, strict=True) if way & refused]
+        taken_down = [
+            r for r, urls in zip(batch.results, urls_of_results, strict=True) if urls & refused
+        ]
         self.spool.free([result.token for result in taken_down if result.token])
         self.in_flight.clear([result.job.url for result in taken_down], TAKEN_DOWN)
         jobs = [result.job for result in taken_down]
-        ended = finished(jobs, answers_of_taken_down(job.url for job in jobs))
-        left = tuple(r for r in batch.results if r not in taken_down)
-        return replace(batch, results=left), ended
+        replies = finished(jobs, answers_of_taken_down(job.url for job in jobs))
+        remaining = tuple(r for r in batch.results if r not in taken_down)
+        return replace(batch, results=remaining), replies
 
     def _confirmed(self, results: Sequence[FetchResult]) -> Confirmed:
         """Return the results, and the stored pages that a 304 in this batch changes."""
@@ -205,8 +212,8 @@ class CanonicalizeStage:
         self, confirmed: Confirmed, readings: Readings, spans: StageSpans
     ) -> list[PageUpdate]:
         analyses = readings.analyses
-        named = set().union(*(candidates(analysis.evidence) for analysis in analyses.values()))
-        pages = known_chains(named, self._known)
+        declared = set().union(*(candidates(analysis.evidence) for analysis in analyses.values()))
+        pages = known_chains(declared, self._known)
         updates = []
         for result in confirmed.results:
             url = result.job.url
@@ -216,10 +223,10 @@ class CanonicalizeStage:
                 headers = confirmed.headers.get(url)
                 source = readings.sources.get(url) if result.job.sitemap else None
                 updates.append(failure_write(failed, self.settings, headers=headers, source=source))
-            elif reason := reserved(result, analysis, self.settings.preferences):
+            elif reason := reservation_reason(result, analysis, self.settings.preferences):
                 updates.append(reserved_write(result, analysis, reason, self.settings))
             else:
-                decision = decided(analysis.evidence, pages)
+                decision = decide_canonical(analysis.evidence, pages)
                 update = page_write(result, analysis, decision, self.settings)
                 updates.append(confirmed_write(update, confirmation) if confirmation else update)
             canonical = updates[-1].write.canonical_url
@@ -237,7 +244,7 @@ class CanonicalizeStage:
     def _known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
         """Return stored data of other URLs. A URL whose rows are unreadable counts as unknown."""
         pages: dict[str, KnownPage] = {}
-        damaged.apart(urls, lambda some: pages.update(self.store.pages.known(some)))
+        damaged.isolate(urls, lambda part: pages.update(self.store.pages.known(part)))
         return pages
 
     def _to_store(
@@ -250,14 +257,14 @@ class CanonicalizeStage:
         return OutgoingMessage(Destination.STORE, batch, priority=most_urgent(jobs))
 
 
-def _named(batch: ResultBatch) -> str:
+def _describe(batch: ResultBatch) -> str:
     first, *others = [result.fetch.final_url for result in batch.results if result.token]
     return f"{first} and {len(others)} other pages" if others else first
 
 
 def _one_message_per_page(batch: ResultBatch) -> list[OutgoingMessage]:
     """Return one message per page, and one for all results without a body."""
-    alone = [(result,) for result in batch.results if result.token]
+    single_pages = [(result,) for result in batch.results if result.token]
     others = tuple(result for result in batch.results if not result.token)
     return [
         OutgoingMessage(
@@ -265,7 +272,7 @@ def _one_message_per_page(batch: ResultBatch) -> list[OutgoingMessage]:
             ResultBatch(results),
             priority=most_urgent(result.job for result in results),
         )
-        for results in (*alone, others)
+        for results in (*single_pages, others)
         if results
     ]
 

@@ -66,7 +66,7 @@ class RemainingJobs(NamedTuple):
 
     def in_line(self) -> list[InLine]:
         """Return the paused jobs, as entries for the lines of their crawls."""
-        return [InLine(_waiting(job), paused_line(job.crawl), None, 0) for job in self.paused]
+        return [InLine(_without_slot(job), paused_line(job.crawl), None, 0) for job in self.paused]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +99,14 @@ class CrawlChecks:
         if crawls.all_may_continue or self.in_flight is None:
             return RemainingJobs(list(jobs), [])
         paused = crawls.paused if pausing else frozenset()
-        held = self._held(jobs, crawls, paused)
+        next_steps = self._next_steps(jobs, crawls, paused)
         continuing: list[UrlJob] = []
         waiting: list[UrlJob] = []
-        for at, job in enumerate(jobs):
-            reply = held.get(at, NextStep.CONTINUES)
+        for index, job in enumerate(jobs):
+            reply = next_steps.get(index, NextStep.CONTINUES)
             if isinstance(reply, NextCrawl):
-                to = waiting if reply.crawl in paused else continuing
-                to.append(inherited(job, reply, crawls))
+                jobs_to_extend = waiting if reply.crawl in paused else continuing
+                jobs_to_extend.append(inherited(job, reply, crawls))
             elif reply is NextStep.CONTINUES:
                 continuing.append(job)
             elif reply is NextStep.WAITS:
@@ -124,15 +124,15 @@ class CrawlChecks:
         ]
         self.in_flight.stop(queries, ended=crawls.ended, paused=())
 
-    def _held(
+    def _next_steps(
         self, jobs: Sequence[UrlJob], crawls: Crawls, paused: Collection[int]
     ) -> dict[int, NextStep | NextCrawl]:
         """Return what to do with the jobs that need a check, by their position."""
         queries: dict[int, CancelQuery] = {}
-        for at, job in enumerate(jobs):
+        for index, job in enumerate(jobs):
             cancelled_until_s = crawls.cancelled_until_s(job.url) if crawls.cancellations else 0
             if cancelled_until_s or job.crawl in crawls.ended or job.crawl in paused:
-                queries[at] = CancelQuery(job.url, job.crawl, job.depth, cancelled_until_s)
+                queries[index] = CancelQuery(job.url, job.crawl, job.depth, cancelled_until_s)
         if not queries or self.in_flight is None:
             return {}
         replies = self.in_flight.stop(list(queries.values()), ended=crawls.ended, paused=paused)
@@ -155,25 +155,25 @@ def still_wanted(results: Sequence[FetchResult], checks: CrawlChecks) -> list[Fe
     ]
 
 
-def inherited(job: UrlJob, heir: NextCrawl, crawls: Crawls) -> UrlJob:
+def inherited(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJob:
     """Return the same job for another crawl that wants the URL. Pure."""
-    record = crawls.record_of(heir.crawl)
+    record = crawls.record_of(next_crawl.crawl)
     return replace(
         job,
-        crawl=heir.crawl,
-        depth=job.depth if heir.depth is None else heir.depth,
+        crawl=next_crawl.crawl,
+        depth=job.depth if next_crawl.depth is None else next_crawl.depth,
         priority=record.priority,
         purposes=record.purposes,
         url_filter="",
     )
 
 
-def following(job: UrlJob, heir: NextCrawl, crawls: Crawls) -> UrlJob:
+def following(job: UrlJob, next_crawl: NextCrawl, crawls: Crawls) -> UrlJob:
     """Return the job of a URL for the next crawl, after it has ended for the previous one. Pure."""
-    own = restarted(inherited(job, heir, crawls))
+    inherited_job = restarted(inherited(job, next_crawl, crawls))
     # The page's links were followed for another call, and this crawl must follow them, too.
-    return replace(own, attempt=0, refresh=False, request_id=f"crawl-{heir.crawl}")
+    return replace(inherited_job, attempt=0, refresh=False, request_id=f"crawl-{next_crawl.crawl}")
 
 
-def _waiting(job: UrlJob) -> UrlJob:
+def _without_slot(job: UrlJob) -> UrlJob:
     return replace(job, slot_at_ms=None)

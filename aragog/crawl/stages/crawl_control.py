@@ -15,12 +15,12 @@ from typing import Any
 from aragog.crawl.pipeline.crawl_cancellations import KINDS, Cancellation
 from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_records import (
+    BUILT_IN_NAMES,
     ENQUEUED,
-    OWN_NAMES,
     REFRESHED,
     CrawlPhase,
     CrawlRecord,
-    own_record,
+    built_in_record,
 )
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry, Crawls
 from aragog.crawl.pipeline.crawl_scope import ScopeVerdict
@@ -32,7 +32,7 @@ from aragog.crawl.stages.cancel_dry_run import CancelDryRun
 from aragog.crawl.stages.crawl_reports import (
     MAX_FAILURES,
     MAX_OPEN,
-    OTHERS,
+    OTHER_DOMAINS,
     CrawlReport,
     Pace,
     Paces,
@@ -92,7 +92,7 @@ class CrawlControl:
     def all(self) -> list[CrawlStatus]:
         """Return all crawls: the built-in ones first, then the others by name."""
         crawls = self.registry.read()
-        records = [own_record(ENQUEUED), own_record(REFRESHED), *crawls.records.values()]
+        records = [built_in_record(ENQUEUED), built_in_record(REFRESHED), *crawls.records.values()]
         return [self._status(record, crawls) for record in records]
 
     def status(self, name: str) -> CrawlStatus:
@@ -164,17 +164,21 @@ class CrawlControl:
         if self.traps is None:
             return ()
         closed = self.traps.closed()
-        return tuple(one for one in closed if registered_domain(f"http://{one.host}/") in domains)
+        return tuple(
+            template
+            for template in closed
+            if registered_domain(f"http://{template.host}/") in domains
+        )
 
     def _paces(self, domains: Mapping[str, int]) -> Mapping[str, Pace]:
-        asked = [domain for domain in domains if domain != OTHERS]
-        return self.paces(asked) if self.paces and asked else {}
+        named = [domain for domain in domains if domain != OTHER_DOMAINS]
+        return self.paces(named) if self.paces and named else {}
 
     def cancel_urls(self, kind: str, values: Sequence[str]) -> list[Cancellation]:
         """Cancel the waiting URLs of these hosts, domains or patterns for every crawl."""
-        return self.registry.cancel(kind, _spelled(kind, values))
+        return self.registry.cancel(kind, _normalized(kind, values))
 
-    def waiting(self, given: Mapping[str, Sequence[str]]) -> int:
+    def waiting(self, values_by_kind: Mapping[str, Sequence[str]]) -> int:
         """
         Return how many waiting URLs `cancel_urls` would cancel. Takes values by kind. Reads all
         waiting URLs.
@@ -185,8 +189,8 @@ class CrawlControl:
         """
         rules = [
             Cancellation(kind, value, 0)
-            for kind, values in given.items()
-            for value in _spelled(kind, values)
+            for kind, values in values_by_kind.items()
+            for value in _normalized(kind, values)
         ]
         return CancelDryRun(self.registry, self.in_flight, self.lines, self.admin).count(rules)
 
@@ -198,27 +202,27 @@ class CrawlControl:
         have fields written by an application. Reads all nodes of the store.
         """
         record = self.registry.get(name)
-        if record.number in OWN_NAMES:
+        if record.number in BUILT_IN_NAMES:
             raise BadInput(f"crawl: {name} always exists and cannot be deleted")
         self.registry.set_state(name, CrawlPhase.CANCELLED, "it is being deleted")
         store = self.store()
         kept: Counter[str] = Counter()
         deleted = 0
         for url, row in store.crawls.walk(name):
-            why = kept_because(row, name)
-            if why is None:
+            reason = kept_because(row, name)
+            if reason is None:
                 store.remove(url)
                 deleted += 1
             else:
                 store.crawls.remove(name, [url], store.clock.now_ms())
-                kept[why] += 1
+                kept[reason] += 1
         self.registry.delete(name)
         self.counts.delete(record.numbers)
         self.seeds.delete(name)
         return Deleted(deleted, dict(kept))
 
 
-def _spelled(kind: str, values: Sequence[str]) -> list[str]:
+def _normalized(kind: str, values: Sequence[str]) -> list[str]:
     """Return the values, spelled as in normalized URLs."""
     if kind not in KINDS:
         raise BadInput(f"cancel: {kind[:40]!r} must be one of {', '.join(KINDS)}")

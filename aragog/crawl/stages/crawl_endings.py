@@ -82,24 +82,24 @@ class CrawlEndings:
             self.limits.check({e.job.crawl for e in ended if e.bytes})
         crawls = self.checks.registry.crawls()
         return [
-            following(one.job, heir, crawls)
-            for one, heir in zip(ended, next_crawls, strict=True)
-            if heir is not None
+            following(ending.job, next_crawl, crawls)
+            for ending, next_crawl in zip(ended, next_crawls, strict=True)
+            if next_crawl is not None
         ]
 
     def _add_members(self, ended: Iterable[Ended]) -> None:
         pages: dict[str, dict[str, int]] = defaultdict(dict)
         earlier: dict[str, dict[str, int]] = defaultdict(dict)
-        for one in ended:
-            name = self.name_of(one.job)
-            if one.canonical_url and name:
-                times = earlier if one.existed else pages
-                times[name][one.canonical_url] = one.at_ms
+        for ending in ended:
+            name = self.name_of(ending.job)
+            if ending.canonical_url and name:
+                members = earlier if ending.existed else pages
+                members[name][ending.canonical_url] = ending.at_ms
         # New pages first: if two URLs of one page end together, the second one finds it stored.
         for name, new in pages.items():
             self.members.add(name, new)
-        for name, had in earlier.items():
-            self.members.add_stored(name, had)
+        for name, stored in earlier.items():
+            self.members.add_stored(name, stored)
 
     def name_of(self, job: UrlJob) -> str:
         """Return the name of a job's crawl, or "" if its pages are not marked."""
@@ -119,17 +119,17 @@ class CrawlEndings:
         by_name: dict[str, list[str]] = defaultdict(list)
         for job in jobs:
             by_name[self.name_of(job)].append(job.url)
-        had = {
+        members = {
             (name, url)
-            for name, some in by_name.items()
-            for url in (self.members.among(name, some) if name else some)
+            for name, part in by_name.items()
+            for url in (self.members.among(name, part) if name else part)
         }
-        return self.end([self._stored(job, urls[job.url], now_ms, had) for job in jobs])
+        return self.end([self._stored(job, urls[job.url], now_ms, members) for job in jobs])
 
     def _stored(
-        self, job: UrlJob, canonical_url: str, now_ms: int, had: set[tuple[str, str]]
+        self, job: UrlJob, canonical_url: str, now_ms: int, members: set[tuple[str, str]]
     ) -> Ended:
-        if (self.name_of(job), job.url) in had:
+        if (self.name_of(job), job.url) in members:
             return Ended(job, REPEATED)
         return Ended(job, STORED, canonical_url, now_ms, existed=True)
 
@@ -158,7 +158,7 @@ class CrawlLimits:
                 self.registry.set_state(record.name, CrawlPhase.ENDED, MAX_BYTES)
 
 
-def of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:
+def ending_of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:
     """Return the ending of a URL whose page or failure was written. Pure."""
     fetch = write.confirmation or write.report
     kind = str(write.facts.get("outcome") or "")
@@ -178,7 +178,7 @@ def of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:
         )
     # Another crawl may have other permissions for it, or may extract other fields.
     for_all = kind != OutcomeKind.RESERVED and kind not in _WITH_PAGE
-    return Ended(job, _named(kind, write), bytes=body_bytes, for_all=for_all)
+    return Ended(job, _outcome_name(kind, write), bytes=body_bytes, for_all=for_all)
 
 
 def _notes(job: UrlJob, kind: str, canonical_url: str) -> tuple[str, ...]:
@@ -186,7 +186,7 @@ def _notes(job: UrlJob, kind: str, canonical_url: str) -> tuple[str, ...]:
     return (*unchanged, DUPLICATE) if canonical_url != job.url else unchanged
 
 
-def _named(kind: str, write: PageWrite) -> str:
+def _outcome_name(kind: str, write: PageWrite) -> str:
     """Return the outcome with its cause or status, such as `refused: robots` or `gone: 404`."""
     if kind in _WITH_PAGE:
         return "sitemap"

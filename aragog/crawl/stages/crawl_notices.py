@@ -44,9 +44,12 @@ class ErrorRate:
 
 def error_rate(hours: Mapping[int, Counter[str]], hour: int) -> ErrorRate:
     """Count the failures in the last `HOURS` hours up to and including `hour`. Pure."""
-    last = sum((counts for at, counts in hours.items() if at > hour - HOURS), Counter[str]())
+    recent = sum(
+        (counts for hour_of_counts, counts in hours.items() if hour_of_counts > hour - HOURS),
+        Counter[str](),
+    )
     counted = {
-        outcome: n for outcome, n in last.items() if is_failure(outcome) or outcome == "stored"
+        outcome: n for outcome, n in recent.items() if is_failure(outcome) or outcome == "stored"
     }
     failed = sum(n for outcome, n in counted.items() if is_failure(outcome))
     return ErrorRate(failed, sum(counted.values()))
@@ -59,16 +62,16 @@ def events(status: CrawlStatus, errors: ErrorRate) -> dict[str, str]:
     The text changes when the event happens again: when the crawl is done again after more URLs, or
     when failures exceed the limit again after they had dropped below it. Pure.
     """
-    record, found = status.record, {}
+    record, notices = status.record, {}
     if record.has_ended:
-        found[END] = f"{record.number} {record.state}"
+        notices[END] = f"{record.number} {record.state}"
     elif status.shown_state == DONE:
-        found[END] = f"{record.number}.{record.round} {status.counts.enqueued}"
-    most = record.notify_error_rate
-    if most is not None and errors.failed and errors.share >= most:
-        before = record.notified.get(ERRORS)
-        found[ERRORS] = before or f"{record.number}.{record.round} {status.counts.enqueued}"
-    return found
+        notices[END] = f"{record.number}.{record.round} {status.counts.enqueued}"
+    max_share = record.notify_error_rate
+    if max_share is not None and errors.failed and errors.share >= max_share:
+        earlier = record.notified.get(ERRORS)
+        notices[ERRORS] = earlier or f"{record.number}.{record.round} {status.counts.enqueued}"
+    return notices
 
 
 def notice(kind: str, status: CrawlStatus, errors: ErrorRate) -> dict[str, Any]:
@@ -123,16 +126,16 @@ class CrawlNotices:
         has_limit = record.notify_error_rate is not None
         hours = self.counts.hours([record.number]) if has_limit else {}
         errors = error_rate(hours, hour)
-        found = events(status, errors)
-        told = dict(record.notified)
-        new = {kind: text for kind, text in found.items() if told.get(kind) != text}
+        current = events(status, errors)
+        notified = dict(record.notified)
+        new = {kind: text for kind, text in current.items() if notified.get(kind) != text}
         for kind, text in new.items():
             delivery = Delivery(
                 crawl_receiver(record.name), f"{kind} {text}", (notice(kind, status, errors),)
             )
             self.sender.send(OutgoingMessage(Destination.WEBHOOK, delivery))
-        kept = {END: told[END]} if END in told else {}
-        if kept | found != told:
+        unchanged = {END: notified[END]} if END in notified else {}
+        if unchanged | current != notified:
             with suppress(BadInput):  # the crawl was just deleted
-                self.registry.note(record, notified=kept | found)
+                self.registry.note(record, notified=unchanged | current)
         return len(new)

@@ -20,7 +20,7 @@ from aragog.crawl.traps.trap_store import ClosedTemplate
 
 MAX_OPEN = 1_000
 MAX_FAILURES = 1_000
-OTHERS = "*"
+OTHER_DOMAINS = "*"
 """Stands for all domains after the first 50,000 of a server."""
 _NONE_REFUSED = ("refused", "reserved")
 
@@ -96,13 +96,13 @@ class CrawlReport:
         Seconds until the last open domain is done, without stopped ones.
         None if no domain is open.
         """
-        known = [one.seconds_left for one in self.open if one.seconds_left is not None]
-        return max(known, default=None)
+        estimates = [domain.seconds_left for domain in self.open if domain.seconds_left is not None]
+        return max(estimates, default=None)
 
     @property
     def stuck(self) -> int:
         """URLs that wait for domains that get no requests now."""
-        return sum(one.waiting for one in self.open if one.seconds_left is None)
+        return sum(domain.waiting for domain in self.open if domain.seconds_left is None)
 
     @property
     def refused(self) -> Mapping[str, int]:
@@ -120,14 +120,14 @@ def open_domains(
     record: CrawlRecord, waiting: Mapping[str, int], paces: Mapping[str, Pace]
 ) -> list[OpenDomain]:
     """Return the open domains of a crawl: the stopped ones first, then the slowest."""
-    found = [
+    domains = [
         _open(domain, count, paces.get(domain), record)
         for domain, count in waiting.items()
-        if domain != OTHERS
+        if domain != OTHER_DOMAINS
     ]
     return sorted(
-        found,
-        key=lambda one: (one.seconds_left is not None, -(one.seconds_left or 0), one.domain),
+        domains,
+        key=lambda row: (row.seconds_left is not None, -(row.seconds_left or 0), row.domain),
     )
 
 
@@ -136,8 +136,8 @@ def _open(domain: str, count: int, pace: Pace | None, record: CrawlRecord) -> Op
         return OpenDomain(domain, count, 0.0, None, "its rate is not known", False)
     is_slow = record.rate is not None and record.rate < pace.rate
     rate = min(pace.rate, record.rate) if record.rate is not None else pace.rate
-    is_asked = rate > 0 and not pace.robots_unreachable
-    seconds = max(count, pace.waiting) / rate if is_asked else None
+    is_requested = rate > 0 and not pace.robots_unreachable
+    seconds = max(count, pace.waiting) / rate if is_requested else None
     held_by = f"the rate of the crawl, {record.rate:g}/s" if is_slow else pace.held_by
     return OpenDomain(domain, count, rate, seconds, held_by, pace.robots_unreachable)
 

@@ -24,12 +24,12 @@ from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.errors import BadInput, QuotaExceeded
-from aragog.fetch_record.known_fields import known
+from aragog.fetch_record.known_fields import known_fields
 
 log = logging.getLogger(__name__)
 
 
-def following_ms(record: CrawlRecord, now_ms: int) -> int:
+def next_round_ms(record: CrawlRecord, now_ms: int) -> int:
     """
     Return when the next round is due, after the one that starts now. Pure.
 
@@ -74,27 +74,27 @@ class CrawlRounds:
         if before.open:
             return
         self.counts.forget_hosts([record.number])
-        begun = self.registry.note(
+        updated = self.registry.note(
             record,
             round=record.round + 1,
-            next_round_ms=following_ms(record, now_ms),
+            next_round_ms=next_round_ms(record, now_ms),
             is_seeding=True,
             round_urls=before.enqueued - before.repeated,
             round_bytes=before.bytes,
         )
-        if begun.is_seeding:
-            self._seed(begun)
+        if updated.is_seeding:
+            self._seed(updated)
 
     def _seed(self, record: CrawlRecord) -> None:
         request_id = f"round-{record.number}-{record.round}"
         count = 0
         for options, urls in self.seeds.walk(record.name):
-            asked = EnqueueOptions(
-                **known(EnqueueOptions, options),
+            enqueue_options = EnqueueOptions(
+                **known_fields(EnqueueOptions, options),
                 crawl=record.name,
                 refresh=True,
                 request_id=request_id,
             )
-            count += sum(1 for _ in self.enqueuer.enqueue(urls, asked))
+            count += sum(1 for _ in self.enqueuer.enqueue(urls, enqueue_options))
         self.registry.note(record, is_seeding=False)
         log.info("round %d of crawl %s: %d seeds", record.round, record.name, count)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aragog.crawl.pipeline.crawl_counts import DAYS_KEPT, HOURS_KEPT, CrawlCounters
-from aragog.crawl.pipeline.crawl_records import OWN_NAMES, CrawlPhase
+from aragog.crawl.pipeline.crawl_counts import KEEP_DAYS, KEEP_HOURS, CrawlCounters
+from aragog.crawl.pipeline.crawl_records import BUILT_IN_NAMES, CrawlPhase
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry, is_over
 
-UNTIL = "its time is over (until)"
+UNTIL_PASSED = "its time is over (until)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class CrawlUpkeep:
         crawls = self.registry.read()
         for record in crawls.records.values():
             if is_over(record, crawls.now_ms):
-                self.registry.set_state(record.name, CrawlPhase.ENDED, UNTIL)
+                self.registry.set_state(record.name, CrawlPhase.ENDED, UNTIL_PASSED)
         self.registry.forget_old()
         # Late messages may have counted URLs for crawls that were deleted.
         self.counts.delete(sorted(crawls.ended - crawls.by_number.keys()))
-        hour = crawls.now_ms // 3_600_000 - HOURS_KEPT
-        numbers = [*OWN_NAMES, *crawls.by_number]
+        hour = crawls.now_ms // 3_600_000 - KEEP_HOURS
+        numbers = [*BUILT_IN_NAMES, *crawls.by_number]
         self.counts.forget_before(numbers, "hours", hour)
         for table in ("days", "use"):
-            self.counts.forget_before(numbers, table, crawls.now_ms // 86_400_000 - DAYS_KEPT + 1)
+            self.counts.forget_before(numbers, table, crawls.now_ms // 86_400_000 - KEEP_DAYS + 1)

@@ -27,7 +27,7 @@ class DamageableStore(Protocol):
         """Return True if the URL's rows can be read and written, False if their file is damaged."""
 
 
-def apart(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]:
+def isolate(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]:
     """
     Call `run` with all items. If it encounters a damaged file, call it with smaller and smaller
     parts.
@@ -42,7 +42,7 @@ def apart(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]:
         if len(items) == 1:
             return list(items)
         half = len(items) // 2
-        return apart(items[:half], run) + apart(items[half:], run)
+        return isolate(items[:half], run) + isolate(items[half:], run)
     return []
 
 

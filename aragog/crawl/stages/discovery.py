@@ -43,7 +43,7 @@ from urlspelling.domain import host
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-ASKED = ":asked"
+REFRESHED_SUFFIX = ":asked"
 """Suffix of the name under which a call records the links that it refreshes."""
 
 
@@ -107,16 +107,16 @@ class Discovery:
         Enqueue links of pages with depth left. Returns how many. `others` are results without a
         page.
         """
-        came = [_arrived_page(result, analysis) for result, analysis in pages]
-        came += [_arrived_page(result, None) for result in others]
+        arrived = [_arrived_page(result, analysis) for result, analysis in pages]
+        arrived += [_arrived_page(result, None) for result in others]
         count = self._listings.follow(map(_list_page, pages), self._enqueue_links)
         return count + self._follow(
             [
-                _PageLinks(result.job, self._followed(result, analysis))
+                _PageLinks(result.job, self._links_to_follow(result, analysis))
                 for result, analysis in pages
                 if result.job.depth > 0
             ],
-            came,
+            arrived,
         )
 
     def stored(
@@ -131,9 +131,9 @@ class Discovery:
         """
         with_page = [(job, r) for job, r in pages if r is not None and r.content_key]
         count = self._listings.follow_stored(with_page, self.store, self._enqueue_links)
-        came = [] if looked_at else [ArrivedPage(j.url, is_stored=True) for j, _ in with_page]
+        arrived = [] if looked_at else [ArrivedPage(j.url, is_stored=True) for j, _ in with_page]
         deep = [(job, record) for job, record in with_page if job.depth > 0 and job.request_id]
-        if self.followed_pages is None or not (deep or (self.budgets and came)):
+        if self.followed_pages is None or not (deep or (self.budgets and arrived)):
             return count
         depths = {} if looked_at else self._depths([job for job, _ in deep])
         unfollowed = [
@@ -143,28 +143,30 @@ class Discovery:
         ]
         links: dict[str, list[tuple[str, str]]] = {}
         urls = list(dict.fromkeys(record.canonical_url for _, record in unfollowed))
-        damaged.apart(urls, lambda some: links.update(self.store.links.of_pages(some)))
+        damaged.isolate(urls, lambda part: links.update(self.store.links.of_pages(part)))
         return count + self._follow(
             [
-                _PageLinks(job, self._of_record(job, record, links.get(record.canonical_url, [])))
+                _PageLinks(
+                    job, self._stored_links(job, record, links.get(record.canonical_url, []))
+                )
                 for job, record in unfollowed
             ],
-            came,
+            arrived,
         )
 
     @property
     def _listings(self) -> Listings:
         kinds, obey = load_kinds(self.settings.extract), self.settings.politeness.obey_nofollow
-        most = self.settings.pipeline.max_files_per_page
-        return Listings(kinds, self.checks, self.followed_pages, obey, most)
+        max_files = self.settings.pipeline.max_files_per_page
+        return Listings(kinds, self.checks, self.followed_pages, obey, max_files)
 
-    def _follow(self, pages: Sequence[_PageLinks], came: Sequence[ArrivedPage] = ()) -> int:
+    def _follow(self, pages: Sequence[_PageLinks], arrived: Sequence[ArrivedPage] = ()) -> int:
         """Enqueue the links of pages, then record that they were followed."""
         links = {job.url: {_options_of_links(job): urls} for job, urls in pages}
         if self.budgets is None:
             count = follow_all(links, self._enqueue_links)
         else:
-            count = self.budgets.follow(links, came, self._enqueue_links)
+            count = self.budgets.follow(links, arrived, self._enqueue_links)
         self._record([job for job, _ in pages])
         return count
 
@@ -179,41 +181,41 @@ class Discovery:
         """Enqueue the URLs. Only those that the call has not reached before are fetched again."""
         if self.followed_pages is None:
             return self._enqueue(urls, replace(options, refresh=False))
-        asked = options.request_id + ASKED
-        known = dict(zip(urls, self.followed_pages.depths(asked, urls), strict=True))
-        new = [url for url, depth in known.items() if depth is None]
-        deeper = [u for u, depth in known.items() if depth is not None and depth < options.depth]
+        refresh_id = options.request_id + REFRESHED_SUFFIX
+        depths = dict(zip(urls, self.followed_pages.depths(refresh_id, urls), strict=True))
+        new = [url for url, depth in depths.items() if depth is None]
+        deeper = [u for u, depth in depths.items() if depth is not None and depth < options.depth]
         count = self._enqueue(new, options)
-        self.followed_pages.add(asked, dict.fromkeys((*new, *deeper), options.depth))
+        self.followed_pages.add(refresh_id, dict.fromkeys((*new, *deeper), options.depth))
         return count + self._enqueue(deeper, replace(options, refresh=False))
 
     def _depths(self, jobs: Sequence[UrlJob]) -> Mapping[tuple[str, str], int | None]:
         """Return the depth to which each job's call has followed the links of its page."""
-        found: dict[tuple[str, str], int | None] = {}
+        depths_of_pages: dict[tuple[str, str], int | None] = {}
         if self.followed_pages is not None:
             for request_id, urls in _by_call(jobs).items():
                 depths = self.followed_pages.depths(request_id, list(urls))
-                found |= {(request_id, u): d for u, d in zip(urls, depths, strict=True)}
-        return found
+                depths_of_pages |= {(request_id, u): d for u, d in zip(urls, depths, strict=True)}
+        return depths_of_pages
 
     def _record(self, jobs: Sequence[UrlJob]) -> None:
         if self.followed_pages is not None:
             for request_id, depths in _by_call(jobs).items():
                 self.followed_pages.add(request_id, depths)
 
-    def canonicals(self, named: Sequence[tuple[UrlJob, PageWrite, str]]) -> list[str]:
+    def canonicals(self, declared: Sequence[tuple[UrlJob, PageWrite, str]]) -> list[str]:
         """
         Enqueue declared canonical URLs that must be fetched before they can be trusted.
 
         The same rules apply as to links: depth left, registered domain, nofollow, URL filter.
         Returns those that were enqueued or are already waiting.
         """
-        asked = []
-        for job, write, url in named:
+        enqueued = []
+        for job, write, url in declared:
             if job.depth > 0 and self._may_follow(job, write, url):
                 self._enqueue([url], inherited(job, depth=job.depth - 1, refresh=False))
-                asked.append(url)
-        return asked
+                enqueued.append(url)
+        return enqueued
 
     def _may_follow(self, job: UrlJob, write: PageWrite, url: str) -> bool:
         crawl = self.checks.crawl_of(job)
@@ -222,11 +224,13 @@ class Discovery:
             return False
         return in_scope(crawl.scope, write.final_url)(url) and filter_of(job).accepts(url)
 
-    def _followed(self, result: FetchResult, analysis: PageAnalysis) -> list[str]:
+    def _links_to_follow(self, result: FetchResult, analysis: PageAnalysis) -> list[str]:
         links = [(link.url, link.nofollow) for link in analysis.links]
-        return self._chosen(result.job, result.fetch.final_url, links, nofollow=analysis.nofollow)
+        return self._links_in_scope(
+            result.job, result.fetch.final_url, links, nofollow=analysis.nofollow
+        )
 
-    def _of_record(
+    def _stored_links(
         self, job: UrlJob, record: Record, links: Sequence[tuple[str, str]]
     ) -> list[str]:
         """
@@ -236,9 +240,9 @@ class Discovery:
         with_nofollow = [(url, "nofollow" in rel.split()) for url, rel in links]
         page_url = str(record.facts.get("final_url") or record.canonical_url)
         nofollow = bool(record.facts.get("nofollow"))
-        return self._chosen(job, page_url, with_nofollow, nofollow=nofollow)
+        return self._links_in_scope(job, page_url, with_nofollow, nofollow=nofollow)
 
-    def _chosen(
+    def _links_in_scope(
         self, job: UrlJob, page_url: str, links: Iterable[tuple[str, bool]], *, nofollow: bool
     ) -> list[str]:
         """
@@ -291,6 +295,6 @@ def _by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
     return calls
 
 
-def _is_followed(known: int | None, depth: int) -> bool:
+def _is_followed(followed_depth: int | None, depth: int) -> bool:
     """Return True if a page's links were followed this deep, or if this cannot be recorded."""
-    return known is not None and (known == FULL or known >= depth)
+    return followed_depth is not None and (followed_depth == FULL or followed_depth >= depth)

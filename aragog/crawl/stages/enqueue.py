@@ -20,7 +20,12 @@ from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from aragog.crawl.pipeline import counters
-from aragog.crawl.pipeline.crawl_records import ENQUEUED, OWN_NAMES, CrawlRecord, own_record
+from aragog.crawl.pipeline.crawl_records import (
+    BUILT_IN_NAMES,
+    ENQUEUED,
+    CrawlRecord,
+    built_in_record,
+)
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
@@ -76,7 +81,7 @@ class Enqueuer:
     _first_visit_delays: FirstVisitDelays = field(init=False)
 
     @classmethod
-    def of(
+    def from_settings(
         cls,
         settings: Settings,
         shared: SharedState,
@@ -144,8 +149,8 @@ class Enqueuer:
         """Return the crawl that wants the URLs."""
         if not options.crawl:
             return self.crawls.crawls().record_of(options.crawl_number)
-        if options.crawl == OWN_NAMES[ENQUEUED]:
-            return own_record(ENQUEUED)
+        if options.crawl == BUILT_IN_NAMES[ENQUEUED]:
+            return built_in_record(ENQUEUED)
         # A copy that is a second old may still contain the number of a crawl that was cancelled
         # since.
         record = self.crawls.read().records.get(options.crawl)
@@ -164,12 +169,12 @@ class Enqueuer:
         Start a sitemap walk for each site that is not in `sites`, the sites of
         earlier chunks.
         """
-        begun: dict[str, str] = {}
+        first_urls: dict[str, str] = {}
         for url in inputs:
-            if not isinstance(spelled := _spelled(url), InvalidUrl):
-                begun.setdefault(registered_domain(spelled), spelled)
-        new = [url for domain, url in begun.items() if domain not in sites]
-        sites |= begun.keys()
+            if not isinstance(normalized := _normalized(url), InvalidUrl):
+                first_urls.setdefault(registered_domain(normalized), normalized)
+        new = [url for domain, url in first_urls.items() if domain not in sites]
+        sites |= first_urls.keys()
         if self.walks is not None:
             self.walks.begin(request_id, new)
 
@@ -187,24 +192,24 @@ class Enqueuer:
         crawl: CrawlRecord,
         spans: CallSpans,
     ) -> list[EnqueueResult]:
-        spelled = [_spelled(url) for url in inputs]
-        valid = list(dict.fromkeys(s for s in spelled if not isinstance(s, InvalidUrl)))
+        normalized = [_normalized(url) for url in inputs]
+        valid = list(dict.fromkeys(s for s in normalized if not isinstance(s, InvalidUrl)))
         refused = self._refused(valid, options, crawl)
         valid = [url for url in valid if url not in refused]
         if options.crawl and crawl.every_s and self.seeds:
-            self.seeds.add(crawl.name, valid, options.of_seeds())
+            self.seeds.add(crawl.name, valid, options.for_seeds())
         self._renew_cancelled(valid)
-        wants = _marking_crawl(crawl, options, self._token_state(crawl))
-        marked = self.in_flight.mark(valid, insist=options.insist, for_crawl=wants)
-        new = {url for url, mark in zip(valid, marked, strict=True) if mark is Mark.NEW}
+        marking_crawl = _marking_crawl(crawl, options, self._token_state(crawl))
+        marks = self.in_flight.mark(valid, insist=options.insist, for_crawl=marking_crawl)
+        new = {url for url, mark in zip(valid, marks, strict=True) if mark is Mark.NEW}
         refused |= {
             url: _REFUSAL_BY_MARK[mark]
-            for url, mark in zip(valid, marked, strict=True)
+            for url, mark in zip(valid, marks, strict=True)
             if mark in _REFUSAL_BY_MARK
         }
-        refused |= self._over_quota(valid, marked, options, crawl)
+        refused |= self._over_quota(valid, marks, options, crawl)
         valid = [url for url in valid if url not in refused]
-        others = _other_spellings(inputs, spelled)
+        others = _other_spellings(inputs, normalized)
         if self.followed:  # before a worker can finish them
             self.followed.note(options.request_id, list(new), options.depth)
             in_flight = [url for url in valid if url not in new]
@@ -219,7 +224,10 @@ class Enqueuer:
             for url in valid:
                 event = "enqueued" if url in new else "already in flight"
                 log_url(log, event, url, options.request_id, **spans.ids(url))
-        return [_answer(url, to, new, refused) for url, to in zip(inputs, spelled, strict=True)]
+        return [
+            _enqueue_result(url, url_or_error, new, refused)
+            for url, url_or_error in zip(inputs, normalized, strict=True)
+        ]
 
     def _token_state(self, crawl: CrawlRecord) -> TokenState | None:
         """Return the quota use of the token that started the crawl; None if it has no quota."""
@@ -234,7 +242,7 @@ class Enqueuer:
     def _over_quota(
         self,
         urls: Sequence[str],
-        marked: Sequence[Mark],
+        marks: Sequence[Mark],
         options: EnqueueOptions,
         crawl: CrawlRecord,
     ) -> dict[str, _Refusal]:
@@ -242,13 +250,13 @@ class Enqueuer:
         Return the URLs beyond a token's quota.
         Raises if none of the call's own URLs was enqueued.
         """
-        over = [url for url, mark in zip(urls, marked, strict=True) if mark is Mark.OVER_QUOTA]
+        over = [url for url, mark in zip(urls, marks, strict=True) if mark is Mark.OVER_QUOTA]
         state = self._token_state(crawl) if over else None
         if state is None:
             return {}
         error = state.refusal(len(over))
         # Links beyond a quota are dropped silently, as with the other limits of a crawl.
-        if options.crawl and not any(mark <= Mark.JOINED for mark in marked):
+        if options.crawl and not any(mark <= Mark.JOINED for mark in marks):
             raise error
         return dict.fromkeys(over, _Refusal(EnqueueStatus.OVER_BUDGET, str(error)))
 
@@ -308,13 +316,13 @@ class Enqueuer:
 
         A message is delayed until the first of its URLs is due.
         """
-        of_jobs = options.of_jobs()
+        job_options = options.for_jobs()
         jobs = [
             UrlJob(
                 url=url,
                 given=others.get(url),
                 crawl=options.crawl_number,
-                **of_jobs,
+                **job_options,
                 **spans.job(url),
             )
             for url, _ in delayed
@@ -343,22 +351,24 @@ def _delay_ms(run_after_ms: int | None) -> int:
     return max(0, run_after_ms - SystemClock().now_ms())
 
 
-def _spelled(url: str) -> str | InvalidUrl:
+def _normalized(url: str) -> str | InvalidUrl:
     try:
         return normalize(url)
     except InvalidUrl as error:
         return error
 
 
-def _other_spellings(inputs: Sequence[str], spelled: Sequence[str | InvalidUrl]) -> dict[str, str]:
+def _other_spellings(
+    inputs: Sequence[str], normalized: Sequence[str | InvalidUrl]
+) -> dict[str, str]:
     """
     Return another spelling of each normalized URL, if there is one, to check it against robots.txt,
     too.
     """
     others: dict[str, str] = {}
-    for url, to in zip(inputs, spelled, strict=True):
-        if not isinstance(to, InvalidUrl) and (other := other_spelling(url, to)):
-            others.setdefault(to, other)
+    for url, normal_url in zip(inputs, normalized, strict=True):
+        if not isinstance(normal_url, InvalidUrl) and (other := other_spelling(url, normal_url)):
+            others.setdefault(normal_url, other)
     return others
 
 
@@ -385,17 +395,19 @@ def _marking_crawl(
     return MarkingCrawl(crawl.number, options.depth, max_urls, crawl.max_urls_per_host, quota)
 
 
-def _answer(
-    url: str, to: str | InvalidUrl, new: set[str], refused: Mapping[str, _Refusal]
+def _enqueue_result(
+    url: str, normalized: str | InvalidUrl, new: set[str], refused: Mapping[str, _Refusal]
 ) -> EnqueueResult:
-    if isinstance(to, InvalidUrl):
-        return EnqueueResult(url, EnqueueStatus.INVALID, reason=to.reason)
-    if refusal := refused.get(to):
-        return EnqueueResult(url, refusal.status, to, reason=refusal.reason)
-    if to in new:
-        new.discard(to)  # a second spelling in the same chunk then counts as already in flight
-        return EnqueueResult(url, EnqueueStatus.ACCEPTED, to)
-    return EnqueueResult(url, EnqueueStatus.WAITING, to)
+    if isinstance(normalized, InvalidUrl):
+        return EnqueueResult(url, EnqueueStatus.INVALID, reason=normalized.reason)
+    if refusal := refused.get(normalized):
+        return EnqueueResult(url, refusal.status, normalized, reason=refusal.reason)
+    if normalized in new:
+        new.discard(
+            normalized
+        )  # a second spelling in the same chunk then counts as already in flight
+        return EnqueueResult(url, EnqueueStatus.ACCEPTED, normalized)
+    return EnqueueResult(url, EnqueueStatus.WAITING, normalized)
 
 
 def _interleaved_by_host(urls: Sequence[str]) -> list[str]:

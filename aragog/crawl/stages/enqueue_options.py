@@ -47,13 +47,13 @@ class EnqueueOptions:
     crawl_number: int = ENQUEUED
     """The crawl number of the page that lists the URLs."""
 
-    def of_jobs(self) -> dict[str, Any]:
+    def for_jobs(self) -> dict[str, Any]:
         """Return the options that are copied into the jobs of the URLs."""
-        return {name: getattr(self, name) for name in _OF_JOBS}
+        return {name: getattr(self, name) for name in _JOB_OPTIONS}
 
-    def of_seeds(self) -> dict[str, Any]:
+    def for_seeds(self) -> dict[str, Any]:
         """Return the options that are stored with a crawl's seeds, for its later rounds."""
-        return {name: getattr(self, name) for name in _OF_SEEDS}
+        return {name: getattr(self, name) for name in _SEED_OPTIONS}
 
     def of_crawl(self, crawl: CrawlRecord) -> EnqueueOptions:
         """
@@ -62,11 +62,11 @@ class EnqueueOptions:
         """
         if not self.crawl:
             return self
-        is_usual = self.priority == PRIORITY_DEFAULT
+        is_default = self.priority == PRIORITY_DEFAULT
         return replace(
             self,
             depth=self.depth if self.sitemap else self.depth or crawl.depth,
-            priority=crawl.priority if is_usual else self.priority,
+            priority=crawl.priority if is_default else self.priority,
             purposes=crawl.purposes if self.purposes is None else self.purposes,
         )
 
@@ -81,7 +81,7 @@ SOURCE_OPTIONS = EnqueueOptions(
 )
 """Options for sitemaps and feeds that the refresh schedule reads again."""
 
-_OF_JOBS = (
+_JOB_OPTIONS = (
     {option.name for option in fields(EnqueueOptions)} & {job.name for job in fields(UrlJob)}
 ) - {"crawl"}
-_OF_SEEDS = ("depth", "priority", "sitemap", "url_filter", "purposes")
+_SEED_OPTIONS = ("depth", "priority", "sitemap", "url_filter", "purposes")

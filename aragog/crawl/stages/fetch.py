@@ -56,7 +56,7 @@ ROOM_RETRY_MS = 10_000
 # `after_status` of a job whose session has expired: it signs in again once.
 SIGNED_OUT = 401
 NOTHING_RENDERED = RenderingRule(RenderingSettings())
-_COUNTED_AS = {
+_COUNTERS = {
     OutcomeKind.REFUSED: counters.REFUSED,
     OutcomeKind.BLOCKED: counters.REFUSED,
     OutcomeKind.NOT_MODIFIED: counters.NOT_MODIFIED,
@@ -95,9 +95,9 @@ class FetchStage:
             TransientError: Redis or the store did not respond; the whole batch runs again.
         """
         with self.traces.stage("fetch", batch.jobs) as spans:
-            return spans.with_departure_times(self._fetched(batch, spans))
+            return spans.with_departure_times(self._fetch(batch, spans))
 
-    def _fetched(self, batch: FetchBatch, spans: StageSpans) -> list[OutgoingMessage]:
+    def _fetch(self, batch: FetchBatch, spans: StageSpans) -> list[OutgoingMessage]:
         wanted = self.checks.wanted(batch.jobs)
         self.access.line.park(wanted.in_line())
         continuing = self._within_open_hosts(wanted.jobs)
@@ -113,7 +113,7 @@ class FetchStage:
         run.in_line += in_line
         with self.room.reserved(len(near), urgent=urgency <= URGENT) as room:
             fitting = room.bodies if room else 0
-            run.without_room(job for job, _ in near[fitting:])
+            run.postpone_without_room(job for job, _ in near[fitting:])
             if room:
                 run.fetch(near[:fitting], validators, room.token)
         return run.outgoing()
@@ -179,14 +179,14 @@ class _Run:
         now_ms = self.clock.now_ms()
         for denial in vetted.denied:
             self._note(denial.job, DomainOutcome(denial.outcome))
-            result = self._refused(denial, now_ms)
+            result = self._refused_result(denial, now_ms)
             if isinstance(denial.verdict, RulesUnreachable):
                 self._wait_for_rules(denial.job, result, denial.verdict)
             else:
                 self._done(result)
         # Do this immediately: rules that arrive before the jobs are in line would release none of
         # them.
-        self.stage.access.line.park(self._left(self.for_rules))
+        self.stage.access.line.park(self._with_departure_times(self.for_rules))
         allowed = [(job, self._delay_s(job, delay_s)) for job, delay_s in vetted.allowed]
         return self.stage.rendering.usable(selected.validators), allowed
 
@@ -198,7 +198,7 @@ class _Run:
         rate = self.stage.checks.crawl_of(job).rate if job.crawl else None
         return crawl_delay_s if rate is None else max(crawl_delay_s or 0.0, 1 / rate)
 
-    def _refused(self, denial: Denial, now_ms: int) -> FetchResult:
+    def _refused_result(self, denial: Denial, now_ms: int) -> FetchResult:
         """
         Return the result for a URL that may not be requested, with the current statements of its
         site.
@@ -206,12 +206,12 @@ class _Run:
         result = without_fetch(
             denial.job, denial.outcome, denial.reason, now_ms, cause=denial.cause
         )
-        known = denial.outcome is OutcomeKind.REFUSED and not denial.job.sitemap
-        said = self.stage.access.statements(denial.job.next_url) if known else ""
-        fetch = replace(result.fetch, robots_preferences=said or None)
+        has_statements = denial.outcome is OutcomeKind.REFUSED and not denial.job.sitemap
+        statements = self.stage.access.statements(denial.job.next_url) if has_statements else ""
+        fetch = replace(result.fetch, robots_preferences=statements or None)
         return replace(result, fetch=fetch)
 
-    def _left(self, waiting: Iterable[InLine]) -> list[InLine]:
+    def _with_departure_times(self, waiting: Iterable[InLine]) -> list[InLine]:
         return [one._replace(job=self.spans.with_departure_time(one.job)) for one in waiting]
 
     def wait_for(self, delayed: Iterable[Delayed]) -> None:
@@ -219,7 +219,7 @@ class _Run:
         elapsed_ms = self._elapsed_ms()
         self.later += [(job, elapsed_ms + wait_ms) for job, wait_ms in delayed]
 
-    def without_room(self, jobs: Iterable[UrlJob]) -> None:
+    def postpone_without_room(self, jobs: Iterable[UrlJob]) -> None:
         """
         Reschedule jobs whose bodies do not fit into the spool, and give back their slots.
 
@@ -235,26 +235,28 @@ class _Run:
     ) -> None:
         """Fetch every job in its slot. Returns when each has its outcome."""
         fetched: list[tuple[UrlJob, Fetched, PackedBody]] = []
-        for job, outcome, body, out in self.stage.requester.run(jobs, validators, self.spans):
+        for job, outcome, body, is_signed_out in self.stage.requester.run(
+            jobs, validators, self.spans
+        ):
             if outcome.outcome is not OutcomeKind.DEFERRED:
                 self._note(job, DomainOutcome(outcome.outcome, outcome.status))
-            if out and job.after_status != SIGNED_OUT:
+            if is_signed_out and job.after_status != SIGNED_OUT:
                 self._fail(replace(job, after_status=SIGNED_OUT), result_of(job, outcome), 0)
             elif isinstance(outcome, Fetched) and body:
                 fetched.append((job, outcome, body))
             else:
-                self._sort(job, outcome)
+                self._route(job, outcome)
         self._keep(fetched, reservation)
 
-    def _sort(self, job: UrlJob, outcome: Outcome) -> None:
+    def _route(self, job: UrlJob, outcome: Outcome) -> None:
         """Route a job whose fetch returned no body."""
         if isinstance(outcome, Deferred):
             self._defer(_at_next_request(job, outcome), outcome)
         elif isinstance(outcome, Busy | Unreachable):
             retry_at_ms = self._ms_until(outcome.retry_at_ms) if isinstance(outcome, Busy) else None
             self._fail(self._with_other_routes(job, outcome), result_of(job, outcome), retry_at_ms)
-        elif (other := self._with_other_routes(job, outcome)) is not job:
-            self._fail(other, result_of(job, outcome))
+        elif (rerouted := self._with_other_routes(job, outcome)) is not job:
+            self._fail(rerouted, result_of(job, outcome))
         else:
             self._done(result_of(job, outcome))
 
@@ -283,8 +285,8 @@ class _Run:
             case _:
                 assert_never(outcome.cause)
 
-    def _note(self, job: UrlJob, answered: DomainOutcome) -> None:
-        self.outcomes[self.stage.access.limiter.key_for(job.next_url)].append(answered)
+    def _note(self, job: UrlJob, outcome: DomainOutcome) -> None:
+        self.outcomes[self.stage.access.limiter.key_for(job.next_url)].append(outcome)
 
     def _elapsed_ms(self) -> int:
         return int((self.clock.monotonic_s() - self.started_s) * 1000)
@@ -295,25 +297,25 @@ class _Run:
 
     def _fail(self, job: UrlJob, result: FetchResult, wait_at_least_ms: int | None = None) -> None:
         """Schedule another attempt, or record the result if no attempts are left."""
-        following = self.stage.returning_jobs.next_attempt(job, wait_at_least_ms)
-        if following is None:
+        retry = self.stage.returning_jobs.next_attempt(job, wait_at_least_ms)
+        if retry is None:
             self._done(result)
         else:
             self.counts[counters.RETRIED] += 1
-            self.wait_for([following])
+            self.wait_for([retry])
 
     def _wait_for_rules(self, job: UrlJob, result: FetchResult, verdict: RulesUnreachable) -> None:
         """Schedule another attempt for when robots.txt is available or is requested again."""
         until_ms = self._ms_until(verdict.retry_at_ms)
-        following = self.stage.returning_jobs.next_attempt(job, until_ms)
-        if following is None:
+        retry = self.stage.returning_jobs.next_attempt(job, until_ms)
+        if retry is None:
             self._done(result)
         else:
             self.counts[counters.RETRIED] += 1
-            self.for_rules.append(InLine(following[0], origin(job.next_url), None, following[1]))
+            self.for_rules.append(InLine(retry[0], origin(job.next_url), None, retry[1]))
 
     def _done(self, result: FetchResult) -> None:
-        name = _COUNTED_AS.get(result.fetch.outcome, counters.FAILED)
+        name = _COUNTERS.get(result.fetch.outcome, counters.FAILED)
         self.counts[name] += 1
         if name == counters.FAILED:
             self.counts[counters.failed_as(result.fetch.outcome)] += 1
@@ -327,7 +329,7 @@ class _Run:
         for (job, outcome, body), token in zip(fetched, tokens, strict=True):
             self.counts[counters.BYTES] += outcome.wire_bytes
             if token is None:
-                self.without_room([job])
+                self.postpone_without_room([job])
             else:
                 self.results.append(result_of(job, outcome, token, body))
         self.counts[counters.FETCHED] += len(fetched)
@@ -336,20 +338,20 @@ class _Run:
         """Return all messages of this run."""
         span_ms = self.stage.access.rules.settings.politeness.wait_inline_ms
         elapsed_ms = self._elapsed_ms()
-        out = [
+        messages = [
             *self.stage.rendering.routed(self.results),
             *self.stage.returning_jobs.delayed(self.later, span_ms=span_ms, elapsed_ms=elapsed_ms),
             *self._to_robots(),
             *self.ended,
         ]
-        self.stage.access.line.park(self._left(self.in_line))
+        self.stage.access.line.park(self._with_departure_times(self.in_line))
         waiting = len(self.later) + len(self.in_line) + len(self.for_rules)
         self.counts[counters.RESCHEDULED] += waiting
         if self.spans or log.isEnabledFor(logging.INFO):
             self._log()
         self.stage.counters.add(self.counts)
         self.stage.outcomes.note(self.outcomes)
-        return out
+        return messages
 
     def _log(self) -> None:
         for result in self.results:
@@ -369,15 +371,17 @@ class _Run:
         log_url(log, event, job.url, job.request_id, **facts, **self.spans.ids(job))
 
     def _to_robots(self) -> list[OutgoingMessage]:
-        out = []
+        messages = []
         if self.robots_first:
             origins = dict.fromkeys(origin(job.next_url) for job in self.robots_first)
             first = RobotsBatch(tuple(origins), tuple(self.robots_first))
             priority = most_urgent(first.jobs)
-            out.append(OutgoingMessage(Destination.ROBOTS, first, priority=priority))
+            messages.append(OutgoingMessage(Destination.ROBOTS, first, priority=priority))
         if stale := self.stage.access.claim_refresh(self.stale_origins):
-            out.append(OutgoingMessage(Destination.ROBOTS, RobotsBatch(tuple(stale), claimed=True)))
-        return out
+            messages.append(
+                OutgoingMessage(Destination.ROBOTS, RobotsBatch(tuple(stale), claimed=True))
+            )
+        return messages
 
 
 def _at_next_request(job: UrlJob, outcome: Deferred) -> UrlJob:

@@ -20,8 +20,8 @@ from urlspelling.canonical import Evidence
 def is_file(result: FetchResult, page_types: Collection[str]) -> bool:
     """Return True if the response is a file of an item rather than a page."""
     content_type = result.fetch.content_type
-    of_page = content_type is not None and not refused_by_type(content_type, tuple(page_types))
-    return result.job.file and not of_page
+    is_page = content_type is not None and not refused_by_type(content_type, tuple(page_types))
+    return result.job.file and not is_page
 
 
 def file_analysis(result: FetchResult, *, agent: str, drafts: Collection[str] = ()) -> PageAnalysis:

@@ -19,10 +19,10 @@ INHERITED = {
 """Each option that links inherit, and the field of the job with its value."""
 
 
-def inherited(job: UrlJob, **own: Any) -> EnqueueOptions:
+def inherited(job: UrlJob, **overrides: Any) -> EnqueueOptions:
     """
-    Return the options of a job, with those in `own` replaced.
+    Return the options of a job, with those in `overrides` replaced.
     Depth and pages are not inherited.
     """
-    of_job = {option: getattr(job, field) for option, field in INHERITED.items()}
-    return EnqueueOptions(**{**of_job, **own})
+    from_job = {option: getattr(job, field) for option, field in INHERITED.items()}
+    return EnqueueOptions(**{**from_job, **overrides})

@@ -45,12 +45,12 @@ def costs_of(
             round(
                 USUAL_COST
                 * cost_factors.get(share, 1.0)
-                * sum(own.values())
+                * sum(weights_of_token.values())
                 / (weight * weights.get(token, 1.0))
             ),
         )
-        for token, own in by_token.items()
-        for share, weight in own.items()
+        for token, weights_of_token in by_token.items()
+        for share, weight in weights_of_token.items()
     }
 
 
@@ -100,17 +100,17 @@ class LineShares:
         self.all_closed: set[str] = set()
         """Lines whose shares are all closed."""
         bounds = open_host_limits(crawls)
-        for crawl, most in bounds.items():
-            self._ask(crawl, most, due)
+        for crawl, max_open in bounds.items():
+            self._open_hosts(crawl, max_open, due)
 
-    def _ask(self, crawl: int, most: int, due: Mapping[str, DueLine]) -> None:
-        hosts = [k for k, one in due.items() if crawl in one.shares and not is_without_slots(k)]
+    def _open_hosts(self, crawl: int, max_open: int, due: Mapping[str, DueLine]) -> None:
+        hosts = [k for k, line in due.items() if crawl in line.shares and not is_without_slots(k)]
         if not hosts:
             return
-        asked = self._lines.open_hosts.open(crawl, most, hosts)
-        self._lines.check(asked.others, 0)
-        self._open[crawl] = asked.open
-        for key in set(hosts) - asked.open:
+        opened = self._lines.open_hosts.open(crawl, max_open, hosts)
+        self._lines.check(opened.others, 0)
+        self._open[crawl] = opened.open
+        for key in set(hosts) - opened.open:
             costs = self.costs.setdefault(key, {})
             costs[crawl] = CLOSED
             self.closed.add(key)
@@ -130,11 +130,13 @@ class LineShares:
                 SentUrls(key, sent[key][crawl] if key in sent else 0, crawl not in left[key])
                 for key in sorted(hosts)
             ]
-            if served := [one for one in served if one.urls or one.is_empty]:
+            if served := [
+                sent_urls for sent_urls in served if sent_urls.urls or sent_urls.is_empty
+            ]:
                 self._lines.open_hosts.report_sent(crawl, served)
 
 
 def open_next_hosts(lines: Lines, crawls: Crawls) -> None:
     """Open as many waiting hosts as the limits allow, and check their lines."""
-    for crawl, most in open_host_limits(crawls).items():
-        lines.check(lines.open_hosts.open(crawl, most, ()).others, 0)
+    for crawl, max_open in open_host_limits(crawls).items():
+        lines.check(lines.open_hosts.open(crawl, max_open, ()).others, 0)

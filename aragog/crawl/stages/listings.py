@@ -85,12 +85,18 @@ class Listings:
         none if no rule applies.
         """
         kinds = self.kinds.of(url).items()
-        return [field_of(name) for name, each in kinds if each.kind.follow or each.kind.files]
+        return [
+            field_of(name)
+            for name, site_kind in kinds
+            if site_kind.kind.follow or site_kind.kind.files
+        ]
 
     def follow(self, pages: Iterable[ListingPage], enqueue: EnqueueLinks) -> int:
         """Enqueue next pages and files. Returns how many URLs were enqueued."""
         chosen = {page.job.url: self._chosen(page) for page in pages}
-        jobs = self._unfollowed([one.job for one in chosen.values() if one.continues or one.files])
+        jobs = self._unfollowed(
+            [choice.job for choice in chosen.values() if choice.continues or choice.files]
+        )
         count = 0
         for job in jobs:
             count += enqueue(_options(job), chosen[job.url].continues)
@@ -109,11 +115,11 @@ class Listings:
             return 0
         names = sorted({name for url in jobs for name in self.fields(url)})
         records: list[Record | None] = []
-        damaged.apart(list(jobs), lambda some: records.extend(store.get_many(some, names)))
+        damaged.isolate(list(jobs), lambda part: records.extend(store.get_many(part, names)))
         links: dict[str, list[tuple[str, str]]] = {}
-        damaged.apart(list(jobs), lambda some: links.update(store.links.of_pages(some)))
-        found = (record for record in records if record and record.canonical_url in jobs)
-        return self.follow((_of_record(jobs, record, links) for record in found), enqueue)
+        damaged.isolate(list(jobs), lambda part: links.update(store.links.of_pages(part)))
+        stored = (record for record in records if record and record.canonical_url in jobs)
+        return self.follow((_page_from_record(jobs, record, links) for record in stored), enqueue)
 
     def _chosen(self, page: ListingPage) -> _Chosen:
         scope = self.checks.crawl_of(page.job).scope
@@ -152,23 +158,23 @@ class Listings:
             return list(jobs)
         new = [job for job in jobs if not job.request_id]
         for name, depths in _by_call(jobs).items():
-            known = self.followed_pages.depths(name, list(depths))
-            of_url = dict(zip(depths, known, strict=True))
+            followed_depths = self.followed_pages.depths(name, list(depths))
+            depth_by_url = dict(zip(depths, followed_depths, strict=True))
             new += [
                 job
                 for job in jobs
-                if job.request_id + CONTINUED == name and _is_new(of_url[job.url], job.depth)
+                if job.request_id + CONTINUED == name and _is_new(depth_by_url[job.url], job.depth)
             ]
         return new
 
 
-def _of_record(
+def _page_from_record(
     jobs: Mapping[str, UrlJob], record: Record, links: Mapping[str, Sequence[tuple[str, str]]]
 ) -> ListingPage:
     url = record.canonical_url
     nofollow = {target for target, rel in links.get(url, ()) if "nofollow" in rel.split()}
-    page_asks = bool(record.facts.get("nofollow"))
-    return listing_page(jobs[url], url, record.fields, page_asks, nofollow)
+    page_nofollow = bool(record.facts.get("nofollow"))
+    return listing_page(jobs[url], url, record.fields, page_nofollow, nofollow)
 
 
 def listing_page(
@@ -179,15 +185,18 @@ def listing_page(
     nofollow_links: Collection[str],
 ) -> ListingPage:
     """Return a page with the URLs in its fields."""
-    found = [PageItems.read(value) for name, value in fields.items() if kind_in(name)]
-    continues = dict.fromkeys(url for items in found for url in items.follow)
+    page_items = [PageItems.read(value) for name, value in fields.items() if kind_in(name)]
+    continues = dict.fromkeys(url for items in page_items for url in items.follow)
     files = dict.fromkeys(
-        spelled for items in found for url in items.file_urls if (spelled := _spelled(url))
+        normalized
+        for items in page_items
+        for url in items.file_urls
+        if (normalized := _normalized(url))
     )
     return ListingPage(job, url, tuple(continues), nofollow, nofollow_links, tuple(files))
 
 
-def _spelled(url: str) -> str | None:
+def _normalized(url: str) -> str | None:
     """
     Return the normalized form of a URL that a user's function returned, or None if it
     is invalid.
@@ -198,8 +207,8 @@ def _spelled(url: str) -> str | None:
         return None
 
 
-def _is_new(known: int | None, depth: int) -> bool:
-    return known is None or (known != FULL and known < depth)
+def _is_new(followed_depth: int | None, depth: int) -> bool:
+    return followed_depth is None or (followed_depth != FULL and followed_depth < depth)
 
 
 def _by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
@@ -211,8 +220,8 @@ def _by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
 
 
 def _options_of_files(job: UrlJob) -> EnqueueOptions:
-    is_asked_for = job.refresh and job.crawl != REFRESHED
-    return replace(_options(job), depth=0, pages=0, file=True, refresh=is_asked_for)
+    is_requested = job.refresh and job.crawl != REFRESHED
+    return replace(_options(job), depth=0, pages=0, file=True, refresh=is_requested)
 
 
 def _options(job: UrlJob) -> EnqueueOptions:

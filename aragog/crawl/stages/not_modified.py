@@ -26,7 +26,7 @@ from richpins.robots_meta import from_headers
 
 log = logging.getLogger(__name__)
 
-DECIDING = frozenset({
+DECISIVE_HEADERS = frozenset({
     "content-usage", "content-signal", "tdm-reservation", "tdm-policy", "x-robots-tag", "link",
     "cache-control", "content-language",
 })  # fmt: skip
@@ -38,42 +38,44 @@ _NOT_REPLACED = frozenset({
     "content-length", "content-encoding", "content-type", "content-range",
 })  # fmt: skip
 """Headers that describe the stored bytes or a connection (RFC 9111, 3.1 and 3.2)."""
-_OF_ONE_RESPONSE = frozenset({"age", "date"})
+_PER_RESPONSE = frozenset({"age", "date"})
 """If a 304 lacks these, it was generated now, so the stored values are too old."""
 
 
-def with_fields_of(stored: Headers, confirming: Headers) -> Headers:
+def merge_headers(stored: Headers, confirming: Headers) -> Headers:
     """
     Return the headers of a stored response after a 304 (RFC 9111, 3.2). Pure.
 
     Every header of the 304 replaces all stored lines with that name, except headers that describe
     the stored bytes. Headers that the 304 lacks stay.
     """
-    own = {
+    connection_headers = {
         token.strip().lower()
         for name, value in confirming
         if name.lower() == "connection"
         for token in value.split(",")
     }
-    new = {name.lower() for name, _ in confirming} - _NOT_REPLACED - own
-    replaced = new | _OF_ONE_RESPONSE
+    new = {name.lower() for name, _ in confirming} - _NOT_REPLACED - connection_headers
+    replaced = new | _PER_RESPONSE
     return (
         *((name, value) for name, value in stored if name.lower() not in replaced),
         *((name, value) for name, value in confirming if name.lower() in new),
     )
 
 
-def decide_alike(one: Headers, other: Headers) -> bool:
+def has_same_decisive_headers(one: Headers, other: Headers) -> bool:
     """
     Return True if two lists of headers have the same values for all headers that affect decisions.
     Pure.
     """
-    return _deciding(one) == _deciding(other)
+    return _decisive_headers(one) == _decisive_headers(other)
 
 
-def _deciding(headers: Headers) -> list[tuple[str, str]]:
+def _decisive_headers(headers: Headers) -> list[tuple[str, str]]:
     """Return the headers that affect decisions, sorted by name. Equal names keep their order."""
-    lines = [(name.lower(), value.strip()) for name, value in headers if name.lower() in DECIDING]
+    lines = [
+        (name.lower(), value.strip()) for name, value in headers if name.lower() in DECISIVE_HEADERS
+    ]
     return sorted(lines, key=lambda line: line[0])
 
 
@@ -114,39 +116,41 @@ class ConfirmedPages:
         """
         confirmed = Confirmed(list(results))
         stored = self._stored([r.job.url for r in results if _is_confirming(r)])
-        for place, result in enumerate(results):
+        for index, result in enumerate(results):
             if _is_confirming(result):
-                before = stored.get(result.job.url)
-                confirmed.results[place] = self._applied(result, before, confirmed)
+                stored_record = stored.get(result.job.url)
+                confirmed.results[index] = self._apply(result, stored_record, confirmed)
         return confirmed
 
-    def _applied(
-        self, result: FetchResult, before: FetchRecord | None, confirmed: Confirmed
+    def _apply(
+        self, result: FetchResult, stored_record: FetchRecord | None, confirmed: Confirmed
     ) -> FetchResult:
         """Return the result of one 304. Adds its consequences to `confirmed`."""
         url = result.job.url
-        if before is None or before.final_url != result.fetch.final_url:
-            return self._stricter(result)
-        headers = with_fields_of(before.headers, result.fetch.headers)
+        if stored_record is None or stored_record.final_url != result.fetch.final_url:
+            return self._add_statements(result)
+        headers = merge_headers(stored_record.headers, result.fetch.headers)
         confirmed.headers[url] = headers
-        if decide_alike(before.headers, headers):
+        if has_same_decisive_headers(stored_record.headers, headers):
             return result
-        if (again := self._again(result, before, headers, confirmed.bodies)) is None:
-            return self._stricter(result)
+        if (
+            refetched := self._as_fetched_now(result, stored_record, headers, confirmed.bodies)
+        ) is None:
+            return self._add_statements(result)
         confirmed.responses[url] = result.fetch
-        return again
+        return refetched
 
     def _stored(self, urls: Sequence[str]) -> Mapping[str, FetchRecord]:
         """Return the fetch records of the stored pages, without those in a damaged file."""
-        found: dict[str, FetchRecord] = {}
+        responses: dict[str, FetchRecord] = {}
         if urls:
-            damaged.apart(urls, lambda some: found.update(self.store.pages.responses(some)))
-        return found
+            damaged.isolate(urls, lambda part: responses.update(self.store.pages.responses(part)))
+        return responses
 
-    def _again(
+    def _as_fetched_now(
         self,
         result: FetchResult,
-        before: FetchRecord,
+        stored_record: FetchRecord,
         headers: Headers,
         bodies: dict[str, bytes],
     ) -> FetchResult | None:
@@ -167,26 +171,26 @@ class ConfirmedPages:
         response = replace(
             result.fetch,
             outcome=OutcomeKind.FETCHED,
-            status=before.status,
+            status=stored_record.status,
             headers=headers,
-            content_type=before.content_type,
+            content_type=stored_record.content_type,
             body_bytes=len(content.body),
-            truncated=before.truncated,
-            rendering=before.rendering,
+            truncated=stored_record.truncated,
+            rendering=stored_record.rendering,
         )
         digest = hashlib.sha256(content.body).hexdigest()
         return replace(result, fetch=response, token=token, body_hash=digest)
 
-    def _stricter(self, result: FetchResult) -> FetchResult:
+    def _add_statements(self, result: FetchResult) -> FetchResult:
         """Return the 304, with the statements in its headers added to those of the page."""
         headers = result.fetch.headers
-        said = [
+        statements = [
             *of_headers(headers, self.drafts),
             *of_robots(from_headers(headers, agent=self.agent), "X-Robots-Tag"),
         ]
-        if not said:
+        if not statements:
             return result
-        return replace(result, fetch=replace(result.fetch, page_preferences=packed(said)))
+        return replace(result, fetch=replace(result.fetch, page_preferences=packed(statements)))
 
 
 def _is_confirming(result: FetchResult) -> bool:

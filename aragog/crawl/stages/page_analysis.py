@@ -47,7 +47,7 @@ NO_EXTRACTORS: Mapping[str, Extractor] = {}
 TextFields = Callable[[Document], Mapping[str, bytes]]
 """Returns the main-text fields of a page."""
 
-_CAUTIOUS = PageRobots(noindex=True, nofollow=True)
+_CAUTIOUS_ROBOTS = PageRobots(noindex=True, nofollow=True)
 """The preferences for a page whose own statements could not be read."""
 _RESERVED = tuple(UseStatement(p, "n", "its statements could not be read") for p in PURPOSES)
 _MAX_LOGGED = 1_000
@@ -118,7 +118,7 @@ def read_page(
     robots = parts.get(
         "robots",
         lambda: canonical_evidence.page_robots(page, result.fetch.headers, agent=agent),
-        _CAUTIOUS,
+        _CAUTIOUS_ROBOTS,
     )
     pin = parts.fields(page, extractors, texts)
     return PageAnalysis(
@@ -209,7 +209,7 @@ class _Parts:
             return AnalyzedFields()
         result = self.get("rich pin", lambda: _pin_fields(pin), AnalyzedFields())
         for name, extractor in extractors.items():
-            run = partial(_with, result, name, extractor, ExtractorPage(page, pin))
+            run = partial(_add_extracted, result, name, extractor, ExtractorPage(page, pin))
             result = self.get(f"extractor {name}", run, replace(result, complete=False))
         if isinstance(extractors, Extractors) and (version := extractors.versions.of(page.url)):
             result = replace(
@@ -219,15 +219,15 @@ class _Parts:
             )
         if texts is not None:
             nothing: Mapping[str, bytes] = {}
-            found = self.get("main text", partial(texts, page), nothing)
-            sources = {**result.provenance, **dict.fromkeys(found, "main text")}
-            result = replace(result, fields={**result.fields, **found}, provenance=sources)
+            text_values = self.get("main text", partial(texts, page), nothing)
+            sources = {**result.provenance, **dict.fromkeys(text_values, "main text")}
+            result = replace(result, fields={**result.fields, **text_values}, provenance=sources)
         return self._with_fingerprint(page, result)
 
     def _with_fingerprint(self, page: Document, result: AnalyzedFields) -> AnalyzedFields:
-        if not (found := fingerprint_of(self.sketch(page))):
+        if not (fingerprint := fingerprint_of(self.sketch(page))):
             return result
-        fields = {**result.fields, FINGERPRINT: orjson.dumps(found)}
+        fields = {**result.fields, FINGERPRINT: orjson.dumps(fingerprint)}
         return replace(result, fields=fields, provenance={**result.provenance, FINGERPRINT: "text"})
 
 
@@ -260,18 +260,18 @@ def _pin_fields(pin: RichPin) -> AnalyzedFields:
     return AnalyzedFields(fields, provenance, pin.type, not pin.problems)
 
 
-def _with(
+def _add_extracted(
     before: AnalyzedFields, name: str, extractor: Extractor, page: ExtractorPage
 ) -> AnalyzedFields:
     """Return the fields, with those of one extractor added."""
     extracted = extractor(page)
     if extracted is None:
         return before
-    own = to_fields(name, extracted)
+    own_fields = to_fields(name, extracted)
     page_type = extracted.page_type if isinstance(extracted, Extracted) else None
     return AnalyzedFields(
-        {**before.fields, **own},
-        {**before.provenance, **dict.fromkeys(own, f"extractor {name}")},
+        {**before.fields, **own_fields},
+        {**before.provenance, **dict.fromkeys(own_fields, f"extractor {name}")},
         name if before.type == "page" and page_type is not None else before.type,
         before.complete,
     )
@@ -325,10 +325,10 @@ def redirects_of(result: FetchResult) -> tuple[Redirect, ...]:
 
 def candidates(facts: Evidence) -> set[str]:
     """Return other URLs whose stored results the decision depends on."""
-    named = {*facts.link_header, *facts.link_canonical, facts.final_url}
-    named |= {facts.og_url} if facts.og_url else set()
-    named |= {facts.meta_refresh[1]} if facts.meta_refresh else set()
-    return named - {facts.url}
+    urls = {*facts.link_header, *facts.link_canonical, facts.final_url}
+    urls |= {facts.og_url} if facts.og_url else set()
+    urls |= {facts.meta_refresh[1]} if facts.meta_refresh else set()
+    return urls - {facts.url}
 
 
 def known_chains(
@@ -346,12 +346,12 @@ def known_chains(
             break
         found = known(sorted(missing))
         pages |= found
-        onward = {page.redirects_to or page.canonical_url for page in found.values()}
-        missing = {url for url in onward if url is not None and url not in pages}
+        targets = {page.redirects_to or page.canonical_url for page in found.values()}
+        missing = {url for url in targets if url is not None and url not in pages}
     return pages
 
 
-def decided(facts: Evidence, pages: Mapping[str, KnownPage]) -> Decision:
+def decide_canonical(facts: Evidence, pages: Mapping[str, KnownPage]) -> Decision:
     """Decide the canonical URL, using the stored data of the candidates and of their targets."""
     stored = {url: page for url, page in pages.items() if url != facts.url}
     return canonical.decide(replace(facts, known=stored))

@@ -64,9 +64,9 @@ def _name(tokens: Sequence[str]) -> str:
     return " ".join(tokens)
 
 
-KILLED_AT = 2.0
+KILL_FACTOR = 2.0
 """The kernel kills a process that stays in C code at this multiple of the limit."""
-_REPEATED_S = 0.5
+_TIMER_INTERVAL_S = 0.5
 _STATM = "/proc/self/statm"
 _STATM_BYTES = 200
 _DATA_PAGES = 5
@@ -115,12 +115,12 @@ def limited(max_cpu_s: float, max_memory_bytes: int) -> Iterator[None]:
         yield
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    most = _data_bytes(max_memory_bytes, hard)
+    max_bytes = _data_bytes(max_memory_bytes, hard)
     _armed["limit_s"] = max_cpu_s
-    signal.setitimer(signal.ITIMER_PROF, max_cpu_s, _REPEATED_S)
-    signal.setitimer(signal.ITIMER_VIRTUAL, max_cpu_s * KILLED_AT)
-    if most is not None:
-        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+    signal.setitimer(signal.ITIMER_PROF, max_cpu_s, _TIMER_INTERVAL_S)
+    signal.setitimer(signal.ITIMER_VIRTUAL, max_cpu_s * KILL_FACTOR)
+    if max_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_DATA, (max_bytes, hard))
     try:
         yield
     finally:
@@ -137,14 +137,14 @@ def _disarm(soft: int, hard: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
-def _data_bytes(more: int, hard: int) -> int | None:
-    """Return the current data size plus `more`; None if the system does not report the size."""
+def _data_bytes(extra_bytes: int, hard: int) -> int | None:
+    """Return the current data size plus `extra_bytes`; None if the system does not report it."""
     try:
         pages = int(os.pread(_statm(), _STATM_BYTES, 0).split()[_DATA_PAGES])
     except (OSError, ValueError, IndexError):
         return None
-    most = pages * _PAGE_BYTES + more
-    return most if hard == resource.RLIM_INFINITY else min(most, hard)
+    max_bytes = pages * _PAGE_BYTES + extra_bytes
+    return max_bytes if hard == resource.RLIM_INFINITY else min(max_bytes, hard)
 
 
 def _statm() -> int:

@@ -136,8 +136,8 @@ class PageReader:
         except PageTooExpensive as error:
             readings.problems[url] = error.reason
         except MemoryError:
-            most = limits.page_max_memory_bytes
-            readings.problems[url] = f"took more than {most} bytes of memory"
+            max_bytes = limits.page_max_memory_bytes
+            readings.problems[url] = f"took more than {max_bytes} bytes of memory"
         except Exception:
             log.exception("failed to analyze a page: %s", result.fetch.final_url)
             readings.problems[url] = FAILED

@@ -36,12 +36,12 @@ from urlspelling import normalize
 from urlspelling.domain import origin
 
 # How long to wait while another process fetches the rules of an origin.
-ASK_AGAIN_S = 0.25
+RULES_POLL_S = 0.25
 # A slot further away is not reserved; the request overtakes the others instead.
 SLOT_WITHIN_MS = 4_000
 TOO_LATE = "the page's time ends before its slot"
 NO_RULES = "its robots.txt is not known yet"
-NOT_YET = "the Visit-time of its site has not started"
+BEFORE_VISIT_TIME = "the Visit-time of its site has not started"
 
 
 class ResourceFetcher(Protocol):
@@ -133,12 +133,12 @@ class PageResources:
             return error.reason
         given = other_spelling(request.url, url)
         job = UrlJob(url=url, given=given, purposes=request.purposes, crawl=request.crawl)
-        allowed = self._allowed(job, request.until_s)
+        allowed = self._slot_request_or_reason(job, request.until_s)
         if isinstance(allowed, str):
             return allowed
-        return self._fetched(job, allowed, request)
+        return self._fetch_in_slot(job, allowed, request)
 
-    def _allowed(self, job: UrlJob, until_s: float) -> SlotRequest | str:
+    def _slot_request_or_reason(self, job: UrlJob, until_s: float) -> SlotRequest | str:
         """Return the slot request, or the reason why the URL is not requested."""
         requested_rules = False
         while True:
@@ -149,16 +149,16 @@ class PageResources:
                 (_, crawl_delay_s) = vetted.allowed[0]
                 return SlotRequest(self.access.limiter.key_for(job.url), crawl_delay_s)
             if vetted.not_yet:
-                return NOT_YET
+                return BEFORE_VISIT_TIME
             if self.clock.monotonic_s() >= until_s:
                 return NO_RULES
             if not requested_rules:
                 self.learn_rules(origin(job.url))
                 requested_rules = True
             else:
-                self.clock.sleep_s(ASK_AGAIN_S)
+                self.clock.sleep_s(RULES_POLL_S)
 
-    def _fetched(
+    def _fetch_in_slot(
         self, job: UrlJob, slot_request: SlotRequest, request: ResourceRequest
     ) -> Resource | str:
         def left_ms() -> float:
@@ -168,17 +168,17 @@ class PageResources:
         if slot is None:
             return TOO_LATE
         headers = {"Accept": request.accept} | ({"Origin": o} if (o := request.origin) else {})
-        usual = self.access.rules.settings.preferences.purposes
+        default_purposes = self.access.rules.settings.preferences.purposes
         with ResourceGate(
-            self.access.rules, slot, left_ms, job.purposes_with_default(usual)
+            self.access.rules, slot, left_ms, job.purposes_with_default(default_purposes)
         ) as gate:
             egress = self.egress.context(job)
             fetch = partial(self.fetcher.fetch, job.url, gate=gate, headers=headers, egress=egress)
             outcome = as_outcome(fetch, url=job.url, next_url=job.url, clock=self.clock)
-            answers = dict.fromkeys(gate.redirected_by, True)
-            if (ok := is_healthy(outcome)) is not None:
-                answers[gate.key] = ok
-            self.access.limiter.report_many(answers.items())
+            health_by_key = dict.fromkeys(gate.redirected_by, True)
+            if (is_ok := is_healthy(outcome)) is not None:
+                health_by_key[gate.key] = is_ok
+            self.access.limiter.report_many(health_by_key.items())
         return _resource(outcome)
 
 

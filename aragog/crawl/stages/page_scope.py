@@ -36,7 +36,7 @@ class Analyzed(Protocol):
         """The fields of the page."""
 
 
-def outside(
+def excluded_pages(
     results: Iterable[FetchResult], analyses: Mapping[str, Analyzed], checks: CrawlChecks
 ) -> dict[str, str]:
     """Return the fetched pages that their crawls exclude, as rules by URL."""
@@ -45,14 +45,14 @@ def outside(
         for result in results
         if (analysis := analyses.get(result.job.url))
         and (
-            rule := _left_out(
+            rule := _excluding_rule(
                 result.job, result.fetch.content_type, analysis.fields.get(LANGUAGE), checks
             )
         )
     }
 
 
-def stored_pages_out_of_scope(
+def excluded_stored_pages(
     jobs: Iterable[UrlJob], records: Mapping[str, Record | None], checks: CrawlChecks
 ) -> dict[str, str]:
     """Return the stored pages that the crawls of these jobs exclude, as rules by URL."""
@@ -61,7 +61,7 @@ def stored_pages_out_of_scope(
         for job in jobs
         if (record := records.get(job.url))
         and (
-            rule := _left_out(
+            rule := _excluding_rule(
                 job, _text(record.facts.get("content_type")), record.fields.get(LANGUAGE), checks
             )
         )
@@ -74,7 +74,7 @@ def is_about_pages(jobs: Iterable[UrlJob], checks: CrawlChecks) -> bool:
     return any(checks.crawl_of(job).scope.is_about_pages for job in numbers.values())
 
 
-def _left_out(
+def _excluding_rule(
     job: UrlJob, content_type: str | None, language: bytes | None, checks: CrawlChecks
 ) -> str:
     scope = checks.crawl_of(job).scope

@@ -26,9 +26,9 @@ from aragog.crawl.stages.file_analysis import is_file
 from aragog.crawl.stages.page_analysis import PageAnalysis
 from aragog.crawl.stages.page_reading import SourceReading
 from aragog.errors import InvalidMessage
-from aragog.fetch_record.known_fields import known
+from aragog.fetch_record.known_fields import known_fields
 from aragog.fetch_record.outcome import FetchRecord, Headers, OutcomeKind
-from aragog.observability.formatting import at
+from aragog.observability.formatting import format_time
 from aragog.pages.preferences import packed, refused_in, refused_purpose
 from aragog.settings import PreferencesSettings, Settings
 from aragog.urlstore.change_signals import FEED_LINK
@@ -41,13 +41,13 @@ from urlspelling.canonical import Decision
 from zengraph.links import PackedLinks
 
 # Describes the stored page, not a fetch that returned no page.
-_SAME_IN_FACTS = (
+_COPIED_FACTS = (
     "status", "reason", "fetched_at_ms", "address", "content_type", "final_url", "attempts",
     "crawler_price", "rendering", "robots_preferences", "page_preferences", "cause",
 )  # fmt: skip
 _LIKENESS = "likeness"
-_ON_WIRE = frozenset({each.name for each in fields_of(PageWrite)} - {"likeness"} | {"body"})
-_OF_SEEN = tuple(each.name for each in fields_of(Seen))
+_WIRE_FIELDS = frozenset({f.name for f in fields_of(PageWrite)} - {"likeness"} | {"body"})
+_SEEN_FIELDS = tuple(f.name for f in fields_of(Seen))
 _PER_PAGE = ("fetched_at_ms", "bytes", "truncated", "content_type", "final_url", "redirects")
 
 
@@ -64,11 +64,11 @@ class PageUpdate:
 
 
 def page_write(
-    result: FetchResult, reading: PageAnalysis, decision: Decision, settings: Settings
+    result: FetchResult, analysis: PageAnalysis, decision: Decision, settings: Settings
 ) -> PageUpdate:
     """Return the update for a page that was analyzed."""
-    fetch = replace(result.fetch, page_preferences=packed(reading.preferences))
-    keep = not (reading.noindex and settings.politeness.obey_noindex)
+    fetch = replace(result.fetch, page_preferences=packed(analysis.preferences))
+    keep = not (analysis.noindex and settings.politeness.obey_noindex)
     write = PageWrite(
         url=result.job.url,
         final_url=result.fetch.final_url,
@@ -79,24 +79,24 @@ def page_write(
             url for url in decision.aliases if url not in (result.job.url, result.fetch.final_url)
         ),
         fetched_at_ms=result.fetch.fetched_at_ms,
-        fields=reading.fields,
-        provenance=reading.provenance,
-        complete=reading.complete,
-        links=PackedLinks.of(_with_rel(reading.links)),
+        fields=analysis.fields,
+        provenance=analysis.provenance,
+        complete=analysis.complete,
+        links=PackedLinks.of(_with_rel(analysis.links)),
         report=fetch,
-        likeness=Likeness((result.body_hash or "")[:16], reading.text_sketch),
+        likeness=Likeness((result.body_hash or "")[:16], analysis.text_sketch),
         facts={
             **facts(fetch),
-            "page_type": reading.page_type,
-            "noindex": int(reading.noindex),
-            "nofollow": int(reading.nofollow),
-            **_expiry(reading, settings),
-            **_kept_for(result.job),
-            **_of_file(result, settings),
-            **({FEED_LINK: reading.feed} if reading.feed else {}),
-            **({"problems": "; ".join(reading.problems)} if reading.problems else {}),
+            "page_type": analysis.page_type,
+            "noindex": int(analysis.noindex),
+            "nofollow": int(analysis.nofollow),
+            **_expiry(analysis, settings),
+            **_kept_for_facts(result.job),
+            **_file_facts(result, settings),
+            **({FEED_LINK: analysis.feed} if analysis.feed else {}),
+            **({"problems": "; ".join(analysis.problems)} if analysis.problems else {}),
         },
-        seen=seen_of(result, settings, page_type=reading.page_type),
+        seen=seen_of(result, settings, page_type=analysis.page_type),
         without_content=not keep,
     )
     return (
@@ -106,52 +106,53 @@ def page_write(
     )
 
 
-def _of_file(result: FetchResult, settings: Settings) -> dict[str, Any]:
+def _file_facts(result: FetchResult, settings: Settings) -> dict[str, Any]:
     """Return the fields that are stored for a file of an item but not for pages."""
     file = is_file(result, settings.fetch.content_types)
     return {FILE: 1, SHA256: result.body_hash} if file else {}
 
 
-def _kept_for(job: UrlJob) -> dict[str, str]:
+def _kept_for_facts(job: UrlJob) -> dict[str, str]:
     """Return the crawl that a page is kept for, if it differs from the one in the settings."""
     return {} if job.purposes is None else {KEPT_FOR: crawl_name(job.purposes)}
 
 
-def _expiry(reading: PageAnalysis, settings: Settings) -> dict[str, int]:
-    at_ms = reading.unavailable_after_ms
-    obeyed = at_ms is not None and settings.preferences.obey_unavailable_after
-    return {"unavailable_after_ms": at_ms} if obeyed and at_ms is not None else {}
+def _expiry(analysis: PageAnalysis, settings: Settings) -> dict[str, int]:
+    at_ms = analysis.unavailable_after_ms
+    is_obeyed = at_ms is not None and settings.preferences.obey_unavailable_after
+    return {"unavailable_after_ms": at_ms} if is_obeyed and at_ms is not None else {}
 
 
-def reserved(
-    result: FetchResult, reading: PageAnalysis, settings: PreferencesSettings
+def reservation_reason(
+    result: FetchResult, analysis: PageAnalysis, settings: PreferencesSettings
 ) -> str | None:
     """Return why an analyzed page must not be kept, or None if it may be kept."""
     purposes = result.job.purposes_with_default(settings.purposes)
-    if said := refused_purpose(reading.preferences, purposes):
-        return f"not for {said.purpose}: {said.where}"
-    if _is_expired(result, reading, settings):
-        return f"its unavailable_after date, {at(reading.unavailable_after_ms or 0)}, has passed"
+    if statement := refused_purpose(analysis.preferences, purposes):
+        return f"not for {statement.purpose}: {statement.where}"
+    if _is_expired(result, analysis, settings):
+        date = format_time(analysis.unavailable_after_ms or 0)
+        return f"its unavailable_after date, {date}, has passed"
     return None
 
 
-def _is_expired(result: FetchResult, reading: PageAnalysis, settings: PreferencesSettings) -> bool:
-    expires_ms = reading.unavailable_after_ms if settings.obey_unavailable_after else None
+def _is_expired(result: FetchResult, analysis: PageAnalysis, settings: PreferencesSettings) -> bool:
+    expires_ms = analysis.unavailable_after_ms if settings.obey_unavailable_after else None
     return expires_ms is not None and expires_ms <= result.fetch.fetched_at_ms
 
 
 def reserved_write(
-    result: FetchResult, reading: PageAnalysis, reason: str, settings: Settings
+    result: FetchResult, analysis: PageAnalysis, reason: str, settings: Settings
 ) -> PageUpdate:
     """Return the update for a page that must not be kept. It deletes what is stored of the page."""
     fetch = replace(
         result.fetch,
         outcome=OutcomeKind.RESERVED,
         reason=reason,
-        page_preferences=packed(reading.preferences),
+        page_preferences=packed(analysis.preferences),
     )
     update = failure_write(replace(result, fetch=fetch), settings)
-    expired = _is_expired(result, reading, settings.preferences)
+    expired = _is_expired(result, analysis, settings.preferences)
     return replace(update, write=replace(update.write, withdrawn=True, expired=expired))
 
 
@@ -194,8 +195,8 @@ def failure_write(
     fetch = result.fetch if headers is None else replace(result.fetch, headers=headers)
     seen = seen_of(replace(result, fetch=fetch), settings)
     if result.job.sitemap:
-        read = source or SourceReading(0)
-        seen = replace(seen, source=read.kind, signal_count=read.signal_count)
+        reading = source or SourceReading(0)
+        seen = replace(seen, source=reading.kind, signal_count=reading.signal_count)
     line = _deletion_reason(result, settings.preferences)
     if line and result.fetch.outcome is OutcomeKind.NOT_MODIFIED:
         reason = f"not for {line.partition('=')[0]}: {line.partition(' ')[2].strip('()')}"
@@ -212,7 +213,7 @@ def failure_write(
                 **{n: v for n, v in facts(result.fetch).items() if n not in _PER_PAGE},
                 **_final_url(result.fetch),
                 **(_validators(result.fetch) if source else {}),
-                **_kept_for(result.job),
+                **_kept_for_facts(result.job),
                 **({FILE: 1} if result.job.file else {}),
             },
             seen=seen,
@@ -245,7 +246,7 @@ def facts(record: FetchRecord) -> dict[str, Any]:
         "bytes": record.body_bytes,
         "truncated": int(record.truncated),
         "redirects": len(record.hops),
-        **{name: getattr(record, name) for name in _SAME_IN_FACTS},
+        **{name: getattr(record, name) for name in _COPIED_FACTS},
     }
     if record.outcome in (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED):
         results |= {
@@ -258,8 +259,8 @@ def facts(record: FetchRecord) -> dict[str, Any]:
 
 def _final_url(fetch: FetchRecord) -> dict[str, str]:
     """Return the final URL of a fetch without a page, if it was redirected."""
-    is_other = fetch.outcome is not OutcomeKind.NOT_MODIFIED and fetch.final_url != fetch.url
-    return {"attempted_url": fetch.final_url} if is_other and fetch.final_url else {}
+    is_redirected = fetch.outcome is not OutcomeKind.NOT_MODIFIED and fetch.final_url != fetch.url
+    return {"attempted_url": fetch.final_url} if is_redirected and fetch.final_url else {}
 
 
 def _with_rel(links: Sequence[Link]) -> list[tuple[str, str, str]]:
@@ -309,10 +310,10 @@ def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = 
     )
 
 
-def to_blob(planned: Sequence[PageUpdate]) -> bytes:
+def to_blob(updates: Sequence[PageUpdate]) -> bytes:
     """Serialize the writes of a batch for the spool."""
-    packed = [PackedLinks.of(update.write.links or ()) for update in planned]
-    head = [_wire(update, links) for update, links in zip(planned, packed, strict=True)]
+    packed = [PackedLinks.of(update.write.links or ()) for update in updates]
+    head = [_wire(update, links) for update, links in zip(updates, packed, strict=True)]
     return b"".join([orjson.dumps(head), b"\n", *(links.compressed for links in packed)])
 
 
@@ -330,22 +331,22 @@ def from_blob(blob: bytes) -> list[PageUpdate]:
         raise InvalidMessage("page blob", str(error)) from error
 
 
-def with_body(planned: PageUpdate, body: bytes | None) -> PageWrite:
+def with_body(update: PageUpdate, body: bytes | None) -> PageWrite:
     """Return the write with its body from the spool."""
     if body is None:
-        return planned.write
-    seen = planned.write.seen
+        return update.write
+    seen = update.write.seen
     content = ContentWrite(
         body,
-        length_bytes=planned.length_bytes,
-        meta=planned.meta,
+        length_bytes=update.length_bytes,
+        meta=update.meta,
         digest=seen.body_hash if seen else None,
     )
-    return replace(planned.write, content=content)
+    return replace(update.write, content=content)
 
 
-def _wire(planned: PageUpdate, links: PackedLinks) -> dict[str, Any]:
-    write = planned.write
+def _wire(update: PageUpdate, links: PackedLinks) -> dict[str, Any]:
+    write = update.write
     return {
         "url": write.url,
         "final_url": write.final_url,
@@ -361,13 +362,13 @@ def _wire(planned: PageUpdate, links: PackedLinks) -> dict[str, Any]:
         "facts": {**write.facts, **_likeness_fact(write.likeness)},
         "report": None if write.report is None else write.report.plain(),
         **({"confirmation": write.confirmation.plain()} if write.confirmation else {}),
-        "seen": None if write.seen is None else {n: getattr(write.seen, n) for n in _OF_SEEN},
+        "seen": None if write.seen is None else {n: getattr(write.seen, n) for n in _SEEN_FIELDS},
         "gone": write.gone,
         "leads_to_taken_down": write.leads_to_taken_down,
         "withdrawn": write.withdrawn,
         "expired": write.expired,
         "without_content": write.without_content,
-        "body": [planned.token, planned.length_bytes, dict(planned.meta)],
+        "body": [update.token, update.length_bytes, dict(update.meta)],
     }
 
 
@@ -385,9 +386,15 @@ def _likeness(facts: dict[str, Any]) -> Likeness | None:
     return Likeness(body, sketch)
 
 
+def _parse_seen(wire: dict[str, Any]) -> Seen:
+    if "brought" in wire:  # the former name, which workers sent before an upgrade
+        wire["signal_count"] = wire.pop("brought")
+    return Seen(**known_fields(Seen, wire))
+
+
 def _parse_update(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
     """Parse an update, with its links from the stream. Ignores fields of later versions."""
-    wire = {name: value for name, value in wire.items() if name in _ON_WIRE}
+    wire = {name: value for name, value in wire.items() if name in _WIRE_FIELDS}
     likeness = _likeness(wire["facts"])
     token, length, meta = wire.pop("body")
     links, seen = wire.pop("links"), wire.pop("seen")
@@ -395,14 +402,14 @@ def _parse_update(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
     fields = {name: value.encode() for name, value in wire.pop("fields").items()}
     write = PageWrite(
         **{
-            **known(PageWrite, wire),
+            **known_fields(PageWrite, wire),
             "canonical_reasons": tuple(wire["canonical_reasons"]),
             "also": tuple(wire["also"]),
         },
         fields=fields,
         report=None if report is None else FetchRecord.read(report),
         confirmation=None if confirmation is None else FetchRecord.read(confirmation),
-        seen=None if seen is None else Seen(**known(Seen, seen)),
+        seen=None if seen is None else _parse_seen(seen),
         links=None if links is None else _links(links, stream),
         likeness=likeness,
     )

@@ -57,7 +57,7 @@ class RobotsGate:
     Args:
         limiter: provides slots and permits.
         slot: the first request's slot.
-        rest_s: how long to back off if a busy origin sends no Retry-After
+        default_pause_s: how long to back off if a busy origin sends no Retry-After
             (`pipeline.retry_first_s`).
         forbidden: finds redirect targets that must not be requested.
         inline_ms: the gate waits for slots that are at most this far ahead.
@@ -67,14 +67,14 @@ class RobotsGate:
         self,
         limiter: Limiter,
         slot: Slot,
-        rest_s: float,
+        default_pause_s: float,
         *,
         forbidden: ForbiddenUrls,
         inline_ms: int = ROBOTS_WAIT_MS,
     ) -> None:
         self._limiter = limiter
         self._slot = slot
-        self._rest_s = rest_s
+        self._default_pause_s = default_pause_s
         self._forbidden = forbidden
         self.inline_ms = inline_ms
         self.redirected_by: set[str] = set()
@@ -133,7 +133,7 @@ class RobotsGate:
     def busy(self, url: str, wait_s: float | None) -> None:  # noqa: ARG002 - the port's signature
         """Back off as the origin asked. Until then, no worker sends requests to its domain."""
         if wait_s is None:
-            wait_s = self._rest_s
+            wait_s = self._default_pause_s
         self._limiter.pause(self._slot.key, wait_s)
 
     @property

@@ -37,7 +37,7 @@ from richpins import documents, rich_pins
 
 WALK = f"reextract {rich_pins.EXTRACTOR_VERSION}.{rich_pins.FIELDS_VERSION}"
 """The name of the walk. Each new version of the extractor starts a new walk."""
-_MARKED = "reextract"
+_MARK_PREFIX = "reextract"
 """Distinguishes the run marks of this stage from those of `canonicalize`."""
 _MARK = "page.extractor_version"
 NO_RULES = RulesVersions((), {})
@@ -99,8 +99,8 @@ def walk(
             done = int(page.cursor[:8], 16) / 2**32 if page.cursor else 1.0
         else:
             page, done = store.pages.urls_of_host(host, cursor, 200), 0.0
-        now = versions or Versions()
-        urls = tuple(outdated(store, page.items, now, everything=everything))
+        current = versions or Versions()
+        urls = tuple(outdated(store, page.items, current, everything=everything))
         yield WalkPart(urls, page.cursor or "", done)
         cursor = page.cursor
         if cursor is None:
@@ -126,12 +126,12 @@ class Versions(NamedTuple):
         Return the page fields that record these versions. Texts are only checked if they are
         stored.
         """
-        found = {_MARK: orjson.dumps(rich_pins.EXTRACTOR_VERSION)}
+        values = {_MARK: orjson.dumps(rich_pins.EXTRACTOR_VERSION)}
         if self.texts:
-            found[main_text.VERSION_FIELD] = orjson.dumps(self.texts)
+            values[main_text.VERSION_FIELD] = orjson.dumps(self.texts)
         if version := self.rules.of(str(record.facts.get("final_url") or record.canonical_url)):
-            found[RULES_VERSION] = orjson.dumps(version)
-        return found
+            values[RULES_VERSION] = orjson.dumps(version)
+        return values
 
 
 def outdated(
@@ -212,20 +212,20 @@ def reextract_batch(
     for url in batch.urls:
         with suppress(TakenDown):
             run = partial(
-                _reextracted, url, store, limits or PipelineSettings(), agent, rules or {}, purposes
+                _reextract, url, store, limits or PipelineSettings(), agent, rules or {}, purposes
             )
-            counts[run() if marks is None else _marked(url, marks, run)] += 1
+            counts[run() if marks is None else _run_marked(url, marks, run)] += 1
     return counts
 
 
-def _marked(url: str, marks: RunMarks, run: Callable[[], str]) -> str:
+def _run_marked(url: str, marks: RunMarks, run: Callable[[], str]) -> str:
     try:
-        return "given_up" if marks.begin([_MARKED, url]) >= MAX_RUNS_LOST else run()
+        return "given_up" if marks.begin([_MARK_PREFIX, url]) >= MAX_RUNS_LOST else run()
     finally:
-        marks.end([_MARKED, url])
+        marks.end([_MARK_PREFIX, url])
 
 
-def _reextracted(
+def _reextract(
     url: str,
     store: UrlStore,
     limits: PipelineSettings,
@@ -254,14 +254,16 @@ def _reextracted(
     return "changed" if changed - versions else "read"
 
 
-def _is_kept(facts: Mapping[str, Fact], usual: Sequence[str]) -> bool:
+def _is_kept(facts: Mapping[str, Fact], default_purposes: Sequence[str]) -> bool:
     """
-    Return True if a crawl that the page is kept for may use it. `usual` are the purposes in the
-    settings.
+    Return True if a crawl that the page is kept for may use it. `default_purposes` are those in
+    the settings.
     """
-    named = map(purposes_of, crawls_of(facts) or {USUAL})
-    crawls = (usual if purposes is None else purposes.split() for purposes in named)
-    return any(all(is_allowed(facts, each) for each in purposes) for purposes in crawls)
+    purposes_by_crawl = map(purposes_of, crawls_of(facts) or {USUAL})
+    crawls = (
+        default_purposes if purposes is None else purposes.split() for purposes in purposes_by_crawl
+    )
+    return any(all(is_allowed(facts, purpose) for purpose in purposes) for purposes in crawls)
 
 
 def _fields(content: Content, limits: PipelineSettings, agent: str, rules: Rules) -> AnalyzedFields:

@@ -32,7 +32,7 @@ from aragog.crawl.stages.enqueue_options import SOURCE_OPTIONS, EnqueueOptions
 from aragog.observability.instruments import REFRESH_URLS
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
-from aragog.urlstore.change_signals import SEARCH_AGAIN_MS, ChangeSignals
+from aragog.urlstore.change_signals import SEARCH_INTERVAL_MS, ChangeSignals
 from aragog.urlstore.crawl_budget import ration
 from aragog.urlstore.records import Due
 from aragog.urlstore.schedule import Schedule
@@ -73,7 +73,7 @@ PAGE_OPTIONS = EnqueueOptions(
 )
 # For a domain whose slots are reserved: refreshes continue, but slowly.
 _BUSY_SHARE = 0.1
-_ENQUEUED, _POSTPONED = (REFRESH_URLS.of(name) for name in REFRESH_URLS.values)
+_ENQUEUED, _POSTPONED = (REFRESH_URLS.labels(name) for name in REFRESH_URLS.values)
 
 
 def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -> int:
@@ -109,25 +109,27 @@ class RefreshStage:
         """Enqueue what is due. Does nothing if another beat has just done so."""
         self.counters.note_tick()
         now_ms = self.clock.now_ms()
-        passed_s = self.schedule.take_tick(TICK, now_ms, TICK_S * _EARLY_S)
-        if passed_s is None:
+        elapsed_s = self.schedule.take_tick(TICK, now_ms, TICK_S * _EARLY_S)
+        if elapsed_s is None:
             return Tick()
-        passed_s = min(passed_s, _MAX_TICK_S)
+        elapsed_s = min(elapsed_s, _MAX_TICK_S)
         oldest_ms = self.schedule.oldest_due_ms(now_ms)
         if oldest_ms is None:
             return Tick()
         smooth_s = self.settings.refresh.smooth_s
-        upto_ms = horizon_ms(oldest_ms, now_ms, tick_s=passed_s, smooth_s=smooth_s)
-        due = self._claimed(now_ms, upto_ms)
-        now, later = self._within_rates(due, now_ms=now_ms, tick_s=passed_s)
-        self.schedule.postpone(later)
-        sources = [one.url for one in now if _is_source(one)]
-        enqueued = self._enqueue([one.url for one in now if not _is_source(one)], PAGE_OPTIONS)
+        upto_ms = horizon_ms(oldest_ms, now_ms, tick_s=elapsed_s, smooth_s=smooth_s)
+        due = self._claim(now_ms, upto_ms)
+        to_fetch, postponed = self._within_rates(due, now_ms=now_ms, tick_s=elapsed_s)
+        self.schedule.postpone(postponed)
+        sources = [due_page.url for due_page in to_fetch if _is_source(due_page)]
+        enqueued = self._enqueue(
+            [due_page.url for due_page in to_fetch if not _is_source(due_page)], PAGE_OPTIONS
+        )
         enqueued += self._enqueue(sources, SOURCE_OPTIONS)
-        self._find_sources(now, now_ms)
-        _ENQUEUED.add(len(now))
-        _POSTPONED.add(len(later))
-        return Tick(enqueued, len(later), now_ms - oldest_ms)
+        self._find_sources(to_fetch, now_ms)
+        _ENQUEUED.add(len(to_fetch))
+        _POSTPONED.add(len(postponed))
+        return Tick(enqueued, len(postponed), now_ms - oldest_ms)
 
     def _enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> int:
         return sum(1 for _ in self.enqueuer.enqueue(urls, options))
@@ -142,25 +144,25 @@ class RefreshStage:
         if self.signals is None or not self.settings.refresh.signals:
             return
         watched: dict[str, list[str]] = defaultdict(list)
-        for one in due:
-            if one.watched:
-                watched[host(one.url)].append(one.url)
+        for due_page in due:
+            if due_page.watched:
+                watched[host(due_page.url)].append(due_page.url)
         trusts = self.signals.trusts(watched)
-        late = [n for n, t in trusts.items() if t.looked_at_ms + SEARCH_AGAIN_MS <= now_ms]
+        late = [n for n, t in trusts.items() if t.looked_at_ms + SEARCH_INTERVAL_MS <= now_ms]
         for name in late[:_MAX_HOSTS_CHECKED]:
             self._check_host(name, watched[name][:_MAX_PAGES], self.signals)
             self.signals.record_search(name, now_ms)  # last, so that a killed run checks it again
 
-    def _check_host(self, name: str, pages: Sequence[str], signals: ChangeSignals) -> None:
-        of = origin(pages[0])
-        rules = self.robots.get_many([of])[of].rules
-        sitemaps = signals.new_sources(_sitemaps(of, rules.sitemaps if rules else ()))
+    def _check_host(self, host_name: str, pages: Sequence[str], signals: ChangeSignals) -> None:
+        origin_url = origin(pages[0])
+        rules = self.robots.get_many([origin_url])[origin_url].rules
+        sitemaps = signals.new_sources(_sitemaps(origin_url, rules.sitemaps if rules else ()))
         feeds = signals.new_feeds(pages)
         if sitemaps or feeds:
-            log.info("%s: reading %d sitemaps and %d feeds", name, len(sitemaps), len(feeds))
+            log.info("%s: reading %d sitemaps and %d feeds", host_name, len(sitemaps), len(feeds))
             self._enqueue([*sitemaps, *feeds], SOURCE_OPTIONS)
 
-    def _claimed(self, now_ms: int, upto_ms: int) -> list[Due]:
+    def _claim(self, now_ms: int, upto_ms: int) -> list[Due]:
         due: list[Due] = []
         until_s = self.clock.monotonic_s() + TICK_S
         while len(due) < _MAX_CLAIMED and self.clock.monotonic_s() < until_s:
@@ -183,17 +185,19 @@ class RefreshStage:
             by_domain[self.limiter.key_for(due_page.url)].append(due_page)
         rates = self._rates(by_domain, tick_s)
         budgets = self.schedule.budgets(list(by_domain))
-        now: list[Due] = []
-        later: list[tuple[Due, int]] = []
+        to_fetch: list[Due] = []
+        postponed: list[tuple[Due, int]] = []
         changed = {}
         for key, pages in by_domain.items():
-            done = ration(pages, budgets[key], rate_per_s=rates[key], now_ms=now_ms, tick_s=tick_s)
-            now += done.go
-            later += done.later
-            if done.budget is not budgets[key]:
-                changed[key] = done.budget
+            rationed = ration(
+                pages, budgets[key], rate_per_s=rates[key], now_ms=now_ms, tick_s=tick_s
+            )
+            to_fetch += rationed.go
+            postponed += rationed.later
+            if rationed.budget is not budgets[key]:
+                changed[key] = rationed.budget
         self.schedule.keep_budgets(changed)
-        return now, later
+        return to_fetch, postponed
 
     def _rates(self, by_domain: Mapping[str, Sequence[Due]], tick_s: float) -> dict[str, float]:
         """Return how many refreshes per second each domain allows."""
@@ -229,12 +233,12 @@ def _is_source(due: Due) -> bool:
     return due.state is not None and due.state.page_type in SOURCES
 
 
-def _sitemaps(of: str, named: Iterable[str]) -> list[str]:
+def _sitemaps(origin_url: str, urls: Iterable[str]) -> list[str]:
     """Return the first sitemaps that an origin's robots.txt lists within its registered domain."""
-    domain, found = registered_domain(of), []
-    for text in named:
+    domain, sitemaps = registered_domain(origin_url), []
+    for text in urls:
         with suppress(InvalidUrl):
-            url = normalize(text, of)
+            url = normalize(text, origin_url)
             if registered_domain(url) == domain:
-                found.append(url)
-    return found[:_MAX_SITEMAPS]
+                sitemaps.append(url)
+    return sitemaps[:_MAX_SITEMAPS]

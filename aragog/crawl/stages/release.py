@@ -32,7 +32,7 @@ from aragog.crawl.politeness.lines import (
     Lines,
     LineServer,
     TakenEntry,
-    is_of_rules,
+    is_rules_line,
     is_without_slots,
 )
 from aragog.crawl.politeness.overrides import Override, Overrides
@@ -42,8 +42,8 @@ from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.line_shares import LineShares, open_next_hosts
 from aragog.crawl.stages.returning_jobs import Delayed, delayed_batches
 from aragog.crawl.stages.waiting_line import (
-    RELEASE_AHEAD_MS,
-    RULES_KNOWN_MS,
+    RELEASE_LEAD_MS,
+    RULES_TTL_MS,
     WaitingLine,
     crawl_of_line,
     job_of,
@@ -58,29 +58,29 @@ log = logging.getLogger(__name__)
 # How often to look for lines that are due. This costs one round trip per server.
 CHECK_EVERY_S = 0.1
 # The wait after an error of Redis or the broker.
-TRY_AGAIN_S = 1.0
+RETRY_S = 1.0
 # How many lines of a server one check claims.
 MAX_LINES = 200
 # The shortest time between two checks of a line. All slots of this time are assigned together.
-CHECK_AGAIN_MS = 500
+MIN_CHECK_INTERVAL_MS = 500
 # How often the line of an origin without robots.txt is checked if nobody reports its rules.
 RULES_CHECK_MS = 30_000
 # How many URLs leave the line of an origin's robots.txt per check.
-MAX_FOR_RULES = 1_000
+MAX_RELEASED_BY_RULES = 1_000
 # How often the line of a paused crawl is checked if nobody reports that it was resumed.
 PAUSED_CHECK_MS = 5_000
 # How many entries one check takes from a line with URLs of ended crawls.
-MAX_ENDED = 200
+MAX_ENDED_TAKEN = 200
 # How many entries a check takes beyond those for slots, over all lines. Reading 4,000 takes 60 ms.
-MAX_WITHOUT_SLOTS = 4_000
+MAX_TAKEN_WITHOUT_SLOTS = 4_000
 # How often the line of a stopped domain, or of one with quiet hours, is checked. A change of the
 # overrides triggers a check, too; this covers changes that no process saw, and the end of quiet
 # hours.
 STOPPED_CHECK_MS = 60_000
 # How long before the slot of its first URL a message arrives.
-ARRIVES_AHEAD_MS = 500
+ARRIVAL_LEAD_MS = 500
 # URLs whose slots are this close together share a message.
-SPAN_MS = 500
+BATCH_SPAN_MS = 500
 
 
 class RulesLookup(Protocol):
@@ -117,11 +117,11 @@ class ReleaseStage:
     is_open: Callable[[], bool] = lambda: True
     traces: UrlTraces = OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
-    ended_in: dict[str, int] = field(default_factory=dict, init=False)
+    ended_lines: dict[str, int] = field(default_factory=dict, init=False)
     """Lines with URLs of ended crawls, and how many entries to take from each per check."""
     weights: Mapping[str, float] = field(init=False)
     """The weights of tokens, from `serving.quotas`."""
-    _known: Mapping[str, Override] | None = field(default=None, init=False)
+    _last_overrides: Mapping[str, Override] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         quotas = read_quotas(self.settings.serving.quotas)
@@ -152,16 +152,16 @@ class ReleaseStage:
 
     def _release(self, server: LineServer, due: Mapping[str, DueLine]) -> tuple[int, bool]:
         """Give slots to lines. Returns how many, and True if a line could take more right away."""
-        look = _LineCheck(self, server, due)
-        look.run()
-        return look.sent, look.unfinished
+        check = _LineCheck(self, server, due)
+        check.run()
+        return check.sent, check.unfinished
 
     def _check_changed(self) -> None:
         """Check the lines whose rate may have changed with the overrides."""
         table = self.overrides.table()
-        if table is self._known:
+        if table is self._last_overrides:
             return
-        before, self._known = self._known, table
+        before, self._last_overrides = self._last_overrides, table
         for server in self.lines.servers:
             if before is None:
                 server.check_now(list(server.domains()))
@@ -179,11 +179,11 @@ class _LineCheck:
         self.due = due
         self.rules_wait_ms = {**self._rules_waits(), **self._paused_waits()}
         """Remaining wait of the lines of origins and paused crawls; 0 if their URLs may leave."""
-        self.within_ms = stage.settings.politeness.wait_inline_ms + RELEASE_AHEAD_MS
+        self.within_ms = stage.settings.politeness.wait_inline_ms + RELEASE_LEAD_MS
         crawls = stage.checks.registry.crawls()
         self.shares = LineShares(stage.lines, crawls, stage.weights, due, stage.limiter.interval_us)
-        self.room = MAX_WITHOUT_SLOTS
-        self.wanted = {key: self._slots_wanted(key, line.waiting) for key, line in due.items()}
+        self.room = MAX_TAKEN_WITHOUT_SLOTS
+        self.take_counts = {key: self._slots_wanted(key, line.waiting) for key, line in due.items()}
         self.taken: Counter[str] = Counter()
         self.sent = 0
         self.unfinished = False
@@ -191,12 +191,12 @@ class _LineCheck:
         """Lines where all entries that were taken had ended, so there may be more of them."""
 
     def _rules_waits(self) -> dict[str, int]:
-        origins = [key for key in self.due if is_of_rules(key)]
+        origins = [key for key in self.due if is_rules_line(key)]
         if not origins:
             return {}
         now_ms = self.stage.clock.now_ms()
         rules = self.stage.robots.peek(origins)
-        return {of: _rules_wait_ms(cached, now_ms) for of, cached in rules.items()}
+        return {origin_url: _rules_wait_ms(cached, now_ms) for origin_url, cached in rules.items()}
 
     def _paused_waits(self) -> dict[str, int]:
         lines = {key: crawl for key in self.due if (crawl := crawl_of_line(key)) is not None}
@@ -208,43 +208,47 @@ class _LineCheck:
     def _slots_wanted(self, key: str, waiting: int) -> int:
         limiter = self.stage.limiter
         if is_without_slots(key):
-            free = 0 if self.rules_wait_ms[key] else min(waiting, MAX_FOR_RULES, self.room)
+            free = 0 if self.rules_wait_ms[key] else min(waiting, MAX_RELEASED_BY_RULES, self.room)
             self.room -= free
             return free
         if limiter.closed(key) or key in self.shares.all_closed:
             return 0
-        fits = 1 + int(CHECK_AGAIN_MS * 1000 / limiter.interval_us(key))
-        more = max(0, min(self.stage.ended_in.get(key, 0) - fits, self.room))
-        self.room -= more
-        return max(1, min(waiting, fits + more))
+        capacity = 1 + int(MIN_CHECK_INTERVAL_MS * 1000 / limiter.interval_us(key))
+        extra = max(0, min(self.stage.ended_lines.get(key, 0) - capacity, self.room))
+        self.room -= extra
+        return max(1, min(waiting, capacity + extra))
 
     def run(self) -> None:
-        counts = {key: count for key, count in self.wanted.items() if count}
+        counts = {key: count for key, count in self.take_counts.items() if count}
         token, taken = self.server.take(counts, self.shares.costs)
         self.taken.update(entry.key for entry in taken)
         jobs = [(entry, self._job(entry)) for entry in taken]
-        known = self._still_wanted([(entry, job) for entry, job in jobs if job is not None])
-        asked = [(entry, job) for entry, job in known if not is_without_slots(entry.key)]
-        replies = self.stage.limiter.reserve([self._request(entry, job) for entry, job in asked])
-        free = [job for entry, job in known if is_without_slots(entry.key)]
-        near: list[Delayed] = [(self.stage.traces.end_line_wait(job), 0) for job in free]
-        back: list[TakenEntry] = []
+        wanted_jobs = self._still_wanted([(entry, job) for entry, job in jobs if job is not None])
+        needing_slots = [
+            (entry, job) for entry, job in wanted_jobs if not is_without_slots(entry.key)
+        ]
+        replies = self.stage.limiter.reserve(
+            [self._request(entry, job) for entry, job in needing_slots]
+        )
+        without_slots = [job for entry, job in wanted_jobs if is_without_slots(entry.key)]
+        near: list[Delayed] = [(self.stage.traces.end_line_wait(job), 0) for job in without_slots]
+        returned: list[TakenEntry] = []
         free_at_ms: dict[str, int] = {}
         sent: dict[str, Counter[int]] = {}
-        for (entry, job), reply in zip(asked, replies, strict=True):
+        for (entry, job), reply in zip(needing_slots, replies, strict=True):
             if isinstance(reply, RateExceeded):
-                back.append(entry)
+                returned.append(entry)
                 free_at_ms.setdefault(entry.key, reply.free_at_ms)
             else:
                 near.append(self._with_slot(job, reply))
                 sent.setdefault(entry.key, Counter())[job.crawl] += 1
         self._send(near)
         self.sent = len(near)
-        left = self.server.settle(token, back, self._next_checks(free_at_ms))
-        self.shares.report(sent, left)
+        remaining = self.server.settle(token, returned, self._next_checks(free_at_ms))
+        self.shares.report(sent, remaining)
 
     def _still_wanted(
-        self, known: Sequence[tuple[TakenEntry, UrlJob]]
+        self, jobs: Sequence[tuple[TakenEntry, UrlJob]]
     ) -> list[tuple[TakenEntry, UrlJob]]:
         """
         Return the jobs that a crawl still wants. Moves jobs of paused crawls to the lines of those
@@ -253,31 +257,33 @@ class _LineCheck:
         If the process is killed before the entries are settled, they are taken again and end again,
         without being counted twice.
         """
-        wanted = self.stage.checks.wanted([job for _, job in known])
-        if len(wanted.jobs) == len(known):
-            self.stage.ended_in.clear()
-            return [(e, job) for (e, _), job in zip(known, wanted.jobs, strict=True)]
+        wanted = self.stage.checks.wanted([job for _, job in jobs])
+        if len(wanted.jobs) == len(jobs):
+            self.stage.ended_lines.clear()
+            return [(e, job) for (e, _), job in zip(jobs, wanted.jobs, strict=True)]
         if wanted.paused:
             WaitingLine(self.stage.lines, 0).park(wanted.in_line())
         continuing = {job.url: job for job in wanted.jobs}
-        left = [(entry, continuing[job.url]) for entry, job in known if job.url in continuing]
-        self._note_ended(known, left)
-        return left
+        remaining = [(entry, continuing[job.url]) for entry, job in jobs if job.url in continuing]
+        self._note_ended(jobs, remaining)
+        return remaining
 
     def _note_ended(
-        self, known: Sequence[tuple[TakenEntry, UrlJob]], left: Sequence[tuple[TakenEntry, UrlJob]]
+        self,
+        jobs: Sequence[tuple[TakenEntry, UrlJob]],
+        remaining: Sequence[tuple[TakenEntry, UrlJob]],
     ) -> None:
         """
         Take more entries from lines with ended URLs as long as there are any.
         They need no slots.
         """
-        taken, stay = Counter(e.key for e, _ in known), Counter(e.key for e, _ in left)
+        taken, kept = Counter(e.key for e, _ in jobs), Counter(e.key for e, _ in remaining)
         for key, count in taken.items():
-            if stay[key] < count:
-                self.stage.ended_in[key] = min(2 * count, MAX_ENDED)
+            if kept[key] < count:
+                self.stage.ended_lines[key] = min(2 * count, MAX_ENDED_TAKEN)
             else:
-                self.stage.ended_in.pop(key, None)
-        self.dropped = set(taken.keys() - stay.keys())
+                self.stage.ended_lines.pop(key, None)
+        self.dropped = set(taken.keys() - kept.keys())
 
     def _request(self, entry: TakenEntry, job: UrlJob) -> SlotRequest:
         return SlotRequest(
@@ -304,11 +310,11 @@ class _LineCheck:
         messages = delayed_batches(
             jobs,
             batch_size=self.stage.settings.pipeline.batch_size,
-            span_ms=SPAN_MS,
-            elapsed_ms=ARRIVES_AHEAD_MS,
+            span_ms=BATCH_SPAN_MS,
+            elapsed_ms=ARRIVAL_LEAD_MS,
         )
         # They only move what is already in Redis.
-        self.stage.sender.send_all([replace(one, even_when_full=True) for one in messages])
+        self.stage.sender.send_all([replace(message, even_when_full=True) for message in messages])
 
     def _next_checks(self, free_at_ms: Mapping[str, int]) -> dict[str, int]:
         """Return how long to wait before checking each line again, in ms."""
@@ -319,13 +325,13 @@ class _LineCheck:
             elif key in self.dropped:
                 delays_ms[key] = 0
                 self.unfinished = True
-            elif not self.wanted[key]:
+            elif not self.take_counts[key]:
                 delays_ms[key] = 0 if is_without_slots(key) else STOPPED_CHECK_MS
                 self.unfinished |= self.room <= 0
             elif key in free_at_ms:
                 wait_ms = self.stage.limiter.wait_ms(key, free_at_ms[key]) - self.within_ms
-                delays_ms[key] = max(CHECK_AGAIN_MS, wait_ms)
-            elif key in self.shares.closed and self.taken[key] < self.wanted[key]:
+                delays_ms[key] = max(MIN_CHECK_INTERVAL_MS, wait_ms)
+            elif key in self.shares.closed and self.taken[key] < self.take_counts[key]:
                 delays_ms[key] = STOPPED_CHECK_MS  # checked earlier if its host is opened
             else:
                 delays_ms[key] = 0  # all of them got slots, so more may be waiting
@@ -339,10 +345,10 @@ def _rules_wait_ms(cached: CachedRules, now_ms: int) -> int:
     Pure.
     """
     if cached.unreachable:
-        return max(CHECK_AGAIN_MS, (cached.retry_at_ms or now_ms) - now_ms)
+        return max(MIN_CHECK_INTERVAL_MS, (cached.retry_at_ms or now_ms) - now_ms)
     if cached.fetched_at_ms is None:  # it must be requested again
         return 0
-    return max(0, cached.fetched_at_ms + RULES_KNOWN_MS - now_ms)
+    return max(0, cached.fetched_at_ms + RULES_TTL_MS - now_ms)
 
 
 class Releasing:
@@ -379,11 +385,11 @@ class Releasing:
                 self._release()
             except TRANSIENT as error:
                 log.debug("no URL is released: %s", error)
-                wait_s = TRY_AGAIN_S
+                wait_s = RETRY_S
             except Exception:
                 # The thread must not die, because then URLs would wait forever.
                 log.exception("failed to release URLs; trying again")
-                wait_s = TRY_AGAIN_S
+                wait_s = RETRY_S
 
 
 def _changed(before: Mapping[str, Override], after: Mapping[str, Override]) -> set[str]:

@@ -95,14 +95,16 @@ class RenderStage:
                 expired.append(result)
             else:
                 results.append(
-                    result if blob is None else self._rendered(result, blob, counts, spans)
+                    result if blob is None else self._render(result, blob, counts, spans)
                 )
         self.counters.add(counts)
         outgoing = self.returning_jobs.refetch([result.job for result in expired])
         if results:
             urgency = most_urgent(result.job for result in results)
-            following = ResultBatch(tuple(results))
-            outgoing.append(OutgoingMessage(Destination.CANONICALIZE, following, priority=urgency))
+            rendered_batch = ResultBatch(tuple(results))
+            outgoing.append(
+                OutgoingMessage(Destination.CANONICALIZE, rendered_batch, priority=urgency)
+            )
         return outgoing
 
     def free(self, batch: ResultBatch, outgoing: Sequence[OutgoingMessage]) -> None:
@@ -110,18 +112,18 @@ class RenderStage:
         Free the bodies of the batch that no outgoing message refers to.
         Call it after sending them.
         """
-        named = {
+        sent_tokens = {
             result.token
-            for sent in outgoing
-            if isinstance(sent.message, ResultBatch)
-            for result in sent.message.results
+            for message in outgoing
+            if isinstance(message.message, ResultBatch)
+            for result in message.message.results
         }
-        self.spool.free([r.token for r in batch.results if r.token and r.token not in named])
+        self.spool.free([r.token for r in batch.results if r.token and r.token not in sent_tokens])
 
     def _body(self, result: FetchResult) -> bytes | None:
         return self.spool.get_many([result.token])[0] if result.token else None
 
-    def _rendered(
+    def _render(
         self, result: FetchResult, blob: bytes, counts: Counter[str], spans: StageSpans
     ) -> FetchResult:
         """
@@ -159,18 +161,18 @@ class RenderStage:
         self, result: FetchResult, blob: bytes, spans: StageSpans
     ) -> Rendered | NotRendered:
         tokens = [result.token or ""]
-        lost = self.marks.begin(tokens)
+        runs_lost = self.marks.begin(tokens)
         try:
-            if lost:
+            if runs_lost:
                 self.counters.add({counters.RUNS_LOST: 1})
-                if lost >= MAX_RUNS_LOST:
+                if runs_lost >= MAX_RUNS_LOST:
                     return NotRendered(LOST)
             document = PlainPage(result.fetch.final_url, result.fetch.headers, decompress(blob))
-            return self.renderer.render(document, self._fetching(result, spans))
+            return self.renderer.render(document, self._resource_fetcher(result, spans))
         finally:
             self.marks.end(tokens)
 
-    def _fetching(self, result: FetchResult, spans: StageSpans) -> FetchResource:
+    def _resource_fetcher(self, result: FetchResult, spans: StageSpans) -> FetchResource:
         """
         Return a function that fetches a page's scripts and data, with a span for each if it is
         traced.

@@ -76,7 +76,7 @@ def as_outcome(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: 
         )
 
 
-_NO_COPY = StoredValidators()
+_NO_VALIDATORS = StoredValidators()
 SIGNED_OUT = "the site requires signing in, although the session of fetch.sign_in was sent"
 
 
@@ -104,7 +104,7 @@ class SigningIn(Protocol):
     def session(self, job: UrlJob, egress: EgressContext) -> SignedIn | Deferred | None:
         """Return the session for a job, or `Deferred` if the job must wait for one."""
 
-    def after(self, signed: SignedIn, outcome: Outcome) -> bool:
+    def save_changes(self, signed: SignedIn, outcome: Outcome) -> bool:
         """
         Save changes that a fetch made to the session.
         Returns True if the session had expired.
@@ -154,60 +154,60 @@ class Requester:
             AragogError: our own infrastructure failed.
         """
         started_s = self.clock.monotonic_s()
-        under_way = []
+        calls = []
         with self.pool.batch() as batch:
             for job, slot in jobs:
                 elapsed_ms = (self.clock.monotonic_s() - started_s) * 1000
-                wait_ms = slot.wait_ms - (slot.at_us - slot.ask_at_us) / 1000
+                wait_ms = slot.wait_ms - (slot.at_us - slot.request_at_us) / 1000
                 self.clock.sleep_s((wait_ms - HEAD_START_MS - elapsed_ms) / 1000)
-                stored = validators.get(job.url, _NO_COPY)
+                stored = validators.get(job.url, _NO_VALIDATORS)
                 submit = batch.submit_urgent if slot.urgent else batch.submit
-                under_way.append((job, submit(self._fetch_one, job, slot, stored, spans)))
-            for job, call in under_way:
+                calls.append((job, submit(self._fetch_one, job, slot, stored, spans)))
+            for job, call in calls:
                 yield Fetch(job, *call.result())
 
     def _fetch_one(
         self, job: UrlJob, slot: Slot, stored: StoredValidators, spans: StageSpans
     ) -> tuple[Outcome, PackedBody | None, bool]:
-        signed = self._signed_in(job)
-        if isinstance(signed, Deferred):
+        sign_in = self._sign_in(job)
+        if isinstance(sign_in, Deferred):
             self.access.limiter.finished(slot)
-            return signed, None, False
-        outcome = self._reported(job, slot, stored, spans, signed)
-        if signed and self.sign_ins and self.sign_ins.after(signed, outcome):
+            return sign_in, None, False
+        outcome = self._fetch_and_report(job, slot, stored, spans, sign_in)
+        if sign_in and self.sign_ins and self.sign_ins.save_changes(sign_in, outcome):
             return _signed_out(outcome), None, True
         changes: dict[str, Any] = {}
         if not job.sitemap and not isinstance(outcome, Deferred):
-            said = self.access.statements(outcome.final_url or outcome.url)
-            with_page = isinstance(outcome, Fetched | NotModified)
-            changes["robots_preferences"] = said if with_page else said or None
+            statements = self.access.statements(outcome.final_url or outcome.url)
+            has_page = isinstance(outcome, Fetched | NotModified)
+            changes["robots_preferences"] = statements if has_page else statements or None
         body = None
         if isinstance(outcome, Fetched):
             body = pack(outcome.body)
             changes["body"] = b""
         return replace(outcome, **changes) if changes else outcome, body, False
 
-    def _signed_in(self, job: UrlJob) -> SignedIn | Deferred | None:
+    def _sign_in(self, job: UrlJob) -> SignedIn | Deferred | None:
         return self.sign_ins.session(job, self.egress.context(job)) if self.sign_ins else None
 
-    def _reported(
+    def _fetch_and_report(
         self,
         job: UrlJob,
         slot: Slot,
         stored: StoredValidators,
         spans: StageSpans,
-        signed: SignedIn | None,
+        sign_in: SignedIn | None,
     ) -> Outcome:
         with self.access.gate(slot, job) as gate:
             requests = spans.requests(job, gate)
-            outcome = self._outcome(job, requests or gate, stored, signed)
+            outcome = self._outcome(job, requests or gate, stored, sign_in)
             if requests is not None:
                 spans.record_requests(job, requests, outcome)
             if isinstance(outcome, Refused) and outcome.cause is RefusalCause.TAKEN_DOWN:
                 outcome = _without_target(job, outcome)
             reports = dict.fromkeys(gate.redirected_by, True)
-            if (ok := is_healthy(outcome)) is not None:
-                reports[gate.key] = ok
+            if (is_ok := is_healthy(outcome)) is not None:
+                reports[gate.key] = is_ok
             if isinstance(outcome, Fetched | NotModified) and outcome.first_byte_ms is not None:
                 limiter = self.access.limiter
                 limiter.record_latency(gate.key, outcome.first_byte_ms, outcome.address)
@@ -216,7 +216,7 @@ class Requester:
             return outcome
 
     def _outcome(
-        self, job: UrlJob, gate: Gate, stored: StoredValidators, signed: SignedIn | None
+        self, job: UrlJob, gate: Gate, stored: StoredValidators, sign_in: SignedIn | None
     ) -> Outcome:
         pages = self.file_fetcher if job.file else self.fetcher
         fetcher = self.sitemap_fetcher if job.sitemap else pages
@@ -229,7 +229,7 @@ class Requester:
             validators_url=stored.url,
             hops=job.hops,
             egress=self.egress.context(job),
-            **({"cookies": signed.cookies} if signed else {}),
+            **({"cookies": sign_in.cookies} if sign_in else {}),
         )
         return as_outcome(fetch, url=job.url, next_url=job.next_url, clock=self.clock)
 

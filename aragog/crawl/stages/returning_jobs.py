@@ -60,10 +60,12 @@ class ReturningJobs:
     def delayed(
         self, jobs: Iterable[Delayed], *, span_ms: int = 1, elapsed_ms: int = 0
     ) -> list[OutgoingMessage]:
-        """Return the messages for delayed jobs; see `collected` and `delayed_batches`."""
+        """Return the messages for delayed jobs; see the two functions below."""
         size = self.settings.batch_size
         if self.collects:
-            return collected(jobs, batch_size=size, span_ms=span_ms, elapsed_ms=elapsed_ms)
+            return one_message_per_priority(
+                jobs, batch_size=size, span_ms=span_ms, elapsed_ms=elapsed_ms
+            )
         return delayed_batches(jobs, batch_size=size, span_ms=span_ms, elapsed_ms=elapsed_ms)
 
     def refetch(self, jobs: Sequence[UrlJob]) -> list[OutgoingMessage]:
@@ -74,21 +76,21 @@ class ReturningJobs:
         attempted is fetched even if its URL is stored. Each time counts as an attempt, so this
         ends: jobs with `pipeline.max_attempts` attempts go to `canonicalize` as failures.
         """
-        most = self.settings.max_attempts
-        spent = [job for job in jobs if job.attempt + 1 >= most]
-        fresh = [
+        max_attempts = self.settings.max_attempts
+        exhausted = [job for job in jobs if job.attempt + 1 >= max_attempts]
+        retried = [
             replace(restarted(job), attempt=job.attempt + 1)
             for job in jobs
-            if job.attempt + 1 < most
+            if job.attempt + 1 < max_attempts
         ]
         as_unreachable = counters.failed_as(OutcomeKind.UNREACHABLE)
-        lost = {counters.FAILED: len(spent), as_unreachable: len(spent)}
-        self.counters.add({counters.RETRIED: len(fresh), **lost})
+        lost = {counters.FAILED: len(exhausted), as_unreachable: len(exhausted)}
+        self.counters.add({counters.RETRIED: len(retried), **lost})
         outgoing = [
             OutgoingMessage(Destination.FETCH, batch, priority=most_urgent(batch.jobs))
-            for batch in into_batches(fresh, self.settings.batch_size)
+            for batch in into_batches(retried, self.settings.batch_size)
         ]
-        return [*outgoing, self._lost(spent)] if spent else outgoing
+        return [*outgoing, self._lost(exhausted)] if exhausted else outgoing
 
     def _lost(self, jobs: Sequence[UrlJob]) -> OutgoingMessage:
         now_ms = self.clock.now_ms()
@@ -125,7 +127,7 @@ def restarted(job: UrlJob) -> UrlJob:
     return replace(job, slot_at_ms=None, target=None, target_given=None, hops=())
 
 
-def collected(
+def one_message_per_priority(
     jobs: Iterable[Delayed], *, batch_size: int, span_ms: int, elapsed_ms: int = 0
 ) -> list[OutgoingMessage]:
     """
@@ -141,17 +143,17 @@ def collected(
     return [
         OutgoingMessage(
             Destination.FETCH,
-            FetchBatch(tuple(job for job, _ in those)),
+            FetchBatch(tuple(job for job, _ in group)),
             priority=priority,
             collect=Collection(
                 elements="urls",
-                delays_ms=tuple(max(0, wait_ms - elapsed_ms) for _, wait_ms in those),
+                delays_ms=tuple(max(0, wait_ms - elapsed_ms) for _, wait_ms in group),
                 span_ms=max(1, span_ms),
                 most=batch_size,
                 group=f"{Destination.FETCH.task}:{VERSION}",
             ),
         )
-        for priority, those in by_priority.items()
+        for priority, group in by_priority.items()
     ]
 
 

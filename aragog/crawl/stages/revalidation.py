@@ -79,10 +79,10 @@ class JobSelection:
         Select the jobs to fetch. Removes URLs that end here from the in-flight set. Takes two
         multi-gets.
         """
-        served, stuck = damaged.split(jobs, self.store)
-        open_jobs, ended = self._without_taken_down(served)
+        servable, stuck = damaged.split(jobs, self.store)
+        open_jobs, replies = self._without_taken_down(servable)
         records, unreadable = self._records([job for job in open_jobs if _is_at_its_start(job)])
-        open_jobs = [_of_its_crawl(job, records.get(job.url)) for job in open_jobs]
+        open_jobs = [_with_purposes_of_crawl(job, records.get(job.url)) for job in open_jobs]
         open_jobs = [_as_file_or_page(job, records.get(job.url)) for job in open_jobs]
         fresh = [job for job in open_jobs if _is_at_its_start(job)]
         expired = self._expired([job for job in fresh if job.refresh], records)
@@ -94,19 +94,21 @@ class JobSelection:
             and (record := records.get(job.url))
             and (is_scheduled_reading(job) or (not job.sitemap and _is_complete(record)))
         }
-        rules = page_scope.stored_pages_out_of_scope(done, records, self.checks)
-        left_out = [job for job in done if job.url in rules]
+        rules = page_scope.excluded_stored_pages(done, records, self.checks)
+        excluded = [job for job in done if job.url in rules]
         done = [job for job in done if job.url not in rules]
         if self.discovery:  # before the pages end, because a run waits for what is listed by then
             self.discovery.stored([(job, records.get(job.url)) for job in done])
         self.counters.add({counters.ALREADY_STORED: len(done)})
-        next_crawls = self._stored_already(done, records) + self._left_out(left_out, rules)
-        ended += finished(done, {j.url: answer_of_record(j.url, records.get(j.url)) for j in done})
-        ended += finished(left_out, page_scope.answers(rules))
-        dropped = {job.url for job in (*done, *left_out, *unreadable)}
+        next_crawls = self._stored_already(done, records) + self._end_excluded(excluded, rules)
+        replies += finished(
+            done, {j.url: answer_of_record(j.url, records.get(j.url)) for j in done}
+        )
+        replies += finished(excluded, page_scope.answers(rules))
+        dropped = {job.url for job in (*done, *excluded, *unreadable)}
         to_fetch = [job for job in open_jobs if job.url not in dropped]
         postponed = damaged.postponed([*stuck, *unreadable]) + [(job, 0) for job in next_crawls]
-        return Selection(to_fetch, postponed, validators, ended)
+        return Selection(to_fetch, postponed, validators, replies)
 
     def _stored_already(
         self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]
@@ -121,7 +123,7 @@ class JobSelection:
         endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
         return endings.stored_already(jobs, urls, self.store.clock.now_ms())
 
-    def _left_out(self, jobs: Sequence[UrlJob], rules: Mapping[str, str]) -> list[UrlJob]:
+    def _end_excluded(self, jobs: Sequence[UrlJob], rules: Mapping[str, str]) -> list[UrlJob]:
         """End jobs whose stored pages their crawls exclude. Returns jobs for other crawls."""
         if not jobs:
             return []
@@ -148,29 +150,31 @@ class JobSelection:
 
         A job ends here if its URL, or a URL that it was redirected through, was taken down.
         """
-        ways = {job.url: {job.url, job.next_url, *(h.url for h in job.hops)} for job in jobs}
-        refused = self.store.takedowns.refused(set().union(*ways.values()))
+        urls_of_jobs = {
+            job.url: {job.url, job.next_url, *(h.url for h in job.hops)} for job in jobs
+        }
+        refused = self.store.takedowns.refused(set().union(*urls_of_jobs.values()))
         if not refused:
             return list(jobs), []
-        taken_down = {url for url, way in ways.items() if way & refused}
+        taken_down = {url for url, urls in urls_of_jobs.items() if urls & refused}
         self.in_flight.clear(sorted(taken_down), TAKEN_DOWN)
         self.counters.add({counters.REFUSED: len(taken_down)})
-        ended = finished(
+        replies = finished(
             (job for job in jobs if job.url in taken_down), answers_of_taken_down(taken_down)
         )
-        return [job for job in jobs if job.url not in taken_down], ended
+        return [job for job in jobs if job.url not in taken_down], replies
 
     def _records(self, jobs: Sequence[UrlJob]) -> tuple[dict[str, Record | None], list[UrlJob]]:
         """Return the records by URL, and the jobs whose records are in a damaged file."""
         records: dict[str, Record | None] = {}
 
-        def read(some: Sequence[UrlJob]) -> None:
-            urls = [job.url for job in some]
+        def read(part: Sequence[UrlJob]) -> None:
+            urls = [job.url for job in part]
             records.update(zip(urls, self.store.get_many(urls, fields=fields), strict=True))
 
         fields = [page_scope.LANGUAGE] if page_scope.is_about_pages(jobs, self.checks) else []
 
-        return records, damaged.apart(jobs, read)
+        return records, damaged.isolate(jobs, read)
 
 
 def is_scheduled_reading(job: UrlJob) -> bool:
@@ -188,7 +192,7 @@ def _is_at_its_start(job: UrlJob) -> bool:
     return not job.hops and (job.refresh or not job.attempt)
 
 
-def _of_its_crawl(job: UrlJob, record: Record | None) -> UrlJob:
+def _with_purposes_of_crawl(job: UrlJob, record: Record | None) -> UrlJob:
     """
     Return the job with the purposes of its crawl.
     A refresh acts for a crawl that keeps the page.

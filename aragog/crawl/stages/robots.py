@@ -30,7 +30,7 @@ from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
 from aragog.crawl.stages.requester import as_outcome
 from aragog.crawl.stages.robots_outcomes import result_of, status_of, tdm_rules_of
-from aragog.crawl.stages.robots_waits import BACKGROUND, RulesWait, forwarded
+from aragog.crawl.stages.robots_waits import BACKGROUND, RulesWait, route_jobs
 from aragog.fetch_record.causes import DeferralCause
 from aragog.fetch_record.outcome import Deferred, Outcome, OutcomeKind
 from aragog.runtime.clock import Clock
@@ -39,7 +39,7 @@ from aragog.settings import Settings
 from urlspelling.domain import origin
 
 # Another task is fetching the rules. They usually arrive within half a second.
-ASK_AGAIN_MS = 500
+RULES_POLL_MS = 500
 # A slot further away than this is not reserved for a robots.txt. This is more than the time at
 # which URLs leave their domain's line, because they cannot continue without the rules.
 SLOT_WITHIN_MS = 4_000
@@ -96,11 +96,11 @@ class RobotsStage:
         Raises:
             TransientError: Redis did not respond; the batch runs again.
         """
-        batch, paused = self._wanted(batch)
+        batch, paused = self._only_wanted(batch)
         with self.traces.stage("robots", batch.jobs) as spans:
             return spans.with_departure_times(paused + _RobotsRun(self, batch, spans).messages())
 
-    def _wanted(self, batch: RobotsBatch) -> tuple[RobotsBatch, list[OutgoingMessage]]:
+    def _only_wanted(self, batch: RobotsBatch) -> tuple[RobotsBatch, list[OutgoingMessage]]:
         """
         Return the batch without URLs that no crawl wants anymore, and without origins that only
         those need.
@@ -110,8 +110,8 @@ class RobotsStage:
         wanted = self.checks.wanted(batch.jobs)
         if len(wanted.jobs) == len(batch.jobs):
             return replace(batch, jobs=tuple(wanted.jobs)), []
-        left = {origin(job.next_url) for job in wanted.jobs}
-        unwanted = {origin(job.next_url) for job in batch.jobs} - left
+        needed = {origin(job.next_url) for job in wanted.jobs}
+        unwanted = {origin(job.next_url) for job in batch.jobs} - needed
         origins = tuple(o for o in batch.origins if o not in unwanted)
         if batch.claimed:
             self.robots.refreshes.release(sorted(unwanted))
@@ -132,7 +132,9 @@ class RobotsStage:
             due = self.robots.refreshes.expiring(soon_ms, step)
             origins = self.robots.refreshes.claim(due)
             self.robots.refreshes.hold(dict.fromkeys(origins, REFRESH_HOLD_MS))
-            groups = [tuple(origins[at : at + size]) for at in range(0, len(origins), size)]
+            groups = [
+                tuple(origins[start : start + size]) for start in range(0, len(origins), size)
+            ]
             yield [_background(RobotsBatch(group, claimed=True)) for group in groups]
             if len(due) < step:
                 return
@@ -162,19 +164,19 @@ class _RobotsRun:
     def _asks_tdm_file(self, origin_url: str) -> bool:
         """Return True if this run requests tdmrep.json. Otherwise the stored rules keep theirs."""
         rules = self.cached[origin_url].rules
-        has_it = rules is not None and rules.tdm is not None
+        has_tdm_rules = rules is not None and rules.tdm is not None
         asks = self.stage.settings.preferences.asks_tdm_file
-        return asks or has_it or origin_url in self.lacking
+        return asks or has_tdm_rules or origin_url in self.lacking
 
     def messages(self) -> list[OutgoingMessage]:
         wanted = self._allowed(self._origins_to_fetch())
-        mine = wanted if self.batch.claimed else self.robots.refreshes.claim(wanted)
-        near = self._near(self._slots(mine))
+        claimed = wanted if self.batch.claimed else self.robots.refreshes.claim(wanted)
+        near = self._near_slots(self._slots(claimed))
         self._fetch(near)
         self._hold_claims()
-        self._wait_for_others(self.awaited & set(wanted) - set(mine))
+        self._wait_for_others(self.awaited & set(wanted) - set(claimed))
         span_ms = self.stage.settings.politeness.wait_inline_ms
-        return forwarded(self.batch, self.later, span_ms)
+        return route_jobs(self.batch, self.later, span_ms)
 
     def _origins_to_fetch(self) -> list[str]:
         """Return the origins whose rules must be fetched."""
@@ -209,10 +211,10 @@ class _RobotsRun:
     def _slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
         """Return the batch's existing slots and new ones. Takes one round trip per limiter node."""
         # An existing slot is used even if its message is late; the permit decides.
-        kept = [o for o in origins if o in self.batch.slots]
+        with_slot = [o for o in origins if o in self.batch.slots]
         new = [o for o in origins if o not in self.batch.slots]
-        reserved = self.stage.limiter.reserve([self._request(o) for o in new])
-        return {o: self._kept_slot(o) for o in kept} | dict(zip(new, reserved, strict=True))
+        replies = self.stage.limiter.reserve([self._request(o) for o in new])
+        return {o: self._kept_slot(o) for o in with_slot} | dict(zip(new, replies, strict=True))
 
     def _request(self, origin_url: str) -> SlotRequest:
         return SlotRequest(
@@ -235,7 +237,7 @@ class _RobotsRun:
         rules = self.cached[origin_url].rules
         return rules.crawl_delay_s(self.stage.settings.fetch.user_agent) if rules else None
 
-    def _near(self, slots: Mapping[str, Slot | RateExceeded]) -> dict[str, Slot]:
+    def _near_slots(self, slots: Mapping[str, Slot | RateExceeded]) -> dict[str, Slot]:
         """
         Return the slots near enough for this task to wait for.
         The other origins are tried later.
@@ -253,7 +255,7 @@ class _RobotsRun:
     def _retry_near_slot(self, origin_url: str, key: str, free_at_ms: int) -> None:
         """Try an origin again before its next slot would go to a waiting URL."""
         wait_ms = self.stage.limiter.wait_ms(key, free_at_ms) - SLOT_WITHIN_MS
-        self.later[origin_url] = RulesWait(max(ASK_AGAIN_MS, wait_ms))
+        self.later[origin_url] = RulesWait(max(RULES_POLL_MS, wait_ms))
 
     def _defer(self, origin_url: str, key: str, outcome: Deferred) -> None:
         """
@@ -262,7 +264,7 @@ class _RobotsRun:
         """
         at_ms = outcome.retry_at_ms or 0
         if outcome.cause is DeferralCause.EGRESS:
-            wait_ms = max(ASK_AGAIN_MS, at_ms - self.stage.clock.now_ms())
+            wait_ms = max(RULES_POLL_MS, at_ms - self.stage.clock.now_ms())
             self.later[origin_url] = RulesWait(wait_ms)
         else:
             self._retry_near_slot(origin_url, key, at_ms)
@@ -272,7 +274,7 @@ class _RobotsRun:
         validators = self._validators(near)
         with self.stage.pool.batch() as batch:
             calls = {
-                o: batch.submit(self._ask, o, slot, validators.get(o, Validators()))
+                o: batch.submit(self._fetch_rules, o, slot, validators.get(o, Validators()))
                 for o, slot in near.items()
             }
         results = []
@@ -293,19 +295,19 @@ class _RobotsRun:
 
     def _compare(self, results: Iterable[RobotsResult]) -> None:
         """Parse a sample of the files with reppy, too, and count the differences."""
-        if (second := self.stage.second_opinion) is None:
+        if (reppy := self.stage.second_opinion) is None:
             return
-        looks = [second.check(r.origin, r.body) for r in results if r.status == 200 and r.body]
-        compared = [differs for differs in looks if differs is not None]
+        comparisons = [reppy.check(r.origin, r.body) for r in results if r.status == 200 and r.body]
+        compared = [differs for differs in comparisons if differs is not None]
         if compared:
             counts = {counters.ROBOTS_COMPARED: len(compared)}
             self.stage.counters.add(counts | {counters.ROBOTS_DIFFERENT: sum(compared)})
 
     def _release(self, origins: Iterable[str]) -> None:
         """Release the URLs that failed while the rules of these origins were unreachable."""
-        came = [o for o in origins if not self.cached[o].rules or self.cached[o].unreachable]
-        if came:
-            self.stage.line.rules_arrived(came)
+        arrived = [o for o in origins if not self.cached[o].rules or self.cached[o].unreachable]
+        if arrived:
+            self.stage.line.rules_arrived(arrived)
 
     def _trace(self, origin_url: str, outcome: Outcome) -> None:
         """Add the fetch to the span of each traced URL that waits for these rules."""
@@ -319,14 +321,14 @@ class _RobotsRun:
 
         Also none if tdmrep.json is read, because both files are cached together.
         """
-        known = [
+        cached = [
             o
             for o in origins
             if self.cached[o].rules and not self.batch.refresh and not self._asks_tdm_file(o)
         ]
-        return self.robots.validators(known) if known else {}
+        return self.robots.validators(cached) if cached else {}
 
-    def _ask(
+    def _fetch_rules(
         self, origin_url: str, slot: Slot, validators: Validators
     ) -> tuple[Outcome, tuple[TdmRule, ...] | None]:
         """
@@ -334,17 +336,17 @@ class _RobotsRun:
         needs them.
         """
         stage = self.stage
-        rest_s = stage.settings.pipeline.retry_first_s
-        with RobotsGate(stage.limiter, slot, rest_s, forbidden=stage.forbidden) as gate:
-            outcome = self._fetched(origin_url + ROBOTS_PATH, gate, validators)
+        default_pause_s = stage.settings.pipeline.retry_first_s
+        with RobotsGate(stage.limiter, slot, default_pause_s, forbidden=stage.forbidden) as gate:
+            outcome = self._fetch_url(origin_url + ROBOTS_PATH, gate, validators)
             if not self._asks_tdm_file(origin_url) or is_error(status_of(outcome)):
                 return outcome, None
             gate.inline_ms = TDM_WAIT_MS
-            tdm_file = self._fetched(origin_url + TDM_PATH, gate, Validators())
+            tdm_file = self._fetch_url(origin_url + TDM_PATH, gate, Validators())
             self.stage.counters.add({counters.ROBOTS: 1})
             return outcome, tdm_rules_of(tdm_file)
 
-    def _fetched(self, url: str, gate: RobotsGate, validators: Validators) -> Outcome:
+    def _fetch_url(self, url: str, gate: RobotsGate, validators: Validators) -> Outcome:
         fetch = partial(
             self.stage.fetcher.fetch,
             url,
@@ -376,7 +378,7 @@ class _RobotsRun:
         """Send URLs again at the time when another task should have fetched their rules."""
         unknown = [o for o in origins if not self.cached[o].rules or self._is_incomplete(o)]
         for origin_url, wait_ms in self.robots.refreshes.remaining_ms(unknown).items():
-            self.later[origin_url] = RulesWait(wait_ms + ASK_AGAIN_MS, claimed=False)
+            self.later[origin_url] = RulesWait(wait_ms + RULES_POLL_MS, claimed=False)
 
 
 def _background(batch: RobotsBatch) -> OutgoingMessage:

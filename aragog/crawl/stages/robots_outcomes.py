@@ -27,14 +27,14 @@ def result_of(origin_url: str, outcome: Outcome) -> RobotsResult:
     """Return the cache entry for an outcome. RFC 9309, 2.3.1 defines what each status means."""
     body = outcome.body if isinstance(outcome, Fetched) else b""
     # After a redirect, the validators belong to another URL.
-    own = isinstance(outcome, Fetched) and not outcome.hops
+    has_own_validators = isinstance(outcome, Fetched) and not outcome.hops
     validators = Validators(outcome.header("etag"), outcome.header("last-modified"))
     return RobotsResult(
         origin_url,
         status_of(outcome),
         body,
         outcome.fetched_at_ms,
-        validators if own else Validators(),
+        validators if has_own_validators else Validators(),
         failure=outcome.kind if isinstance(outcome, Unreachable) else None,
     )
 

@@ -23,7 +23,7 @@ class RulesWait(NamedTuple):
     """True if this batch holds the claim on the refresh."""
 
 
-def forwarded(
+def route_jobs(
     batch: RobotsBatch, waits: Mapping[str, RulesWait], span_ms: int
 ) -> list[OutgoingMessage]:
     """
@@ -36,24 +36,24 @@ def forwarded(
         urgency = most_urgent(ready)
         outgoing.append(OutgoingMessage(Destination.FETCH, FetchBatch(ready), priority=urgency))
     for claimed in (True, False):
-        those = {o: wait for o, wait in waits.items() if wait.claimed is claimed}
-        for group in _grouped(those, span_ms):
-            following = _following(batch, {o: those[o] for o in group}, claimed=claimed)
-            if following.jobs or claimed or batch.refresh:
-                priority = min((job.priority for job in following.jobs), default=BACKGROUND)
-                first_ms = those[group[0]].wait_ms
-                outgoing.append(OutgoingMessage(Destination.ROBOTS, following, first_ms, priority))
+        waits_of_kind = {o: wait for o, wait in waits.items() if wait.claimed is claimed}
+        for group in _group_by_wait(waits_of_kind, span_ms):
+            repeated = _repeat(batch, {o: waits_of_kind[o] for o in group}, claimed=claimed)
+            if repeated.jobs or claimed or batch.refresh:
+                priority = min((job.priority for job in repeated.jobs), default=BACKGROUND)
+                first_ms = waits_of_kind[group[0]].wait_ms
+                outgoing.append(OutgoingMessage(Destination.ROBOTS, repeated, first_ms, priority))
     return outgoing
 
 
-def _following(batch: RobotsBatch, waits: Mapping[str, RulesWait], *, claimed: bool) -> RobotsBatch:
+def _repeat(batch: RobotsBatch, waits: Mapping[str, RulesWait], *, claimed: bool) -> RobotsBatch:
     """Return the part of a batch that is repeated for these origins."""
     jobs = tuple(job for job in batch.jobs if origin(job.next_url) in waits)
     slots = {o: at_ms for o, wait in waits.items() if (at_ms := wait.slot_at_ms)}
     return RobotsBatch(tuple(waits), jobs, claimed, batch.refresh, slots)
 
 
-def _grouped(waits: Mapping[str, RulesWait], span_ms: int) -> list[list[str]]:
+def _group_by_wait(waits: Mapping[str, RulesWait], span_ms: int) -> list[list[str]]:
     """Group origins by their waits. Those within `span_ms` of the first share a message."""
     groups: list[list[str]] = []
     for origin_url, wait in sorted(waits.items(), key=lambda item: item[1].wait_ms):

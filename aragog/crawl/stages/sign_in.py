@@ -40,11 +40,11 @@ from urlspelling import normalize
 from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
-AGAIN_MS = 500
+LEASE_POLL_MS = 500
 """How long URLs wait while another process signs in."""
-MAX_S = 3_600.0
+MAX_WAIT_S = 3_600.0
 """The longest wait after a failed sign-in."""
-WITHIN_S = 30.0
+SLOT_TIMEOUT_S = 30.0
 """How long a sign-in request may wait for its slot."""
 FORM_TYPE = "application/x-www-form-urlencoded"
 UNAUTHORIZED = 401
@@ -99,29 +99,31 @@ class SignIns:
 
         `Deferred` if signing in is not possible now.
         """
-        place = origin(job.next_url)
-        settings = self._settings_of(place)
-        if settings is None or _without_query(job.next_url) == _form_url(place, settings):
+        origin_url = origin(job.next_url)
+        settings = self._settings_of(origin_url)
+        if settings is None or _without_query(job.next_url) == _form_url(origin_url, settings):
             return None
         crawl = self.checks.crawl_of(job).name if job.crawl else ""
         if settings.crawls and crawl not in settings.crawls:
             return None
-        known = self.sessions.read(place, crawl)
-        if not known.cookies:
-            signed = self._signed_in(place, crawl, settings, egress)
-            if isinstance(signed, int):
-                reason = f"signing in to {place} failed: {known.reason}" if known.reason else ""
+        session = self.sessions.read(origin_url, crawl)
+        if not session.cookies:
+            signed_in = self._sign_in(origin_url, crawl, settings, egress)
+            if isinstance(signed_in, int):
+                reason = (
+                    f"signing in to {origin_url} failed: {session.reason}" if session.reason else ""
+                )
                 return Deferred(
                     url=job.url,
                     final_url=job.next_url,
                     fetched_at_ms=self.clock.now_ms(),
                     cause=DeferralCause.SIGN_IN,
-                    retry_at_ms=self.clock.now_ms() + signed,
-                    reason=reason or f"another process is signing in to {place}",
+                    retry_at_ms=self.clock.now_ms() + signed_in,
+                    reason=reason or f"another process is signing in to {origin_url}",
                 )
-            known = signed
-        cookies = OriginCookies.of(place, known.cookies, self.clock)
-        return SignedIn(cookies, crawl, known.began_at_ms, cookies.plain())
+            session = signed_in
+        cookies = OriginCookies.of(origin_url, session.cookies, self.clock)
+        return SignedIn(cookies, crawl, session.began_at_ms, cookies.plain())
 
     def check(self) -> None:
         """
@@ -132,95 +134,99 @@ class SignIns:
         """
         check_values(self.settings)
 
-    def after(self, signed: SignedIn, outcome: Outcome) -> bool:
+    def save_changes(self, signed_in: SignedIn, outcome: Outcome) -> bool:
         """
         Save the cookies that a fetch has changed. Returns True if its session had expired.
 
         An expired session is deleted, unless another process has signed in since.
         """
-        place, crawl = signed.cookies.origin, signed.crawl
-        ended = self._has_ended(place, outcome)
-        changed = signed.cookies.plain()
-        if ended or changed != signed.before:
-            now = self.sessions.read(place, crawl)
-            if now.began_at_ms == signed.began_at_ms:
-                kept = () if ended else tuple(changed)
-                self.sessions.write(place, crawl, replace(now, cookies=kept))
-        return ended
+        origin_url, crawl = signed_in.cookies.origin, signed_in.crawl
+        has_ended = self._has_ended(origin_url, outcome)
+        changed = signed_in.cookies.plain()
+        if has_ended or changed != signed_in.cookies_before:
+            session = self.sessions.read(origin_url, crawl)
+            if session.began_at_ms == signed_in.began_at_ms:
+                cookies = () if has_ended else tuple(changed)
+                self.sessions.write(origin_url, crawl, replace(session, cookies=cookies))
+        return has_ended
 
-    def _settings_of(self, place: str) -> SignInSettings | None:
-        return next((s for key, s in self.settings.items() if origin_of(key) == place), None)
+    def _settings_of(self, origin_url: str) -> SignInSettings | None:
+        return next((s for key, s in self.settings.items() if origin_of(key) == origin_url), None)
 
-    def _has_ended(self, place: str, outcome: Outcome) -> bool:
+    def _has_ended(self, origin_url: str, outcome: Outcome) -> bool:
         """
         Return True if the session has expired: a 401, a redirect to the form, or a page with the
         form.
         """
-        settings = self._settings_of(place)
+        settings = self._settings_of(origin_url)
         if settings is None or isinstance(outcome, Deferred):
             return False
-        form_url = _form_url(place, settings)
+        form_url = _form_url(origin_url, settings)
         if outcome.status == UNAUTHORIZED or any(
-            _without_query(each) == form_url
-            for each in (outcome.final_url, *(hop.target for hop in outcome.hops))
+            _without_query(url) == form_url
+            for url in (outcome.final_url, *(hop.target for hop in outcome.hops))
         ):
             return True
         return isinstance(outcome, Fetched) and _form_of(outcome, settings) is not None
 
-    def _signed_in(
-        self, place: str, crawl: str, settings: SignInSettings, egress: EgressContext
+    def _sign_in(
+        self, origin_url: str, crawl: str, settings: SignInSettings, egress: EgressContext
     ) -> Session | int:
         """Return the new session, or the time in ms after which to check again."""
-        known = self.sessions.read(place, crawl)
-        wait_ms = self._wait_ms(known, settings)
+        session = self.sessions.read(origin_url, crawl)
+        wait_ms = self._wait_ms(session, settings)
         if wait_ms > 0:
             return wait_ms
-        if not self.sessions.acquire(place, crawl):
-            return AGAIN_MS
+        if not self.sessions.acquire(origin_url, crawl):
+            return LEASE_POLL_MS
         try:
-            known = self.sessions.read(place, crawl)
-            if known.cookies or self._wait_ms(known, settings) > 0:
-                return known if known.cookies else AGAIN_MS
-            return self._try(place, crawl, settings, known, egress)
+            session = self.sessions.read(origin_url, crawl)
+            if session.cookies or self._wait_ms(session, settings) > 0:
+                return session if session.cookies else LEASE_POLL_MS
+            return self._try(origin_url, crawl, settings, session, egress)
         finally:
-            self.sessions.release(place, crawl)
+            self.sessions.release(origin_url, crawl)
 
     def _try(
         self,
-        place: str,
+        origin_url: str,
         crawl: str,
         settings: SignInSettings,
-        known: Session,
+        previous: Session,
         egress: EgressContext,
     ) -> Session | int:
         began_at_ms = self.clock.now_ms()
         try:
-            values = _values(place, settings)
-            cookies = self._cookies_of(place, settings, values, egress)
+            values = _values(origin_url, settings)
+            cookies = self._submit_form(origin_url, settings, values, egress)
         except (_Failed, ConfigError) as error:
-            log.warning("signing in to %s failed: %s", place, error)
-            failed = Session((), began_at_ms, known.failures + 1, str(error))
-            self.sessions.write(place, crawl, failed)
-            return max(AGAIN_MS, self._wait_ms(failed, settings))
+            log.warning("signing in to %s failed: %s", origin_url, error)
+            failed = Session((), began_at_ms, previous.failures + 1, str(error))
+            self.sessions.write(origin_url, crawl, failed)
+            return max(LEASE_POLL_MS, self._wait_ms(failed, settings))
         session = Session(tuple(cookies.plain()), began_at_ms)
-        self.sessions.write(place, crawl, session)
-        log.info("signed in to %s%s", place, f" for the crawl {crawl}" if crawl else "")
+        self.sessions.write(origin_url, crawl, session)
+        log.info("signed in to %s%s", origin_url, f" for the crawl {crawl}" if crawl else "")
         return session
 
-    def _wait_ms(self, known: Session, settings: SignInSettings) -> int:
+    def _wait_ms(self, session: Session, settings: SignInSettings) -> int:
         """Return the time until the next attempt. It doubles with each failure, up to an hour."""
-        if not known.began_at_ms:
+        if not session.began_at_ms:
             return 0
-        longest_s = max(MAX_S, settings.least_s)
-        wait_s = min(settings.least_s * 2 ** min(known.failures, 12), longest_s)
-        return int(known.began_at_ms + wait_s * 1000 - self.clock.now_ms())
+        max_wait_s = max(MAX_WAIT_S, settings.least_s)
+        wait_s = min(settings.least_s * 2 ** min(session.failures, 12), max_wait_s)
+        return int(session.began_at_ms + wait_s * 1000 - self.clock.now_ms())
 
-    def _cookies_of(
-        self, place: str, settings: SignInSettings, values: Mapping[str, str], egress: EgressContext
+    def _submit_form(
+        self,
+        origin_url: str,
+        settings: SignInSettings,
+        values: Mapping[str, str],
+        egress: EgressContext,
     ) -> OriginCookies:
         """Fetch the form, fill it in and submit it. Returns the cookies."""
-        cookies = OriginCookies.of(place, (), self.clock)
-        form_url = _form_url(place, settings)
+        cookies = OriginCookies.of(origin_url, (), self.clock)
+        form_url = _form_url(origin_url, settings)
         page = self._request(form_url, egress, cookies=cookies)
         if not isinstance(page, Fetched):
             raise _Failed(f"failed to load the page with the form: {_text(page)}")
@@ -231,37 +237,37 @@ class SignIns:
             action = normalize(form.action)
         except ValueError:
             action = ""
-        if not action or origin(action) != place:
+        if not action or origin(action) != origin_url:
             raise _Failed("the form posts to another origin")
         if form.method != "POST":
             raise _Failed("the form uses GET, which would put the values into a URL")
-        answer = self._request(
+        response = self._request(
             action,
             egress,
             cookies=cookies,
             method="POST",
             body=form.filled(values),
-            headers={"Content-Type": FORM_TYPE, "Origin": place},
+            headers={"Content-Type": FORM_TYPE, "Origin": origin_url},
         )
-        self._check(answer, settings, form_url)
+        self._check(response, settings, form_url)
         if not cookies.plain():
             raise _Failed("the site set no cookie")
         return cookies
 
-    def _check(self, answer: Outcome, settings: SignInSettings, form_url: str) -> None:
+    def _check(self, response: Outcome, settings: SignInSettings, form_url: str) -> None:
         """Raise unless the site accepted the form, with a page or redirect that is not the form."""
-        status = answer.status or 0
+        status = response.status or 0
         if not 200 <= status < 400:
-            raise _Failed(f"submitting the form failed: {_text(answer)}")
-        if isinstance(answer, Fetched) and _form_of(answer, settings) is not None:
+            raise _Failed(f"submitting the form failed: {_text(response)}")
+        if isinstance(response, Fetched) and _form_of(response, settings) is not None:
             raise _Failed("the site shows the form again: check the values of its fields")
-        location = answer.header("location") or ""
+        location = response.header("location") or ""
         if location and _without_query(_absolute(form_url, location)) == form_url:
             raise _Failed("the site redirects back to the form: check the values of its fields")
 
     def _request(self, url: str, egress: EgressContext, **options: Any) -> Outcome:
         """Send one sign-in request, in its slot."""
-        until_s = self.clock.monotonic_s() + WITHIN_S
+        until_s = self.clock.monotonic_s() + SLOT_TIMEOUT_S
 
         def left_ms() -> float:
             return (until_s - self.clock.monotonic_s()) * 1000
@@ -274,14 +280,14 @@ class SignIns:
         request = SlotRequest(self.access.limiter.key_for(url), crawl_delay_s)
         slot = near_slot(self.access.limiter, request, left_ms())
         if slot is None:
-            raise _Failed(f"{url} got no slot in {WITHIN_S:g} s")
+            raise _Failed(f"{url} got no slot in {SLOT_TIMEOUT_S:g} s")
         with ResourceGate(self.access.rules, slot, left_ms) as gate:
             fetch = partial(self.fetcher.fetch, url, gate=gate, egress=egress, **options)
             outcome = fetch()
-            ok = outcome.outcome not in (OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
+            is_ok = outcome.outcome not in (OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
             if not isinstance(outcome, Deferred):
                 # The redirect after a form is a response, too, although it is not followed.
-                self.access.limiter.report(gate.key, ok or 300 <= (outcome.status or 0) < 400)
+                self.access.limiter.report(gate.key, is_ok or 300 <= (outcome.status or 0) < 400)
         return outcome
 
 
@@ -293,8 +299,8 @@ def _form_of(page: Fetched, settings: SignInSettings) -> SignInForm | None:
     return find_form(page.body, page.final_url, names)
 
 
-def _form_url(place: str, settings: SignInSettings) -> str:
-    return normalize(place + settings.form)
+def _form_url(origin_url: str, settings: SignInSettings) -> str:
+    return normalize(origin_url + settings.form)
 
 
 def _without_query(url: str) -> str:
@@ -323,27 +329,31 @@ def check_values(sign_in: Mapping[str, SignInSettings]) -> None:
         _values(origin_of(key) or "", settings)
 
 
-def _values(place: str, settings: SignInSettings) -> dict[str, str]:
-    return {name: _value(place, name, where) for name, where in settings.fields.items()}
+def _values(origin_url: str, settings: SignInSettings) -> dict[str, str]:
+    return {
+        name: _value(origin_url, name, reference) for name, reference in settings.fields.items()
+    }
 
 
-def _value(place: str, name: str, reference: str) -> str:
+def _value(origin_url: str, name: str, reference: str) -> str:
     """
     Return the value of a field.
 
     Raises:
         ConfigError: the value is missing. The message does not contain it.
     """
-    kind, _, where = reveal(reference).partition(":")
-    setting = f"fetch.sign_in.{place}.fields.{name}"
+    kind, _, name_or_value = reveal(reference).partition(":")
+    setting = f"fetch.sign_in.{origin_url}.fields.{name}"
     if kind == "text":
-        return where
+        return name_or_value
     if kind == "env":
-        if (text := os.environ.get(where)) is None:
-            raise ConfigError(f"{setting}: the environment variable {where} is not set; set it")
+        if (text := os.environ.get(name_or_value)) is None:
+            raise ConfigError(
+                f"{setting}: the environment variable {name_or_value} is not set; set it"
+            )
         return text
     try:
-        return Path(where).read_text("utf-8").strip("\r\n")
+        return Path(name_or_value).read_text("utf-8").strip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8"
-        raise ConfigError(f"{setting}: {where} cannot be read: {reason}") from None
+        raise ConfigError(f"{setting}: {name_or_value} cannot be read: {reason}") from None

@@ -44,13 +44,13 @@ from urlspelling import normalize
 from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
-ASK_AGAIN_S = 0.25
+RULES_POLL_S = 0.25
 """How often to check while another process fetches an origin's rules."""
 MIN_WAIT_MS = 25
 """How often to ask for a slot of a domain."""
 ERROR_BODY_BYTES = 1_000_000
 """How much of an error response's body an outcome includes."""
-_LATE = {
+_TOO_LATE = {
     DeferralCause.SLOT: "its domain had no free slot in time; see politeness.qps",
     DeferralCause.RULES: "its robots.txt was not known in time",
     DeferralCause.VISIT_TIME: "the Visit-time of its site did not begin in time",
@@ -121,7 +121,7 @@ class SingleFetch:
     robots: RulesFetcher
     clock: Clock
 
-    def slots(self, given: Sequence[str]) -> list[SlotSearch]:
+    def slots(self, urls: Sequence[str]) -> list[SlotSearch]:
         """
         Find a slot within a second for each URL. Takes one round trip per limiter node.
 
@@ -133,22 +133,22 @@ class SingleFetch:
             LimiterUnavailable, RobotsUnavailable: Redis did not respond.
         """
         # A URL may be in the list twice; the request IDs distinguish its jobs.
-        jobs = [replace(_job(url), request_id=str(place)) for place, url in enumerate(given)]
+        jobs = [replace(_job(url), request_id=str(index)) for index, url in enumerate(urls)]
         vetted = self.access.vet(jobs, takedowns=False)  # `fetch` checks takedowns
-        found = {job.request_id: SlotSearch(None, wait_ms) for job, wait_ms in vetted.not_yet}
-        found |= {
+        searches = {job.request_id: SlotSearch(None, wait_ms) for job, wait_ms in vetted.not_yet}
+        searches |= {
             job.request_id: SlotSearch(None, 0, rules_first=True) for job in vetted.robots_first
         }
         requests = [self._request(job, delay_s) for job, delay_s in vetted.allowed]
         replies = self.access.limiter.reserve(requests)
         for (job, delay_s), reply in zip(vetted.allowed, replies, strict=True):
             interval_s = self.access.limiter.interval_us(reply.key, delay_s) / 1e6
-            found[job.request_id] = (
+            searches[job.request_id] = (
                 SlotSearch(reply, 0, interval_s)
                 if isinstance(reply, Slot)
                 else SlotSearch(None, self._ms_until_near(reply.key, reply.free_at_ms), interval_s)
             )
-        return [found.get(job.request_id, SlotSearch(None, 0)) for job in jobs]
+        return [searches.get(job.request_id, SlotSearch(None, 0)) for job in jobs]
 
     def release_unused(self, slot: Slot) -> None:
         """Release a slot that will not be used. Otherwise it expires."""
@@ -175,7 +175,7 @@ class SingleFetch:
         job = _job(request.url)
         while True:
             try:
-                allowed = self._allowed(job, left_s)
+                allowed = self._slot_request_or_outcome(job, left_s)
             except TRANSIENT:
                 if slot is not None:
                     self.release_unused(slot)
@@ -186,8 +186,8 @@ class SingleFetch:
                 return allowed
             slot = slot or self._slot(allowed, left_s)
             if slot is None:
-                return _late(job, DeferralCause.SLOT)
-            outcome = self._sent(job, slot, request)
+                return _too_late(job, DeferralCause.SLOT)
+            outcome = self._send(job, slot, request)
             if not isinstance(outcome, Deferred):
                 return outcome
             # No request was sent: the slot has passed and the next one is far away, or no proxy
@@ -202,7 +202,7 @@ class SingleFetch:
         Returns False if the time of the request ends first.
         """
         wait_s = ((outcome.retry_at_ms or 0) - self.clock.now_ms()) / 1000
-        return wait_s < left_s() and self._wait(max(ASK_AGAIN_S, wait_s), left_s)
+        return wait_s < left_s() and self._wait(max(RULES_POLL_S, wait_s), left_s)
 
     def _request(self, job: UrlJob, crawl_delay_s: float | None) -> SlotRequest:
         within_ms = self.access.rules.settings.politeness.wait_inline_ms + HEAD_START_MS
@@ -214,28 +214,30 @@ class SingleFetch:
         near_ms = self.access.rules.settings.politeness.wait_inline_ms
         return max(MIN_WAIT_MS, wait_ms - near_ms)
 
-    def _allowed(self, job: UrlJob, left_s: Callable[[], float]) -> SlotRequest | Outcome:
+    def _slot_request_or_outcome(
+        self, job: UrlJob, left_s: Callable[[], float]
+    ) -> SlotRequest | Outcome:
         """Return the slot request, or the reason why the URL may not be requested."""
-        learned = False
+        has_fetched_rules = False
         while True:
             vetted = self.access.vet([job])
             if vetted.denied:
                 return _denied(vetted.denied[0])
-            if mine := self.access.claim_refresh(vetted.stale_origins):
-                self._learn(RobotsBatch(tuple(mine), claimed=True), left_s)
+            if claimed := self.access.claim_refresh(vetted.stale_origins):
+                self._learn(RobotsBatch(tuple(claimed), claimed=True), left_s)
             if vetted.allowed:
                 return self._request(*vetted.allowed[0])
             if left_s() <= 0:
-                return _late(
+                return _too_late(
                     job, DeferralCause.VISIT_TIME if vetted.not_yet else DeferralCause.RULES
                 )
             if vetted.not_yet:
                 self._wait(vetted.not_yet[0][1] / 1000, left_s)
                 continue
-            if learned:  # another process is fetching the rules
-                self.clock.sleep_s(ASK_AGAIN_S)
+            if has_fetched_rules:  # another process is fetching the rules
+                self.clock.sleep_s(RULES_POLL_S)
             self._learn(RobotsBatch((origin(job.url),)), left_s)
-            learned = True
+            has_fetched_rules = True
 
     def _learn(self, batch: RobotsBatch, left_s: Callable[[], float]) -> None:
         """Fetch robots.txt in its slot, unless another process is fetching it."""
@@ -259,13 +261,13 @@ class SingleFetch:
 
     def _wait(self, seconds: float, left_s: Callable[[], float]) -> bool:
         """Wait. Returns False if the time of the request ends first."""
-        while (left := left_s()) > 0 and seconds > 0:
-            part_s = min(seconds, left, 1.0)
+        while (remaining_s := left_s()) > 0 and seconds > 0:
+            part_s = min(seconds, remaining_s, 1.0)
             self.clock.sleep_s(part_s)
             seconds -= part_s
-        return left > 0
+        return remaining_s > 0
 
-    def _sent(self, job: UrlJob, slot: Slot, request: SingleRequest) -> Outcome:
+    def _send(self, job: UrlJob, slot: Slot, request: SingleRequest) -> Outcome:
         limiter = self.access.limiter
         self.clock.sleep_s((limiter.wait_ms(slot.key, slot.at_ms) - HEAD_START_MS) / 1000)
         outcome = None
@@ -297,8 +299,8 @@ class SingleFetch:
         limiter = self.access.limiter
         if isinstance(outcome, Fetched | NotModified) and outcome.first_byte_ms is not None:
             limiter.record_latency(gate.key, outcome.first_byte_ms, outcome.address)
-        if (ok := is_healthy(outcome)) is not None:
-            limiter.report(gate.key, ok)
+        if (is_ok := is_healthy(outcome)) is not None:
+            limiter.report(gate.key, is_ok)
 
 
 def _job(given: str) -> UrlJob:
@@ -316,5 +318,5 @@ def _denied(denial: Denial) -> Outcome:
             return Unreachable(url=url, final_url=url, kind=why, reason=reason)
 
 
-def _late(job: UrlJob, cause: DeferralCause) -> Deferred:
-    return Deferred(url=job.url, final_url=job.url, cause=cause, reason=_LATE[cause])
+def _too_late(job: UrlJob, cause: DeferralCause) -> Deferred:
+    return Deferred(url=job.url, final_url=job.url, cause=cause, reason=_TOO_LATE[cause])

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 MAX_NEW_FILES = 50
 """How many new files of an index the refresh schedule adds per reading, newest first."""
-_BROUGHT, _NOTHING, _UNCHANGED = map(SOURCE_READINGS.of, SOURCE_READINGS.values)
+_WITH_SIGNALS, _WITHOUT_SIGNALS, _UNCHANGED = map(SOURCE_READINGS.labels, SOURCE_READINGS.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +85,13 @@ class SitemapReading:
             listed, kind=kind, fetched_at_ms=result.fetch.fetched_at_ms, sender=job.url
         )
         if is_scheduled_reading(job):
-            for at in range(0, len(listed), self.chunk):
-                reading.take(listed[at : at + self.chunk])
+            for start in range(0, len(listed), self.chunk):
+                reading.take(listed[start : start + self.chunk])
             enqueued = self._new_children(result, children) if job.depth > 0 else 0
         else:
-            enqueued = self._walked(result, listed, children, reading)
+            enqueued = self._enqueue_walk(result, listed, children, reading)
         reading.close()
-        (_BROUGHT if reading.signal_count else _NOTHING).add()
+        (_WITH_SIGNALS if reading.signal_count else _WITHOUT_SIGNALS).add()
         return SourceReading(enqueued, kind, reading.signal_count)
 
     def _unchanged(self, result: FetchResult) -> str | None:
@@ -100,7 +100,7 @@ class SitemapReading:
         is_same = state is not None and state.body_hash == (result.body_hash or "-")[:16]
         return state.page_type if state and is_same and state.page_type in SOURCES else None
 
-    def _walked(
+    def _enqueue_walk(
         self,
         result: FetchResult,
         listed: Sequence[SitemapUrl],
@@ -120,7 +120,7 @@ class SitemapReading:
     def _children(self, job: UrlJob, walk: Walk, size: WalkSize, listed: Sequence[str]) -> int:
         """Enqueue the files of an index that are new to the walk. Returns how many."""
         room = self.settings.pipeline.sitemap_max_files - size.files
-        files = _within(self.walks.unseen(walk, listed), room, walk, "sitemap_max_files")
+        files = _within_limit(self.walks.unseen(walk, listed), room, walk, "sitemap_max_files")
         count = self._enqueue(files, _options_of_files(job))
         self.walks.note_enqueued(walk, files)  # last, so that a killed task loses no file
         return count
@@ -141,11 +141,11 @@ class SitemapReading:
     ) -> int:
         """Enqueue the pages in a sitemap. Returns how many."""
         room = self.settings.pipeline.sitemap_max_urls - size.urls
-        entries = _within(entries, room, walk, "sitemap_max_urls")
+        entries = _within_limit(entries, room, walk, "sitemap_max_urls")
         options = inherited(job, depth=0, refresh=True, priority=PRIORITY_REFRESH)
         return sum(
-            self._enqueue(self._newer(entries[at : at + self.chunk], reading), options)
-            for at in range(0, len(entries), self.chunk)
+            self._enqueue(self._newer(entries[start : start + self.chunk], reading), options)
+            for start in range(0, len(entries), self.chunk)
         )
 
     def _newer(self, entries: Sequence[SitemapUrl], reading: Reading) -> list[str]:
@@ -153,26 +153,26 @@ class SitemapReading:
         Return URLs of entries that are not stored, or that have changed since they
         were fetched.
         """
-        seen = reading.take(entries)
+        fetched = reading.take(entries)
         now_ms = self.clock.now_ms()
         return [
             entry.url
-            for entry, seen_at_ms in zip(entries, seen, strict=True)
-            if seen_at_ms is None or entry.changed_since(seen_at_ms, now_ms)
+            for entry, fetched_at_ms in zip(entries, fetched, strict=True)
+            if fetched_at_ms is None or entry.changed_since(fetched_at_ms, now_ms)
         ]
 
     def confirmed_sources(self, results: Iterable[FetchResult]) -> None:
         """Record that a 304 confirmed sitemaps and feeds, which therefore list no changes."""
-        found = {r.job.url: r.fetch.fetched_at_ms for r in results if r.job.sitemap}
-        if found:
-            self.store.signals.confirmed(found, max(found.values()))
-            _UNCHANGED.add(len(found))
+        confirmed = {r.job.url: r.fetch.fetched_at_ms for r in results if r.job.sitemap}
+        if confirmed:
+            self.store.signals.confirmed(confirmed, max(confirmed.values()))
+            _UNCHANGED.add(len(confirmed))
 
     def _enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> int:
         return sum(1 for _ in self.enqueuer.enqueue(urls, options))
 
 
-def _within(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequence[T]:
+def _within_limit(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequence[T]:
     """Return the URLs that still fit into a walk. Logs the others."""
     if len(listed) <= room:
         return listed

@@ -33,7 +33,7 @@ from aragog.crawl.pipeline.routing import OutgoingMessage, OwnTask, most_urgent
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
-from aragog.crawl.stages.crawl_endings import CrawlEndings, CrawlLimits, of_page
+from aragog.crawl.stages.crawl_endings import CrawlEndings, CrawlLimits, ending_of_page
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.page_updates import from_blob, with_body
 from aragog.crawl.stages.returning_jobs import ReturningJobs
@@ -261,7 +261,7 @@ class StoreStage:
         write_of = {write.url: write for write in writes}
         next_crawls = self.endings.end(
             [
-                of_page(job, write_of[job.url], done.get(job.url))
+                ending_of_page(job, write_of[job.url], done.get(job.url))
                 for job in batch.jobs
                 if job.url not in left and job.url in write_of
             ]
@@ -302,7 +302,7 @@ class StoreStage:
         stuck = [write for write in writes if not self._is_served(write)]
         well = [write for write in writes if self._is_served(write)] if stuck else writes
         # Other affected nodes, such as aliases of aliases, are only known after the write.
-        return stuck + damaged.apart(well, partial(self._write_served, done))
+        return stuck + damaged.isolate(well, partial(self._write_served, done))
 
     def _is_served(self, write: PageWrite) -> bool:
         """Return False for a page that must wait until a damaged file is replaced."""

@@ -8,14 +8,14 @@ from typing import NamedTuple, Protocol
 import orjson
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.politeness.lines import PAUSED, LineEntry, is_without_slots
+from aragog.crawl.politeness.lines import PAUSED_PREFIX, LineEntry, is_without_slots
 from aragog.crawl.politeness.robots_cache import RECHECK_S
 
 # Jobs leave the line this long before a task that reserves a new slot could get one. So the line
 # takes the slots first, and its message has time to reach a worker.
-RELEASE_AHEAD_MS = 500
+RELEASE_LEAD_MS = 500
 # By then no process uses an old copy of replaced rules anymore.
-RULES_KNOWN_MS = int(RECHECK_S * 1000) + 500
+RULES_TTL_MS = int(RECHECK_S * 1000) + 500
 
 
 class InLine(NamedTuple):
@@ -34,12 +34,12 @@ class InLine(NamedTuple):
 
 def paused_line(crawl: int) -> str:
     """Return the key of the line for the URLs of a paused crawl."""
-    return f"{PAUSED}{crawl}"
+    return f"{PAUSED_PREFIX}{crawl}"
 
 
 def crawl_of_line(key: str) -> int | None:
     """Return the paused crawl that a line belongs to, or None for any other line."""
-    return int(key.removeprefix(PAUSED)) if key.startswith(PAUSED) else None
+    return int(key.removeprefix(PAUSED_PREFIX)) if key.startswith(PAUSED_PREFIX) else None
 
 
 class LineStore(Protocol):
@@ -64,7 +64,7 @@ class WaitingLine:
 
     def __init__(self, lines: LineStore, inline_ms: int) -> None:
         self._lines = lines
-        self._ahead_ms = inline_ms + RELEASE_AHEAD_MS
+        self._ahead_ms = inline_ms + RELEASE_LEAD_MS
 
     def park(self, waiting: Sequence[InLine]) -> None:
         """
@@ -83,7 +83,7 @@ class WaitingLine:
         Raises:
             BrokerUnavailable: Redis did not respond; the URLs wait for the next attempt.
         """
-        self._lines.check(origins, RULES_KNOWN_MS)
+        self._lines.check(origins, RULES_TTL_MS)
 
     def _entry(self, one: InLine) -> LineEntry:
         ahead_ms = 0 if is_without_slots(one.key) else self._ahead_ms

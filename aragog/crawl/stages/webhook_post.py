@@ -85,8 +85,8 @@ class AllowedHosts:
         if not resolved.addresses:
             return Unresolved(f"{host}: {resolved.reason}")
         # IPv4 first: services in a private network often listen only there.
-        ordered = sorted(resolved.addresses, key=lambda address: ":" in address)
-        return Vetted(tuple((address, port) for address in ordered))
+        ipv4_first = sorted(resolved.addresses, key=lambda address: ":" in address)
+        return Vetted(tuple((address, port) for address in ipv4_first))
 
     def resolve_at_proxy(self, host: str, port: int) -> Resolution:
         """Return the same as `resolve`, because webhooks use no proxy."""

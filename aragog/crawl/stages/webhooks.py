@@ -141,17 +141,17 @@ class WebhookStage:
         store, sent = self.store, 0
         for _ in range(_MAX_DELIVERIES):
             page = store.feed.changes(cursor, MAX_CHANGES, owner=webhook.owner, host=webhook.host)
-            following = page.cursor or cursor
-            if following == cursor:
+            next_cursor = page.cursor or cursor
+            if next_cursor == cursor:
                 break
             if page.items:
                 changes = tuple(plain(change, store.formats.to_value) for change in page.items)
                 delivery = Delivery(webhook.name, cursor, changes)
                 self.sender.send(OutgoingMessage(Destination.WEBHOOK, delivery))
                 sent += 1
-            if not store.feed.webhooks.move(webhook.name, cursor, following):
+            if not store.feed.webhooks.move(webhook.name, cursor, next_cursor):
                 break
-            cursor = following
+            cursor = next_cursor
         return sent
 
     def deliver(self, delivery: Delivery) -> list[OutgoingMessage]:
@@ -163,13 +163,13 @@ class WebhookStage:
         changes = self._deliverable(delivery)
         if webhook is None or not changes:
             return []
-        changes = self._usable(changes, webhook.purpose)
+        changes = self._without_withheld_fields(changes, webhook.purpose)
         delivery = replace(delivery, changes=changes)
         settings = self.settings.webhooks
         now_ms = self.clock.now_ms()
         # Not orjson: integers may have more than 64 bits.
-        of_crawl = delivery.webhook.startswith(_CRAWL)
-        content = {"crawl": changes[0]} if of_crawl else {"changes": list(changes)}
+        is_of_crawl = delivery.webhook.startswith(_CRAWL)
+        content = {"crawl": changes[0]} if is_of_crawl else {"changes": list(changes)}
         body = json.dumps({"id": delivery.id, **content}).encode()
         headers = {
             "Content-Type": "application/json",
@@ -195,8 +195,8 @@ class WebhookStage:
             )
             return []
         wait_s = min(settings.first_retry_s * 2.0**delivery.attempt, _MAX_WAIT_S)
-        following = replace(delivery, attempt=delivery.attempt + 1)
-        return [OutgoingMessage(Destination.WEBHOOK, following, int(wait_s * 1000))]
+        retry = replace(delivery, attempt=delivery.attempt + 1)
+        return [OutgoingMessage(Destination.WEBHOOK, retry, int(wait_s * 1000))]
 
     def _receiver(self, name: str) -> Webhook | None:
         """Return the receiver of a delivery, or None if it was removed."""
@@ -214,13 +214,14 @@ class WebhookStage:
         refused = self.store.takedowns.refused(urls)
         return tuple(change for change in delivery.changes if change.get("url") not in refused)
 
-    def _usable(
+    def _without_withheld_fields(
         self, changes: tuple[Mapping[str, Any], ...], purpose: str | None
     ) -> tuple[Mapping[str, Any], ...]:
         """Return the changes, without fields that the receiver may no longer have."""
         if purpose is None:
             return changes
-        usable = usable_urls(self.store, (str(each.get("url")) for each in changes), purpose)
+        usable = usable_urls(self.store, (str(change.get("url")) for change in changes), purpose)
         return tuple(
-            each if each.get("url") in usable else {**each, "fields": {}} for each in changes
+            change if change.get("url") in usable else {**change, "fields": {}}
+            for change in changes
         )

@@ -36,7 +36,7 @@ from aragog.observability.tracing.tracer import Attributes, Span, SpanPart
 from aragog.runtime.clock import Clock, SystemClock
 from aragog.runtime.extras import DISTRIBUTION
 
-EVERY_S = 60.0
+LOG_INTERVAL_S = 60.0
 MAX_CHARS = 300
 
 
@@ -55,7 +55,7 @@ class ExportErrors(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Return True if the record is logged, after shortening it to one line."""
         now_s = self._clock.monotonic_s()
-        if self._logged_s is not None and now_s < self._logged_s + EVERY_S:
+        if self._logged_s is not None and now_s < self._logged_s + LOG_INTERVAL_S:
             self._dropped += 1
             return False
         self._logged_s, dropped, self._dropped = now_s, self._dropped, 0
@@ -88,9 +88,9 @@ def connect(service: str, ratio: float) -> OtelTracer:
     Raises:
         ConfigError: `OTEL_TRACES_EXPORTER` names an exporter that is not supported.
     """
-    present = trace.get_tracer_provider()
-    if not isinstance(present, trace.ProxyTracerProvider):
-        return OtelTracer(present, ratio)
+    current = trace.get_tracer_provider()
+    if not isinstance(current, trace.ProxyTracerProvider):
+        return OtelTracer(current, ratio)
     provider = TracerProvider(resource=resource(service))
     processor = _processor(os.environ.get(EXPORTER, "otlp"))
     if processor is not None:
@@ -105,7 +105,7 @@ def resource(service: str) -> Resource:
 
     `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override them.
     """
-    own: dict[str, str | int] = {
+    attributes: dict[str, str | int] = {
         "service.name": service,
         "service.namespace": "aragog",
         "service.version": version(DISTRIBUTION),
@@ -113,7 +113,7 @@ def resource(service: str) -> Resource:
         "host.name": socket.gethostname(),
         "process.pid": os.getpid(),
     }
-    return Resource.create(own).merge(OTELResourceDetector().detect())
+    return Resource.create(attributes).merge(OTELResourceDetector().detect())
 
 
 def _processor(exporter: str) -> SpanProcessor | None:
@@ -178,9 +178,9 @@ class OtelTracer:
         context = _context(parent)
         if context is None:
             return None
-        below = trace.set_span_in_context(NonRecordingSpan(context), NO_CONTEXT)
+        parent_context = trace.set_span_in_context(NonRecordingSpan(context), NO_CONTEXT)
         span = self._tracer.start_span(
-            name, below, kind=_KINDS[kind], attributes=attributes, start_time=started_ns
+            name, parent_context, kind=_KINDS[kind], attributes=attributes, start_time=started_ns
         )
         return OtelSpan(span) if span.is_recording() else None
 

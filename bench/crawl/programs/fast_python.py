@@ -28,7 +28,7 @@ from protego import Protego
 from selectolax.lexbor import LexborHTMLParser
 
 AGENT = "bench (+http://127.0.0.1/)"
-AT_ONCE = 64
+CONCURRENCY = 64
 
 urls_file, port, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
 
@@ -62,7 +62,7 @@ class Crawler:
         async with self.session.get(f"{origin}/robots.txt") as response:
             return Protego.parse(await response.text() if response.status == 200 else "")
 
-    async def allowed(self, url):
+    async def is_allowed(self, url):
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
         if origin not in self.rules:
@@ -70,7 +70,7 @@ class Crawler:
         return (await self.rules[origin]).can_fetch(url, AGENT)
 
     async def crawl(self, url):
-        if not await self.allowed(url):
+        if not await self.is_allowed(url):
             return
         async with self.session.get(url) as response:
             body = await response.read()
@@ -80,9 +80,9 @@ class Crawler:
     def store(self, url, final_url, body):
         tree = LexborHTMLParser(body)
         base = tree.css_first("base[href]")
-        start = absolute(base.attributes.get("href") or "", final_url) if base else final_url
+        base_url = absolute(base.attributes.get("href") or "", final_url) if base else final_url
         hrefs = (node.attributes.get("href") for node in tree.css("a[href]"))
-        targets = (absolute(href or "", start or final_url) for href in hrefs)
+        targets = (absolute(href or "", base_url or final_url) for href in hrefs)
         title, canonical = tree.css_first("title"), tree.css_first("link[rel=canonical]")
         page = {
             "url": url,
@@ -117,10 +117,10 @@ async def main():
         async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
             crawler = Crawler(session, out)
             started, cpu = time.monotonic(), cpu_s()
-            await asyncio.gather(*(work(crawler, urls) for _ in range(AT_ONCE)))
+            await asyncio.gather(*(work(crawler, urls) for _ in range(CONCURRENCY)))
             out.flush()
-            used = {"seconds": time.monotonic() - started, "cpu_s": cpu_s() - cpu}
-    print(json.dumps({"pages": crawler.pages, **used}))
+            costs = {"seconds": time.monotonic() - started, "cpu_s": cpu_s() - cpu}
+    print(json.dumps({"pages": crawler.pages, **costs}))
 
 
 def urls_file_lines():

@@ -1,8 +1,8 @@
-"""Fixtures are kept beside the servers they start, in support/, one module a server."""
+"""Test settings. Fixtures live next to the servers they start, one module per server in support/."""
 
 from hypothesis import HealthCheck, settings
 
-# A busy machine is no fault: nothing that is slow for once may fail.
+# No deadlines: a slow run on a busy machine is not a failure.
 settings.register_profile(
     "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )

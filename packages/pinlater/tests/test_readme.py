@@ -1,4 +1,4 @@
-"""The README: its examples do what it says, and every form of broker URL is accepted."""
+"""The examples in the README work, and every form of broker URL is accepted."""
 
 import doctest
 import re
@@ -29,7 +29,7 @@ def broker(redis_server, redis_client):
 
 @pytest.fixture
 def names():
-    """The names of a program that follows the README; its app is that of nobody else."""
+    """The namespace of a program that follows the README, with its own Celery app."""
     usual = current_app._get_current_object()
     found: dict[str, Any] = {"__name__": "__main__", "there_is_room": lambda: False}
     yield found
@@ -39,7 +39,7 @@ def names():
 
 
 def run(text, names):
-    """Run an example; the text of what came otherwise than the README says."""
+    """Runs an example; returns doctest's report of unexpected output."""
     test = doctest.DocTestParser().get_doctest(text, names, "README.md", "README.md", 0)
     wrong: list[str] = []
     doctest.DocTestRunner(verbose=False).run(test, out=wrong.append, clear_globs=False)
@@ -48,14 +48,14 @@ def run(text, names):
 
 
 @pytest.mark.redis
-def test_the_examples_do_what_they_say(broker, redis_client, names, tmp_path, capsys):
+def test_readme_examples_work(broker, redis_client, names, tmp_path, capsys):
     first, body = blocks("pycon")
     promise, unique, gate, types = blocks("python")
     (section,) = blocks("toml")
     (tmp_path / "jobs.toml").write_text(section)
     shard = RedisShard(redis_client)
 
-    wrong = run(first.replace(WRITTEN, broker), names)
+    report = run(first.replace(WRITTEN, broker), names)
     names["admin"].resume("celery")
     exec(re.sub(r"^  ", "", promise, flags=re.MULTILINE), names)
     exec(unique, names)
@@ -63,7 +63,7 @@ def test_the_examples_do_what_they_say(broker, redis_client, names, tmp_path, ca
     with chdir(tmp_path):
         exec(types, names)
 
-    assert wrong + run(body, names) == ""
+    assert report + run(body, names) == ""
     assert names["app"].conf.task_acks_late
     assert capsys.readouterr().out == "[False, True]\n"
     assert (shard.sizes("celery").due, shard.sizes("celery").later) == (1, 2)
@@ -74,7 +74,7 @@ def test_the_examples_do_what_they_say(broker, redis_client, names, tmp_path, ca
 
 
 def forms():
-    """Each form of URL, without the parts in brackets and with them."""
+    """Each form of URL, with and without the optional parts."""
     (text,) = blocks("text")
     written = dict(line.split()[0].split("://") for line in text.splitlines())
     for scheme, form in written.items():

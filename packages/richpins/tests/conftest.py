@@ -1,4 +1,4 @@
-"""A busy machine is no fault: nothing that is slow for once may fail."""
+"""Test settings. There are no deadlines: a slow run on a busy machine is not a failure."""
 
 from hypothesis import HealthCheck, settings
 

@@ -1,4 +1,4 @@
-"""What speaks for a canonical URL, and what a page asks of robots."""
+"""Evidence for a canonical URL, and robots directives of a page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def evidence(markup: str, **more):
     return collect(document, url=URL, final_url=FINAL, **more)
 
 
-def test_all_sources_are_kept_apart_and_normalized():
+def test_sources_are_kept_apart_and_normalized():
     facts = evidence(
         "<head><link rel=canonical href='/c?b=1&a=2'><link rel=canonical href=//Www.Shop.test/d>"
         "<link rel=amphtml href=/amp><link rel=alternate hreflang=De href=/de>"
@@ -37,7 +37,7 @@ def test_all_sources_are_kept_apart_and_normalized():
     assert not facts.is_amp
 
 
-def test_the_fetch_is_part_of_the_evidence():
+def test_evidence_includes_the_fetch():
     hop = Redirect(URL, FINAL, permanent=True)
 
     facts = evidence("", status=203, redirects=(hop,))
@@ -45,12 +45,12 @@ def test_the_fetch_is_part_of_the_evidence():
     assert (facts.url, facts.final_url, facts.status, facts.redirects) == (URL, FINAL, 203, (hop,))
 
 
-def test_an_amp_page_is_recognized():
+def test_amp_page_is_recognized():
     assert evidence("<html ⚡>").is_amp
     assert evidence("<html amp lang=en>").is_amp
 
 
-def test_candidates_that_are_not_urls_are_kept_with_their_source():
+def test_unparsable_candidates_are_kept_with_their_source():
     facts = evidence(
         "<link rel=canonical href='http://['><meta property=og:url content='mailto:x'>"
     )
@@ -59,11 +59,11 @@ def test_candidates_that_are_not_urls_are_kept_with_their_source():
     assert facts.unparsable == (("link canonical", "http://["), ("og:url", "mailto:x"))
 
 
-def test_a_page_that_only_reloads_itself_has_no_refresh_target():
+def test_page_that_only_reloads_itself_has_no_refresh_target():
     assert evidence("<meta http-equiv=refresh content=60>").meta_refresh is None
 
 
-def test_the_same_canonical_twice_is_one():
+def test_duplicate_canonicals_are_merged():
     facts = evidence("<link rel=canonical href=/c><link rel='canonical' href='/c#x'>")
 
     assert facts.link_canonical == ("https://shop.test/c",)
@@ -74,7 +74,7 @@ def robots(markup: str, *headers: str):
     return page_robots(document, [("X-Robots-Tag", value) for value in headers], agent="examplebot")
 
 
-def test_header_and_page_add_up():
+def test_directives_of_header_and_page_are_combined():
     directives = robots("<meta name=robots content=nofollow>", "NoIndex, noarchive")
 
     assert directives.nofollow
@@ -83,7 +83,7 @@ def test_header_and_page_add_up():
     assert directives.sources == ("meta", "x-robots-tag")
 
 
-def test_a_header_for_another_agent_is_not_for_us():
+def test_header_for_another_agent_is_ignored():
     assert not robots("", "googlebot: noindex, nofollow").noindex
     assert robots("", "otherbot: noarchive, examplebot: noindex").noindex
     assert not robots("", "otherbot: noarchive, examplebot: noindex").noarchive
@@ -93,7 +93,7 @@ def test_a_header_for_another_agent_is_not_for_us():
     assert not robots("<meta name=otherbot content=noindex>").noindex
 
 
-def test_an_agent_with_a_digit_in_its_name_is_one():
+def test_agent_name_may_contain_a_digit():
     assert not robots("", "bot-2: noindex").noindex
     assert not robots("", "bot2: noindex, nofollow").nofollow
     assert page_robots(
@@ -101,7 +101,7 @@ def test_an_agent_with_a_digit_in_its_name_is_one():
     ).noindex
 
 
-def test_values_with_colons_and_commas_name_no_agent():
+def test_values_with_colons_and_commas_are_not_agent_names():
     directives = robots(
         "",
         "max-snippet: 50, max-image-preview: standard",
@@ -113,7 +113,7 @@ def test_values_with_colons_and_commas_name_no_agent():
     assert directives.unavailable_after == "25 Jun 2030 15:00:00 PST"
 
 
-def test_the_stricter_limit_holds():
+def test_stricter_limit_wins():
     directives = robots(
         "<meta name=robots content='max-snippet:-1,max-image-preview:large'>",
         "max-snippet:10, max-image-preview:none",
@@ -122,7 +122,7 @@ def test_the_stricter_limit_holds():
     assert (directives.max_snippet, directives.max_image_preview) == (10, "none")
 
 
-def test_a_page_without_statements_forbids_nothing():
+def test_page_without_directives_forbids_nothing():
     directives = robots("<meta name=robots content='index, follow, all, nonsense:1'>")
 
     assert not any([directives.noindex, directives.nofollow, directives.nosnippet])

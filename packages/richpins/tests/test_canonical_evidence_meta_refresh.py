@@ -1,4 +1,4 @@
-"""The HTML Standard's shared declarative refresh steps."""
+"""The shared declarative refresh steps of the HTML Standard."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from richpins.canonical_evidence import meta_refresh
         ("3;url=a\tb\nc", (3, "abc")),
     ],
 )
-def test_a_refresh_has_a_delay_and_perhaps_a_target(content, expected):
+def test_refresh_has_a_delay_and_an_optional_target(content, expected):
     assert meta_refresh(content) == expected
 
 
@@ -39,11 +39,11 @@ def test_a_refresh_has_a_delay_and_perhaps_a_target(content, expected):
     "content",
     ["", "  ", "x", ";/x", "-1;/x", "+1;/x", "3x;/x", "3/x", "1e3;/x", "three; /x", "٣;/x"],
 )
-def test_what_does_not_start_with_a_delay_is_not_a_refresh(content):
+def test_refresh_must_start_with_a_delay(content):
     assert meta_refresh(content) is None
 
 
-def test_a_delay_beyond_all_bounds_is_held():
+def test_huge_delay_is_capped():
     delay_s, target = meta_refresh("9" * 5_000 + ";url=/x")
 
     assert delay_s == 2_147_483_647
@@ -51,7 +51,7 @@ def test_a_delay_beyond_all_bounds_is_held():
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_read(content):
+def test_any_text_can_be_parsed(content):
     refresh = meta_refresh(content)
 
     assert refresh is None or refresh[0] >= 0

@@ -1,4 +1,4 @@
-"""Yields, times and headings of recipes in the visible text, in the words that pages use."""
+"""Yields, times and headings of recipes in visible text, with real wordings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def recipe_of(markup, heading="Ingredients", language="en"):
         ("Ingrediënten voor 4 personen", "4 servings"), ("Ingredients for the filling", None),
     ],
 )  # fmt: skip
-def test_the_heading_of_the_ingredients_has_the_yield(heading, made):
+def test_yield_is_taken_from_the_ingredients_heading(heading, made):
     yields = recipe_of("", heading).yields
 
     assert (str(yields) if yields else None) == made
@@ -39,7 +39,7 @@ def test_the_heading_of_the_ingredients_has_the_yield(heading, made):
         ("<p>Serves 1</p>", "1 serving"), ("<p>Makes 20 rolls</p>", "20 rolls"),
     ],
 )  # fmt: skip
-def test_the_size_of_a_portion_is_not_what_a_recipe_makes(text, made):
+def test_serving_size_is_not_the_yield(text, made):
     assert str(recipe_of(text).yields) == made
 
 
@@ -56,7 +56,7 @@ def test_the_size_of_a_portion_is_not_what_a_recipe_makes(text, made):
         ("Hands-on: 20 min", (20, None, None)),
     ],
 )  # fmt: skip
-def test_a_time_of_preparing_beside_one_of_cooking_is_a_part_of_the_total(text, times):
+def test_preparation_time_next_to_a_cooking_time_is_part_of_the_total(text, times):
     recipe = recipe_of(f"<p>{text}</p>")
 
     assert (recipe.prep_minutes, recipe.cook_minutes, recipe.total_minutes) == times
@@ -70,14 +70,14 @@ def test_a_time_of_preparing_beside_one_of_cooking_is_a_part_of_the_total(text, 
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("markup", ["<h3>{}</h3>", "<p><b>{}</b></p>", "<strong>{}</strong>"])
-def test_what_is_needed_is_a_heading_of_ingredients(heading, language, markup):
+def test_you_will_need_is_an_ingredients_heading(heading, language, markup):
     rows = "<ul><li>500 g flour</li><li>2 eggs, tsp</li></ul>"
     body = f"<html lang={language}><h1>Rolls</h1>{markup.format(heading)}{rows}{STEPS}"
 
     assert pin(body).recipe.ingredients == ("500 g flour", "2 eggs, tsp")
 
 
-def test_a_dutch_page_whose_only_word_for_ingredients_is_nodig_is_read():
+def test_dutch_page_with_nodig_as_its_only_ingredients_heading_is_read():
     rows = "<ul><li>500 g bloem</li><li>2 eieren</li></ul>"
 
     page = pin(f"<html lang=nl><h1>Broodjes</h1><p><b>Nodig:</b></p>{rows}{STEPS}")
@@ -85,7 +85,7 @@ def test_a_dutch_page_whose_only_word_for_ingredients_is_nodig_is_read():
     assert page.recipe.ingredients == ("500 g bloem", "2 eieren")
 
 
-def test_several_lists_of_one_class_are_the_ingredients_of_one_recipe():
+def test_lists_of_one_class_are_the_ingredients_of_one_recipe():
     lists = "".join(
         f"<div class=ingredients><ul><li>{n} g flour</li><li>{n} eggs</li></ul></div>"
         for n in (1, 2, 3)
@@ -94,7 +94,7 @@ def test_several_lists_of_one_class_are_the_ingredients_of_one_recipe():
     assert len(pin(f"<h1>Rolls</h1><div>{lists}</div>{STEPS}").recipe.ingredients) == 6
 
 
-def test_lists_under_equal_headings_are_of_one_recipe_if_the_steps_are():
+def test_lists_under_equal_headings_belong_to_one_recipe_if_the_steps_do():
     parts = "".join(
         f"<h3>Ingredients</h3><ul><li>{n} g flour</li><li>{n} eggs</li></ul>" for n in (1, 2, 3)
     )
@@ -103,7 +103,7 @@ def test_lists_under_equal_headings_are_of_one_recipe_if_the_steps_are():
     assert len(pin(f"<h1>Rolls</h1>{parts}{STEPS}<p>Or</p>{STEPS}").recipe.ingredients) == 2
 
 
-def test_a_heading_in_a_menu_is_ignored():
+def test_heading_in_a_menu_is_ignored():
     menu = (
         "<nav><span>Method</span><ul><li>Soups and stews</li><li>Breads and rolls</li></ul></nav>"
     )

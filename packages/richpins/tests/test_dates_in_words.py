@@ -1,4 +1,4 @@
-"""Dates whose month is a name: in every order with one reading, in many languages, beside names."""
+"""Dates with named months: every unambiguous order, in many languages, next to names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WEEKDAYS = ("", "Monday ", "Monday, ", "Mon. ", "Montag, ", "lunes ", "поне
 
 
 @given(_DAYS, st.sampled_from(_ORDERS), st.sampled_from(sorted(MONTHS)), st.sampled_from(_WEEKDAYS))
-def test_every_order_with_one_reading_is_read_in_every_language(day, order, name, weekday):
+def test_every_unambiguous_order_is_parsed_in_every_language(day, order, name, weekday):
     day = day.replace(day=min(day.day, 28), month=MONTHS[name])
     text = weekday + order.format(y=day.year, d=day.day, name=name.capitalize())
     assert moment(text) == day
@@ -38,11 +38,11 @@ def test_every_order_with_one_reading_is_read_in_every_language(day, order, name
         "2018 March 32", "20 Minuten 2018",
     ],
 )  # fmt: skip
-def test_a_day_that_a_named_month_does_not_have_is_ignored(text):
+def test_impossible_day_of_a_named_month_is_ignored(text):
     assert moment(text) is None
 
 
-def test_a_name_of_two_months_is_in_neither():
+def test_ambiguous_month_names_are_not_used():
     names = [name for month in _NAMES for name in month.split()]
     assert not [name for name, count in Counter(names).items() if count > 1]
     assert month_of("listopad") is month_of("lip") is None
@@ -68,7 +68,7 @@ def published(body: str, lang: str = "en"):
         ("<p>Neděle 18. března 2018</p>", "2018-03-18"),
     ],
 )  # fmt: skip
-def test_a_day_below_the_title_is_the_day_of_the_article(line, day):
+def test_date_below_the_title_is_the_publication_date(line, day):
     assert published(f"{line}<p>The mayor cut the ribbon.</p>")[0] == day
 
 
@@ -81,7 +81,7 @@ def test_a_day_below_the_title_is_the_day_of_the_article(line, day):
         ("By June de la Mar, Tuesday, November 12, 2019", ("June de la Mar",)),
     ],
 )
-def test_a_name_that_is_a_month_is_separated_from_the_date_after_it(byline, names):
+def test_name_that_is_a_month_is_separated_from_the_following_date(byline, names):
     assert published(f"<p class=byline>{byline}</p>") == ("2019-11-12", names)
 
 
@@ -99,5 +99,5 @@ def test_all_names_of_a_byline_are_authors(byline):
     )  # fmt: skip
 
 
-def test_what_follows_a_comma_and_is_not_a_name_is_not_an_author():
+def test_job_title_after_a_comma_is_not_an_author():
     assert published("<p class=byline>By Abby Goodwin, chief editor</p>")[1] == ("Abby Goodwin",)

@@ -1,4 +1,4 @@
-"""Dates in the orders and spellings of many countries, and what decides between two readings."""
+"""Dates in the orders and spellings of many countries, and how ambiguous ones are resolved."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _DAYS = st.dates(date(1995, 1, 1), date(2035, 12, 31))
 
 
 @pytest.mark.parametrize("language", ["fr", "pt-BR", "es", "de-AT", "it", "ru", "en-GB", "en_IN"])
-def test_the_language_puts_the_day_first(language):
+def test_language_decides_that_the_day_comes_first(language):
     assert moment("2/12/2015", language) == date(2015, 12, 2)
     assert moment("02-12-2015 10:30", language).isoformat() == "2015-12-02T10:30:00"
 
 
 @pytest.mark.parametrize("language", [None, "", "en", "en-US", "fr-CA", "es-PR", "zh", "x"])
-def test_a_language_of_both_orders_decides_nothing(language):
+def test_language_with_both_orders_leaves_the_date_ambiguous(language):
     assert moment("2/12/2015", language) is None
     assert moment("25/12/2015", language) == date(2015, 12, 25)
     assert moment("12/25/2015", language) == date(2015, 12, 25)
@@ -37,34 +37,34 @@ def test_a_language_of_both_orders_decides_nothing(language):
         ("вторник, 10/02/2015", "2015-02-10"), ("martes 10/02/2015 4:06", "2015-02-10T04:06:00"),
     ],
 )  # fmt: skip
-def test_a_weekday_decides(text, iso):
+def test_weekday_resolves_an_ambiguous_date(text, iso):
     assert moment(text).isoformat() == iso
 
 
 @pytest.mark.parametrize(
     ("text", "language"),
     [
-        ("Tue, 07/11/2023 - 17:57", "en"),  # a Tuesday in both readings
-        ("Friday 10/02/2016", "en"),  # in neither
+        ("Tue, 07/11/2023 - 17:57", "en"),  # Tuesday in both readings
+        ("Friday 10/02/2016", "en"),  # Friday in neither
         ("Friday 10/02/2016", "fr"),
         ("Updated 03/04/2024", "fr"),
         ("10 12 2015", "fr"),
         ("32/01/2015", "fr"),
     ],
 )
-def test_what_decides_nothing_gives_no_date(text, language):
+def test_date_that_stays_ambiguous_is_ignored(text, language):
     assert moment(text, language) is None
 
 
 @given(_DAYS, st.sampled_from(["/", "-"]))
-def test_no_reading_of_an_english_date_is_another_day(day, mark):
+def test_english_date_is_never_parsed_as_another_day(day, mark):
     for text in (f"{day:%d}{mark}{day:%m}{mark}{day:%Y}", f"{day:%m}{mark}{day:%d}{mark}{day:%Y}"):
         assert moment(text) in {day, None}
         assert moment(f"{day:%a}, {text}") in {day, None}
 
 
 @given(_DAYS, st.sampled_from(["{:%Y %m %d}", "{:%d. %m. %Y}", "{:%Y. %m. %d.}", "{:%B %d,%Y}"]))
-def test_what_has_one_reading_is_read(day, form):
+def test_unambiguous_date_is_parsed(day, form):
     assert moment(form.format(day)) == day
 
 
@@ -82,17 +82,17 @@ def test_what_has_one_reading_is_read(day, form):
         ("2010 09 25 10:00", "2010-09-25T10:00:00"),
     ],
 )  # fmt: skip
-def test_marks_and_words_stand_between_date_and_time(text, iso):
+def test_punctuation_and_words_between_date_and_time_are_skipped(text, iso):
     assert moment(text).isoformat() == iso
 
 
 @pytest.mark.parametrize("time", [" 13:5", "T13:5", " 13", " 13:", " 13:5:7"])
 @pytest.mark.parametrize("day", ["2016-04-21", "21/04/2016", "21.04.2016"])
-def test_the_day_of_a_cut_time_stays(day, time):
+def test_day_is_kept_when_the_time_is_cut(day, time):
     assert moment(day + time) == date(2016, 4, 21)
 
 
-def test_the_language_of_the_page_is_used_for_all_its_dates():
+def test_language_of_the_page_applies_to_all_its_dates():
     article = ld({"@type": "NewsArticle", "headline": "B", "datePublished": "2/12/2015",
                   "dateModified": "3/12/2015"})  # fmt: skip
     page = pin(f'<html lang="fr"><title>B</title>{article}')
@@ -115,7 +115,7 @@ _TEXT = "<p>" + "A sentence of the town that opened its bridge on Monday. " * 5 
         ("fr", "<div class=date>Publié le 08/10/2024 à 09h30</div>", "2024-10-08T09:30:00"),
     ],
 )
-def test_a_date_is_found_behind_its_caption(language, shown, iso):
+def test_date_is_found_after_its_label(language, shown, iso):
     page = pin(f"<html lang={language}><title>B</title><h1>Bridge</h1>{shown}{_TEXT}")
 
     assert page.published_at.isoformat() == iso
@@ -129,12 +129,12 @@ def test_a_date_is_found_behind_its_caption(language, shown, iso):
         ("<p><b>Auteur</b> : Anne Dupont</p>", "Anne Dupont"), ("<p>Автор: Иван Петров</p>", "Иван Петров"),
     ],
 )  # fmt: skip
-def test_an_author_is_found_behind_a_caption(shown, name):
+def test_author_is_found_after_its_label(shown, name):
     assert pin(f"<title>B</title><h1>Bridge</h1>{shown}{_TEXT}").authors == (name,)
 
 
 @pytest.mark.parametrize(
     "shown", ["<p>Author: login</p>", "<p>Autor: 3 de mayo</p>", "<p>作者：</p><p>x</p>"]
 )
-def test_what_is_not_a_name_is_not_an_author(shown):
+def test_text_that_is_not_a_name_is_not_an_author(shown):
     assert not pin(f"<title>B</title><h1>Bridge</h1>{shown}{_TEXT}").authors

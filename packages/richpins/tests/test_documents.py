@@ -1,8 +1,7 @@
-"""
-Title, language and text of plain text and PDF.
+"""Title, language and text of plain text and PDF.
 
-documents/chromium_german.pdf was printed by Chromium from a page of our own; the others are written
-here, object by object.
+documents/chromium_german.pdf was printed by Chromium from a page written for this test; the others
+are built here, object by object.
 """
 
 import zlib
@@ -24,7 +23,7 @@ ENGLISH = (
 
 
 def pdf(*texts, catalog="", info="", stream=None):
-    """A PDF with a page for each text."""
+    """A PDF with one page per text."""
     pages = [4 + 2 * n for n in range(len(texts))]
     objects = {
         1: f"<</Type/Catalog/Pages 2 0 R{catalog}>>".encode(),
@@ -63,7 +62,7 @@ def of_text(body, content_type="text/plain; charset=utf-8"):
     return documents.parse(body, url="http://a.test/x.txt", content_type=content_type)
 
 
-def test_a_printed_page_has_its_title_language_and_text():
+def test_printed_page_has_its_title_language_and_text():
     page = of_pdf(PRINTED)
 
     assert page.title == "Bericht über die Wälder"
@@ -73,7 +72,7 @@ def test_a_printed_page_has_its_title_language_and_text():
     assert page.problems == ()
 
 
-def test_what_a_file_declares_comes_first():
+def test_declared_title_and_language_come_first():
     page = of_pdf(pdf(ENGLISH, catalog="/Lang(en-GB)", info="/Title(Forests of the north)"))
 
     assert (page.title, page.language) == ("Forests of the north", "en-GB")
@@ -81,18 +80,18 @@ def test_what_a_file_declares_comes_first():
 
 
 @pytest.mark.parametrize("title", ["Microsoft Word - report.doc", "untitled", "x.indd", " ", "1"])
-def test_a_title_that_a_program_gave_is_replaced_by_the_first_line(title):
+def test_title_generated_by_a_program_is_replaced_by_the_first_line(title):
     page = of_pdf(pdf(f"Forests of the north\n{ENGLISH}", info=f"/Title({title})"))
 
     assert page.title == ("1" if title == "1" else "Forests of the north")
     assert page.language == "en"
 
 
-def test_pages_are_divided_by_empty_lines():
+def test_pages_are_separated_by_empty_lines():
     assert of_pdf(pdf("One", "Two")).text == "One\n\nTwo"
 
 
-def test_a_pdf_without_a_type_is_read_and_html_stays_html():
+def test_pdf_without_a_content_type_is_recognized():
     bare = documents.parse(pdf("One"), url="http://a.test/")
     page = documents.parse(b"<title>T</title><p>x", url="http://a.test/", content_type="text/html")
 
@@ -110,7 +109,7 @@ def test_plain_text_has_title_language_and_text():
     )
 
 
-def test_plain_text_is_read_in_its_encoding():
+def test_plain_text_is_decoded_in_its_encoding():
     text = "Die Wälder im Süden wachsen schnell, und die Bäume werden größer, weil es mehr regnet."
 
     assert of_text(text.encode("cp1252"), "text/plain").text == text
@@ -119,11 +118,11 @@ def test_plain_text_is_read_in_its_encoding():
 
 
 @pytest.mark.parametrize("text", ["", "12.5 13.9", "a b", "id,name\n1,2\n3,4\n5,6\n7,8\n" * 30])
-def test_a_text_of_figures_or_a_few_words_has_no_language(text):
+def test_numbers_or_a_few_words_have_no_language(text):
     assert of_text(text.encode()).language is None
 
 
-def test_nothing_in_a_text_is_markup():
+def test_markup_in_plain_text_is_ignored():
     hostile = (
         '</pre><title>X</title><meta name=robots content=noindex><a href="http://b.test/">b</a>'
         '<script type="application/ld+json">{"@type":"Product","name":"P"}</script>'
@@ -147,7 +146,7 @@ def test_other_types_have_no_text():
     assert documents.is_read("application/pdf; x=y")
 
 
-def test_two_documents_of_one_text_are_near_the_same():
+def test_documents_with_the_same_text_are_near_duplicates():
     long = " ".join(f"{ENGLISH} {n}" for n in range(40))
 
     assert compared_text.sketch(of_text(long.encode())) == compared_text.sketch(
@@ -155,7 +154,7 @@ def test_two_documents_of_one_text_are_near_the_same():
     )
 
 
-def test_a_bomb_is_cut_before_it_fills_the_memory():
+def test_decompression_bomb_is_cut_before_it_fills_the_memory():
     stream = zlib.compress(zlib.compress(b"\0" * 300_000_000), 9)
     page = of_pdf(pdf("x", stream=stream).replace(b"/FlateDecode", b"[/FlateDecode/FlateDecode]"))
 
@@ -163,7 +162,7 @@ def test_a_bomb_is_cut_before_it_fills_the_memory():
     assert page.problems == ("PDF: pages that cannot be read: 1",)
 
 
-def test_a_long_text_is_cut():
+def test_long_text_is_cut():
     page = of_text(b"word " * (MAX_CHARS // 5 + 10))
 
     assert len(page.text) <= MAX_CHARS
@@ -175,7 +174,7 @@ def test_a_long_text_is_cut():
     [b"", b"%PDF-1.7", PRINTED[:5000], PRINTED[2000:], pdf("x").replace(b"/Kids[4 0 R]", b"/Kids[2 0 R]"),
      pdf("x").replace(b"/Type/Page/", b"/Type/Pages/")],
 )  # fmt: skip
-def test_a_damaged_file_has_problems_or_less_text(body):
+def test_damaged_pdf_has_problems_or_less_text(body):
     page = of_pdf(body)
 
     assert page.text is not None
@@ -183,11 +182,11 @@ def test_a_damaged_file_has_problems_or_less_text(body):
 
 
 @given(st.integers(0, len(PRINTED)), st.binary(min_size=1, max_size=40))
-def test_no_bytes_raise_anything(at, inserted):
+def test_no_bytes_raise(at, inserted):
     assert of_pdf(PRINTED[:at] + inserted + PRINTED[at + len(inserted) :]).text is not None
 
 
-def test_an_encrypted_file_is_reported():
+def test_encrypted_pdf_is_reported():
     from pypdf import PdfReader, PdfWriter
 
     writer = PdfWriter(

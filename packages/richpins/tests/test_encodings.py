@@ -1,4 +1,4 @@
-"""What a page is written in: marks, headers, declarations, and then a look at the bytes."""
+"""The encoding of a page: byte order marks, headers, declarations, then detection from its bytes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DECLARED = [
 
 
 @pytest.mark.parametrize(("body", "name"), DECLARED)
-def test_a_page_is_what_it_declares(body, name):
+def test_declared_encoding_is_used(body, name):
     assert encoding(body, None) == name
 
 
@@ -50,7 +50,7 @@ def test_a_page_is_what_it_declares(body, name):
     ("mark", "name"),
     [(b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le")],
 )
-def test_a_byte_order_mark_beats_the_header(mark, name):
+def test_byte_order_mark_overrides_the_header(mark, name):
     assert encoding(mark + b"<meta charset=gbk>", "text/html; charset=koi8-r") == name
 
 
@@ -66,18 +66,18 @@ def test_a_byte_order_mark_beats_the_header(mark, name):
         ("", "gbk"),
     ],
 )
-def test_a_header_beats_the_page_if_it_names_anything(header, name):
+def test_header_with_a_known_encoding_overrides_the_page(header, name):
     assert encoding(b"<meta charset=gbk>", header) == name
 
 
-def test_a_declaration_behind_the_first_kilobyte_counts_where_the_parser_sees_it():
+def test_late_declaration_counts_if_the_parser_sees_it():
     padding = b"<!--" + b"x" * 5_000 + b"-->"
 
     assert encoding(padding + b"<meta charset=koi8-r>", None) == "koi8-r"
     assert encoding(padding + b"<title><meta charset=koi8-r></title>", None) == "windows-1252"
 
 
-def test_a_declaration_that_a_script_writes_counts():
+def test_declaration_written_by_a_script_counts():
     script = b"<script>document.write('<meta chars' + 'et=koi8-r>')</script>"
 
     assert encoding(script, None) == "koi8-r"
@@ -96,7 +96,7 @@ def test_a_declaration_that_a_script_writes_counts():
         ("windows-1252", "cp1252", "café ouvert"),
     ],
 )
-def test_an_undeclared_page_is_looked_at(name, codec, text):
+def test_encoding_of_an_undeclared_page_is_detected(name, codec, text):
     assert encoding(text.encode(codec), "text/html") == name
 
 
@@ -115,7 +115,7 @@ SENTENCES = {
 @pytest.mark.parametrize("language", SENTENCES)
 @pytest.mark.parametrize("spoiled", [b"\xc3", b"\xe4\xb8", b"\xe9", b"\xff"])
 @pytest.mark.parametrize("at", ["start", "middle"])
-def test_one_cut_character_does_not_make_utf_8_another_encoding(language, spoiled, at):
+def test_one_broken_character_does_not_change_the_encoding(language, spoiled, at):
     text = SENTENCES[language].encode()
     cut = {"start": 0, "middle": text.index(b" ") if b" " in text else 9}[at]
     body = b"<p>" + text[:cut] + spoiled + text[cut:] + b"</p>"
@@ -124,7 +124,7 @@ def test_one_cut_character_does_not_make_utf_8_another_encoding(language, spoile
     assert encoding(body + text * 1000, None) == "utf-8"
 
 
-def test_a_cut_character_far_behind_the_sample_does_not_either():
+def test_broken_character_far_after_the_sample_does_not_change_the_encoding():
     body = ("é " * 200_000).encode() + b"\xc3 "
 
     assert encoding(body, None) == "utf-8"
@@ -145,18 +145,18 @@ def test_a_cut_character_far_behind_the_sample_does_not_either():
         ("cp949", "키스의 고유조건은 입술끼리 만나야 하고 특별한 기술은 필요치 않다."),
     ],
 )
-def test_text_in_a_legacy_encoding_is_not_nearly_utf_8(codec, text):
+def test_text_in_a_legacy_encoding_is_not_mistaken_for_utf_8(codec, text):
     assert encoding(text.encode(codec), None) != "utf-8"
 
 
-def test_a_page_that_declares_another_encoding_is_utf_8_in_spite_of_one_cut_character():
+def test_declared_encoding_loses_to_utf_8_with_one_broken_character():
     body = "<meta charset=iso-8859-1>" + "déjà vu à Noël " * 20
 
     assert encoding(body.encode() + b"\xc3 .", None) == "utf-8"
     assert encoding(body.encode("latin-1") + "é".encode(), None) == "windows-1252"
 
 
-def test_every_name_can_be_decoded():
+def test_every_encoding_can_be_decoded():
     names = set(labels._NAMES.values())
 
     assert len(names) == 40
@@ -164,7 +164,7 @@ def test_every_name_can_be_decoded():
         labels.decode(b"<p>plain</p>\x81\xff", name)
 
 
-def test_labels_are_known_in_any_case_and_with_blanks():
+def test_labels_ignore_case_and_surrounding_whitespace():
     assert labels.name_of(" \tUTF8\n") == "utf-8"
     assert labels.name_of("utf-7") is None
     assert labels.name_of("iso-2022-kr") == "replacement"
@@ -179,7 +179,7 @@ def test_labels_are_known_in_any_case_and_with_blanks():
         ("联通的网页在这里", "gb2312"),
     ],
 )
-def test_utf_8_that_declares_something_else_is_read_as_utf_8(text, declared):
+def test_utf_8_declared_as_another_encoding_is_decoded_as_utf_8(text, declared):
     body = f"<meta charset={declared}><title>{text}</title>".encode()
 
     assert parse(body, url="https://a.test/").title == text
@@ -189,17 +189,17 @@ def test_utf_8_that_declares_something_else_is_read_as_utf_8(text, declared):
 @pytest.mark.parametrize(
     ("text", "codec", "declared"),
     [
-        ("联通", "gbk", "gbk"),  # its bytes are UTF-8 by chance
+        ("联通", "gbk", "gbk"),  # also valid UTF-8, by chance
         ("Café", "latin-1", "windows-1252"),
         ("Привет", "cp1251", "windows-1251"),
         ("これは日本語", "cp932", "shift_jis"),
     ],
 )
-def test_text_in_the_encoding_it_declares_is_left_in_it(text, codec, declared):
+def test_text_in_its_declared_encoding_is_not_mistaken_for_utf_8(text, codec, declared):
     assert encoding(text.encode(codec), f"text/html; charset={declared}") == declared
 
 
-def test_an_encoding_that_can_hide_markup_is_not_read():
+def test_encoding_that_can_hide_markup_is_not_decoded():
     page = parse(
         b"<title>~{<script>~}", url="https://a.test/", content_type="x/y; charset=hz-gb-2312"
     )
@@ -208,7 +208,7 @@ def test_an_encoding_that_can_hide_markup_is_not_read():
     assert any("hide markup" in problem for problem in page.problems)
 
 
-def test_undefined_bytes_of_windows_pages_become_control_characters():
+def test_undefined_windows_1252_bytes_become_control_characters():
     assert labels.decode(b"a\x81b", "windows-1252") == "a\x81b"
 
 
@@ -242,11 +242,11 @@ def test_any_bytes_have_a_known_encoding(body, header):
         max_size=40,
     )
 )
-def test_the_prescan_ends_on_any_markup(pieces):
+def test_prescan_ends_on_any_markup(pieces):
     assert prescan.from_bytes(b"".join(pieces)) in {None, "gbk"}
 
 
 @pytest.mark.parametrize("name", sorted(set(labels._NAMES.values()) - {"replacement"}))
-def test_every_encoding_writes_any_character(name):
+def test_every_encoding_can_encode_any_character(name):
     assert labels.encode("a", name) == b"a"
     assert labels.encode("é\u2603\ud800\U0001f600\x81", name)

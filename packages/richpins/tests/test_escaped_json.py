@@ -1,4 +1,4 @@
-"""JSON-LD that was escaped as a whole, and JSON where a text is expected."""
+"""JSON-LD that was escaped as a whole, and JSON inside text values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pins import ld, pin
 
 from richpins.extraction import extract
-from richpins.structured_data.escaped_json import unescaped
+from richpins.structured_data.escaped_json import unescape
 from richpins.structured_data.lenient_json import loads
 
 
@@ -29,7 +29,7 @@ from richpins.structured_data.lenient_json import loads
         '{<br />\n"name": "12&quot; cup"<br />\n}', "{'name': '12\" cup'}", '{\'name\': "12\\" cup"}',
     ],
 )  # fmt: skip
-def test_a_block_that_is_escaped_as_a_whole_is_read(text):
+def test_block_escaped_as_a_whole_is_parsed(text):
     values, reason = loads(text)
 
     assert [html.unescape(value["name"]) for value in values] == ['12" cup']
@@ -43,11 +43,11 @@ def test_a_block_that_is_escaped_as_a_whole_is_read(text):
         "{}", "", "plain", "{ name: 1 }", '{"a": "x<br>"}',
     ],
 )  # fmt: skip
-def test_escapes_inside_the_strings_of_a_block_are_left_alone(text):
-    assert unescaped(text) is None
+def test_escapes_inside_strings_are_left_alone(text):
+    assert unescape(text) is None
 
 
-def test_a_block_with_escaped_quotes_gives_a_recipe():
+def test_block_with_escaped_quotes_gives_a_recipe():
     block = html.escape(json.dumps({"@type": "Recipe", "name": "Soup", "recipeYield": "4"}))
     page = pin(f'<script type="application/ld+json">{block.replace("&quot;", "&#34;")}</script>')
 
@@ -68,7 +68,7 @@ ESCAPES = [
 
 
 @given(VALUES, st.sampled_from(ESCAPES))
-def test_an_object_is_read_back_from_each_escape(value, escape):
+def test_object_is_parsed_under_each_escape(value, escape):
     given_value = {"key": value}
 
     assert loads(escape(json.dumps(given_value)))[0] == [given_value]
@@ -93,7 +93,7 @@ def test_json_in_a_content_attribute_is_decoded(steps, indent):
     assert page.authors == ("Ann Lee",)
 
 
-def test_json_in_a_text_of_json_ld_is_decoded():
+def test_json_in_a_json_ld_text_is_decoded():
     steps = json.dumps(STEPS, indent=1)
     page = pin(ld({"@type": "Recipe", "name": "Soup", "recipeInstructions": steps}))
 
@@ -112,7 +112,7 @@ def test_broken_json_in_a_content_attribute_is_not_a_step(broken):
     assert not any(step.startswith(("[", "{")) for step in steps)
 
 
-def test_an_article_about_json_keeps_its_text():
+def test_article_about_json_keeps_its_text():
     page = pin(ld({"@type": "Article", "headline": "A", "articleBody": '{"a": "is an object"}'}))
 
     assert page.article.body == '{"a": "is an object"}'

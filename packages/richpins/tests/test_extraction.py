@@ -1,4 +1,4 @@
-"""Whole pages with known answers, in html/."""
+"""Whole pages with expected results, in html/."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGES = sorted((Path(__file__).parent / "html").glob("*.html"))
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_a_page_gives_its_known_fields(path):
+def test_page_gives_the_expected_fields(path):
     expected = json.loads(path.with_suffix(".json").read_text())
     pin = extract(path.read_bytes(), expected.pop("url"), "text/html; charset=utf-8")
 

@@ -1,4 +1,4 @@
-"""Markup that says something else than it seems to, and what must not be taken for it."""
+"""Misleading markup, and text that looks like something else."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def recipe(**more: object) -> dict:
     return {"@type": "Recipe", "name": "Soup", "recipeIngredient": ["1 leek", "1 l water"], **more}
 
 
-def test_a_table_of_attributes_in_a_manual_is_not_a_recipe():
+def test_attribute_table_in_a_manual_is_not_a_recipe():
     rows = "".join(
         f"<tr><td>{n}</td><td>gr_{name}</td><td>the {name}</td></tr>"
         for n, name in enumerate(("name", "passwd", "gid", "mem"))
@@ -38,7 +38,7 @@ def test_a_table_of_attributes_in_a_manual_is_not_a_recipe():
 
 
 @pytest.mark.parametrize("text", ["-PT10M", "-10 min", "−PT1H"])
-def test_a_negative_duration_is_ignored(text):
+def test_negative_duration_is_ignored(text):
     assert durations.minutes(text) is None
     assert durations.seconds(text) is None
 
@@ -54,17 +54,17 @@ def test_a_negative_duration_is_ignored(text):
          "3": {"@type": "HowToStep", "text": 'Boil it "well".'}},
     ],
 )  # fmt: skip
-def test_steps_in_an_array_of_another_language_are_steps(steps):
+def test_steps_in_an_array_of_another_language_are_parsed(steps):
     rich_pin = pin("", "", recipe(recipeInstructions=steps))
     assert rich_pin.recipe.instructions == ("Cut the leek.", 'Boil it "well".')
 
 
-def test_steps_in_one_text_are_taken_as_they_stand():
+def test_steps_in_plain_text_are_kept_unchanged():
     rich_pin = pin("", "", recipe(recipeInstructions="Boil [gently], then wait."))
     assert rich_pin.recipe.instructions == ("Boil [gently], then wait.",)
 
 
-def test_a_paragraph_inside_an_ingredient_does_not_split_it():
+def test_paragraph_inside_an_ingredient_does_not_split_it():
     marked = "".join(
         f"<li itemprop=recipeIngredient><p>{amount}</p><p>{name}</p></li>"
         for amount, name in (("2 cups", "flour"), ("1", "egg"), ("1 l", "milk"))
@@ -75,36 +75,36 @@ def test_a_paragraph_inside_an_ingredient_does_not_split_it():
     assert declared.recipe.ingredients == ("2 cups flour", "1 egg")
 
 
-def test_paragraphs_of_one_text_of_all_ingredients_are_ingredients():
+def test_ingredients_may_be_paragraphs_of_one_text():
     rich_pin = pin("", "", recipe(recipeIngredient="<p>2 cups flour</p><p>1 egg</p>"))
     assert rich_pin.recipe.ingredients == ("2 cups flour", "1 egg")
 
 
-def test_the_recipe_that_the_page_is_called_after_is_taken_from_two():
+def test_recipe_named_in_the_page_title_is_preferred():
     salsa = recipe(name="Salsa", cookTime="PT5M", recipeYield="2", author="Ann", image="/s.jpg")
     tacos = recipe(name="Fish Tacos")
     rich_pin = pin("<title>Fish Tacos with Salsa</title>", "", tacos, salsa)
     assert rich_pin.title == "Fish Tacos"
 
 
-def test_a_secure_address_of_an_image_alone_is_an_image():
+def test_secure_image_url_alone_is_the_image():
     rich_pin = pin("<meta property=og:image:secure_url content=https://a.test/soup.jpg>")
     assert rich_pin.image.url == "https://a.test/soup.jpg"
 
 
-def test_a_touch_icon_is_the_icon_where_there_is_no_other():
+def test_touch_icon_is_the_fallback_icon():
     rich_pin = pin("<link rel=apple-touch-icon href=/touch.png>")
     assert rich_pin.icon_url == "https://www.example.org/touch.png"
     both = pin("<link rel=apple-touch-icon href=/touch.png><link rel=icon href=/icon.png>")
     assert both.icon_url == "https://www.example.org/icon.png"
 
 
-def test_a_date_marked_outside_of_any_item_is_that_of_the_page():
+def test_date_outside_any_item_belongs_to_the_page():
     body = "<time itemprop=datePublished datetime=2024-05-01>last spring</time>"
     assert pin("", body).published_at == date(2024, 5, 1)
 
 
-def test_a_date_of_another_item_is_not_that_of_the_page():
+def test_date_of_another_item_does_not_belong_to_the_page():
     body = (
         "<div itemscope itemtype=http://schema.org/Comment>"
         "<time itemprop=datePublished datetime=2024-05-01>x</time></div>"
@@ -112,7 +112,7 @@ def test_a_date_of_another_item_is_not_that_of_the_page():
     assert pin("", body).published_at is None
 
 
-def test_what_a_review_is_about_does_not_type_its_page():
+def test_reviewed_product_does_not_make_its_page_a_product_page():
     review = {
         "@type": "Review", "name": "The X200 tested", "reviewBody": "Good.",
         "itemReviewed": {"@type": "Product", "name": "X200", "sku": "9", "offers": {
@@ -122,7 +122,7 @@ def test_what_a_review_is_about_does_not_type_its_page():
     assert (rich_pin.type, rich_pin.title) == ("article", "The X200 tested")
 
 
-def test_the_business_that_runs_a_site_does_not_type_its_articles():
+def test_publisher_business_does_not_make_an_article_a_place():
     business = {
         "@type": "Dentist", "name": "Dr. Baker", "url": "https://www.example.org/",
         "address": {"@type": "PostalAddress", "streetAddress": "Main St 1"}, "telephone": "12345",
@@ -152,29 +152,29 @@ SHOP = {"@type": "Organization", "name": "The Pot", "logo": "/logo.png", "image"
         {"@type": "ProfilePage", "mainEntity": PERSON},
     ],
 )
-def test_other_things_give_their_title_text_and_image(item):
+def test_other_types_give_title_description_and_image(item):
     rich_pin = pin("", "", item)
     assert (rich_pin.type, rich_pin.title, rich_pin.description) == ("page", "Ann Baker", "Cooks.")
     assert rich_pin.image.url == "https://www.example.org/ann.jpg"
     assert rich_pin.types == ((item if "name" in item else PERSON)["@type"],)
 
 
-def test_who_runs_the_site_is_not_the_subject_of_its_pages():
+def test_organization_behind_the_site_is_not_the_subject_of_its_pages():
     rich_pin = pin("<title>Contact | The Pot</title>", "<h1>Contact</h1>", SHOP)
     assert (rich_pin.title, rich_pin.types, rich_pin.image) == ("Contact", (), None)
 
 
-def test_a_person_that_the_page_is_called_after_is_its_subject():
+def test_person_in_the_page_title_is_its_subject():
     rich_pin = pin("<title>Ann Baker | The Pot</title>", "<h1>Ann Baker</h1>", SHOP, PERSON)
     assert (rich_pin.types, rich_pin.title) == (("Person",), "Ann Baker")
 
 
-def test_an_event_comes_before_the_organization_that_holds_it():
+def test_event_comes_before_its_organizer():
     event = {"@type": "Event", "name": "Soup Day", "startDate": "2026-01-01"}
     rich_pin = pin("", "", SHOP, {"@type": "WebPage", "name": "Dates"}, event)
     assert (rich_pin.types, rich_pin.title) == (("Event",), "Soup Day")
 
 
-def test_entities_with_digits_in_their_names_are_characters():
+def test_entities_with_digits_in_their_names_are_decoded():
     rich_pin = pin("", "", recipe(recipeIngredient=["2 &amp;frac14; cups", "10 m&sup2;"]))
     assert rich_pin.recipe.ingredients == ("2 ¼ cups", "10 m²")

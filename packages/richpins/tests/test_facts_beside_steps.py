@@ -1,4 +1,4 @@
-"""Facts beside a recipe's steps are no steps: times, difficulty, calories, credits, in many languages."""
+"""Facts next to recipe steps, such as times, difficulty, calories and credits, in many languages."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ STEPS = (
 
 
 @pytest.mark.parametrize("line", FACTS)
-def test_a_line_of_words_for_times_or_difficulty_is_a_fact(line):
+def test_line_about_time_or_difficulty_is_a_fact(line):
     assert is_fact(line)
 
 
 @pytest.mark.parametrize("line", BESIDE)
-def test_calories_videos_credits_and_addresses_stand_beside_steps(line):
+def test_calories_videos_credits_and_addresses_are_not_steps(line):
     assert is_beside_steps(line)
 
 
 @pytest.mark.parametrize("line", [*STEPS, *LINES, "2 medium eggs", "1 hour-old bread", "12"])
-def test_a_step_is_no_fact(line):
+def test_step_is_not_a_fact(line):
     assert not is_fact(line)
     assert not is_beside_steps(line)
 
@@ -64,21 +64,21 @@ def steps_of(body: str, lang: str = "en") -> tuple[str, ...]:
 @pytest.mark.parametrize(
     "markup", ["<p>{}</p>", "<div><span>{}</span></div>", "<ul><li>{}</li></ul>"]
 )
-def test_a_fact_between_the_heading_and_the_steps_is_no_step(line, markup):
+def test_fact_between_the_heading_and_the_steps_is_not_a_step(line, markup):
     facts = markup.format(line)
 
     assert steps_of(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Directions</h2>{facts}{PARAGRAPHS}") == LINES
 
 
 @pytest.mark.parametrize("line", BESIDE)
-def test_a_fact_behind_the_steps_is_no_step(line):
+def test_fact_after_the_steps_is_not_a_step(line):
     shown = f"{PARAGRAPHS}<p>{line}</p>"
 
     assert steps_of(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Directions</h2><div>{shown}</div>") == LINES
 
 
 @pytest.mark.parametrize("line", ["Bake 20 minutes.", "Cook 5 minutes.", "Rest for 10 minutes."])
-def test_a_short_step_with_a_time_is_a_step(line):
+def test_short_step_with_a_time_is_a_step(line):
     items = "".join(f"<li>{each}</li>" for each in (*LINES, line))
 
     found = steps_of(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Directions</h2><ol>{items}</ol>")
@@ -89,7 +89,7 @@ def test_a_short_step_with_a_time_is_a_step(line):
 @pytest.mark.parametrize(
     "line", ["Dauer: unter 30 Minuten", "Difficulty: Easy", "Komplexität: einfach"]
 )
-def test_a_fact_among_the_ingredients_is_no_ingredient(line):
+def test_fact_among_the_ingredients_is_not_an_ingredient(line):
     amounts = AMOUNTS.replace("<ul>", f"<ul><li>{line}</li>")
     recipe = pin(f"<main><h2>Ingredients</h2>{amounts}<h2>Directions</h2>{LIST}</main>").recipe
 
@@ -110,9 +110,7 @@ def test_a_fact_among_the_ingredients_is_no_ingredient(line):
     ("caption", "other"),
     [("Préparation", "Cuisson"), ("Preparazione", "Cottura"), ("Preparación", "Cocción"), ("Preparation", "Cooking")],
 )  # fmt: skip
-def test_a_caption_in_a_row_of_times_is_no_heading_even_where_there_is_no_other(
-    row, caption, other
-):
+def test_label_in_a_row_of_times_is_not_a_heading(row, caption, other):
     facts = row.format(caption, "20 min") + row.format(other, "30 min")
     body = f"<ul>{facts}</ul><h2>Ingredients</h2>{AMOUNTS}<div class=intro></div>{LIST}"
 

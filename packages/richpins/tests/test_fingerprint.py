@@ -1,4 +1,4 @@
-"""Fingerprints: as their description says, and how far apart texts are that are alike."""
+"""Fingerprints match their specification, and similar texts have close fingerprints."""
 
 import random
 import re
@@ -18,8 +18,8 @@ SEPARATORS = "\u00a0\u00a7\u00a9\u00ab\u00b6\u00b7\u00bb\u2013\u2014\u2018\u2019
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff"
 
 
-def described(text):
-    """The fingerprint by the description of the module alone, and none of its code."""
+def by_specification(text):
+    """The fingerprint according to the module's docstring, without using its code."""
     text = text[:40_000].lower()
     for mark in SEPARATORS:
         text = text.replace(mark, " ")
@@ -65,23 +65,23 @@ def smallest(pairs):
 @given(st.lists(st.sampled_from(["the", "Berry", "corn", "x_1", "9", "été", "ÄPFEL", "日本語", "мир",
                                  "don’t", "a–b", "ไทย", "abc日本", "…"]),
                 min_size=20, max_size=700))  # fmt: skip
-def test_the_description_is_all_that_others_need(words):
+def test_specification_is_complete(words):
     text = " ".join(words)
 
-    assert fingerprint_of(sketch_of(text)) == described(text)
+    assert fingerprint_of(sketch_of(text)) == by_specification(text)
 
 
-def test_known_fingerprints_stay():
+def test_fingerprints_do_not_change_between_versions():
     text = " ".join(WORDS[:300])
 
-    assert fingerprint_of(sketch_of(text)) == described(text) == "430739678224c65e"
+    assert fingerprint_of(sketch_of(text)) == by_specification(text) == "430739678224c65e"
 
 
-def test_a_short_text_has_none():
+def test_short_text_has_no_fingerprint():
     assert fingerprint_of(sketch_of("a few words")) == fingerprint_of("") == ""
 
 
-def test_a_page_has_the_fingerprint_of_its_text():
+def test_page_has_the_fingerprint_of_its_text():
     body = f"<title>t</title><nav>menu</nav><main>{' '.join(WORDS[:100])}</main>".encode()
 
     page = read(body, url="http://a.test/", content_type="text/html")
@@ -89,8 +89,8 @@ def test_a_page_has_the_fingerprint_of_its_text():
     assert page.fingerprint == fingerprint_of(sketch_of("t " + " ".join(WORDS[:100])))
 
 
-@pytest.mark.parametrize(("changed", "most"), [(0, 0), (2, 3), (100, 32)])
-def test_the_distance_grows_with_what_changed(changed, most):
+@pytest.mark.parametrize(("changed", "max_distance"), [(0, 0), (2, 3), (100, 32)])
+def test_distance_grows_with_the_changes(changed, max_distance):
     far = 0
     for seed in range(50):
         chance = random.Random(seed)
@@ -99,7 +99,7 @@ def test_the_distance_grows_with_what_changed(changed, most):
         for at in chance.sample(range(400), changed):
             other[at] = f"other{at}"
         bits = distance(*(fingerprint_of(sketch_of(" ".join(each))) for each in (one, other)))
-        far += bits > most
+        far += bits > max_distance
 
     assert far <= 3
 
@@ -116,6 +116,6 @@ def test_unrelated_texts_are_far_apart():
 
 
 @pytest.mark.parametrize("other", ["", "xyz", "0" * 15, "G" * 16])
-def test_what_is_not_a_fingerprint_has_no_distance(other):
+def test_invalid_fingerprint_has_no_distance(other):
     assert distance("0" * 16, other) is None
     assert distance("0" * 16, "f" * 16) == BITS

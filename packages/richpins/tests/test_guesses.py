@@ -1,4 +1,4 @@
-"""Rules that are guessed from example pages: lists, pages that are one item, and what is left out."""
+"""Item rules guessed from example pages: lists, single-item pages, and what is left out."""
 
 import pytest
 from hypothesis import given
@@ -43,7 +43,7 @@ def page(body, path="/"):
     return parse(f"<html><body>{body}</body></html>".encode(), url=f"{SHOP}{path}")
 
 
-def test_a_list_has_the_element_that_repeats_and_its_fields_with_types():
+def test_list_gives_its_repeated_element_and_typed_fields():
     (kind,) = guessed([page(listing(), "/c/lamps")]).kinds
 
     assert (kind.name, kind.items, kind.is_page) == ("card", 6, False)
@@ -63,7 +63,7 @@ def test_a_list_has_the_element_that_repeats_and_its_fields_with_types():
     }
 
 
-def test_the_table_of_a_guess_reads_other_pages_of_the_site():
+def test_guessed_rules_work_on_other_pages_of_the_site():
     (kind,) = guessed([page(listing())]).kinds
 
     found = find(kind_of(kind.name, kind.table), page(listing(range(1, 9)), "/c/chairs"))
@@ -73,7 +73,7 @@ def test_the_table_of_a_guess_reads_other_pages_of_the_site():
     assert found.follow == (f"{SHOP}/c/chairs?page=2",)
 
 
-def test_generated_classes_are_not_part_of_a_selector():
+def test_generated_classes_are_not_used_in_selectors():
     (kind,) = guessed([page(listing(wrapper="Card_root__x7YzQ"))]).kinds
 
     assert kind.table["each"] == "css:.row > li"
@@ -86,7 +86,7 @@ def test_generated_classes_are_not_part_of_a_selector():
     "price_color product-title productTitle h1 col2 heading1 userID productBtn imgWrapper "
     "star-rating c-byline teaser__title pDate block-about__image fig-content-metas__pub-date".split(),
 )
-def test_a_name_of_an_author_counts(name):
+def test_handwritten_class_names_are_recognized(name):
     assert is_authored(name)
 
 
@@ -95,7 +95,7 @@ def test_a_name_of_an_author_counts(name):
     "css-1q2w3e sc-bdVaJa iwvBff SummaryItemWrapper-iwvBff Card_title__x7YzQ x ogpYq post-12345 "
     "ingredients_heading__RdSek b_nsdqfKEjgd _3fXyz active is-open jsx-123456 item-12 a{b".split(),
 )
-def test_a_name_of_a_build_or_a_state_does_not(name):
+def test_generated_and_state_class_names_are_recognized(name):
     assert not is_authored(name)
 
 
@@ -119,19 +119,19 @@ def test_pages_of_one_kind_have_the_fields_that_differ_between_them():
     }
 
 
-def test_a_single_page_has_only_the_fields_whose_names_are_known():
+def test_single_page_has_only_the_fields_with_known_names():
     (kind,) = guessed([page(product(1))]).kinds
 
     assert {"title", "price", "availability", "image"} == set(kind.table["fields"])
 
 
-def test_a_list_and_products_are_two_kinds_on_their_own_pages():
+def test_list_and_product_pages_become_two_kinds():
     pages = [page(listing(), "/c/lamps"), page(product(1), "/p/1"), page(product(2), "/p/2")]
 
-    of_list, of_page = guessed(pages).kinds
+    list_kind, page_kind = guessed(pages).kinds
 
-    assert (of_list.name, of_list.table["pages"]) == ("card", "*/c/*")
-    assert (of_page.name, of_page.table["pages"]) == ("page", "*/p/*")
+    assert (list_kind.name, list_kind.table["pages"]) == ("card", "*/c/*")
+    assert (page_kind.name, page_kind.table["pages"]) == ("page", "*/p/*")
 
 
 @pytest.mark.parametrize(
@@ -146,11 +146,11 @@ def test_a_list_and_products_are_two_kinds_on_their_own_pages():
         (["https://a.test/p/1", "https://a.test/p/1/2"], ["https://a.test/c"], "*"),
     ],
 )  # fmt: skip
-def test_the_pattern_of_pages_has_a_star_where_their_urls_differ(urls, others, pattern):
+def test_page_pattern_has_a_star_where_the_urls_differ(urls, others, pattern):
     assert pages_of(urls, others) == pattern
 
 
-def test_a_value_that_is_not_of_its_type_on_some_page_is_a_text():
+def test_field_with_a_value_of_another_type_becomes_text():
     cards = "".join(card(n) for n in range(1, 6)) + card(6).replace("€ 16,50", "€ 1.299")
     (kind,) = guessed([page(f'<ol class="row">{cards}</ol>')]).kinds
 
@@ -159,7 +159,7 @@ def test_a_value_that_is_not_of_its_type_on_some_page_is_a_text():
     assert not found.unreadable
 
 
-def test_what_is_embedded_is_named_with_its_syntax():
+def test_embedded_data_is_listed_with_its_syntax():
     json_ld = (
         '<script type="application/ld+json">{"@context": "https://schema.org", "@type": "Product",'
         '"name": "Lamp", "offers": {"@type": "Offer", "price": "9.50", "priceCurrency": "EUR"}}</script>'
@@ -171,7 +171,7 @@ def test_what_is_embedded_is_named_with_its_syntax():
 
 
 @pytest.mark.parametrize("body", ["", "<p>text</p>", "<ul><li>a<li>b<li>c</ul>", "<h1>Title</h1>"])
-def test_a_page_without_structure_has_no_kind(body):
+def test_page_without_structure_has_no_kind(body):
     assert guessed([page(body)]).kinds == ()
 
 
@@ -184,7 +184,7 @@ ELEMENTS = st.builds(
 
 
 @given(st.lists(ELEMENTS, max_size=6), st.integers(1, 5))
-def test_whatever_a_page_has_the_tables_are_valid(elements, times):
+def test_guessed_rules_are_valid_for_any_page(elements, times):
     pages = [page("".join(elements) * times), page("".join(elements), "/b")]
 
     for kind in guessed(pages).kinds:

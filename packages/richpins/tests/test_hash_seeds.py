@@ -1,4 +1,4 @@
-"""What is read from a page does not depend on the hash seed of the process, which orders its sets."""
+"""Results do not depend on the hash seed of the process, which orders its sets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytest.importorskip("trafilatura")
 _HERE = Path(__file__).parent
 _SEEDS = ("1", "4242")
 _EVERY = 8
-"""One of so many pages of known kinds is read: the pages of a kind are alike."""
+"""Only one page in this many is read, since pages of one kind are alike."""
 _SCRIPT = """
 import json, re, sys
 import richpins
@@ -75,7 +75,7 @@ def _pages() -> list[tuple[str, str]]:
 
 
 def _read(seed: str) -> list[str]:
-    """What a process with a hash seed finds, as lines."""
+    """The results of a process with the given hash seed, as lines."""
     run = subprocess.run(
         [sys.executable, "-c", _SCRIPT],
         input=json.dumps(_pages()),
@@ -87,7 +87,7 @@ def _read(seed: str) -> list[str]:
     return run.stdout.splitlines()
 
 
-def test_facts_links_and_texts_are_equal_under_all_hash_seeds():
+def test_results_are_equal_under_all_hash_seeds():
     first, other = map(_read, _SEEDS)
 
     assert [line for line in first if "Leeks that were cut last spring" in line] != []

@@ -1,4 +1,4 @@
-"""Items of a page by rules, by a class and by a function; what is dropped, and what is refused."""
+"""Items of a page, by rules, by a class and by a function; dropped items, and invalid rules."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -48,7 +48,7 @@ def found(table=CARDS, body=LISTING, url=URL, source=None):
     return find(kind_of("cards", table, source), parse(body, url=url))
 
 
-def test_a_listing_of_20_products_has_20_items_with_typed_values():
+def test_listing_of_20_products_has_20_items_with_typed_values():
     result = found()
 
     assert [each.key for each in result.items] == [f"L-{n}" for n in range(20)]
@@ -65,11 +65,11 @@ def test_a_listing_of_20_products_has_20_items_with_typed_values():
     assert result.follow == ("https://shop.example/c/lamps?page=2",)
 
 
-def test_a_page_with_another_url_has_no_items():
+def test_page_with_another_url_has_no_items():
     assert not found(url="https://shop.example/p/1")
 
 
-def test_an_item_without_a_required_value_is_dropped_and_counted_by_the_reason():
+def test_item_without_a_required_value_is_dropped_and_counted_by_reason():
     result = found(
         body="<div class=card><b class=sku>1</b></div>"
         "<div class=card><b class=sku>2</b><i class=price>on request</i></div>"
@@ -80,7 +80,7 @@ def test_an_item_without_a_required_value_is_dropped_and_counted_by_the_reason()
     assert result.dropped == {"price: nothing found": 2}
 
 
-def test_a_required_value_of_another_type_drops_the_item_and_an_optional_one_is_counted():
+def test_unreadable_required_value_drops_the_item_and_an_optional_one_is_counted():
     fields = {
         "price": {"select": "css:i", "type": "decimal"},
         "at": {"select": "css:u", "type": "date"},
@@ -96,7 +96,7 @@ def test_a_required_value_of_another_type_drops_the_item_and_an_optional_one_is_
     assert result.unreadable == {"at: is not of type date": 1}
 
 
-def test_the_same_sku_twice_on_a_page_is_one_item():
+def test_duplicate_sku_on_a_page_is_dropped():
     card = "<div class=card><b class=sku>1</b><i class=price>{}</i></div>"
     result = found(body=card.format(5) + card.format(6))
 
@@ -104,7 +104,7 @@ def test_the_same_sku_twice_on_a_page_is_one_item():
     assert result.dropped == {"sku: duplicate": 1}
 
 
-def test_a_key_of_two_fields_tells_variants_apart():
+def test_key_of_two_fields_distinguishes_variants():
     body = "".join(f"<p><b>1</b><i>{color}</i></p>" for color in ("red", "blue", "red"))
     fields = {"sku": "css:b", "color": "css:i"}
     result = found({"each": "css:p", "fields": fields, "key": ["sku", "color"]}, body)
@@ -112,13 +112,13 @@ def test_a_key_of_two_fields_tells_variants_apart():
     assert [each.key for each in result.items] == ['["1","red"]', '["1","blue"]']
 
 
-def test_without_each_the_page_is_one_item():
+def test_page_is_one_item_without_each():
     result = found({"fields": {"name": "css:h1"}}, "<h1>A lamp</h1>")
 
     assert [each.values for each in result.items] == [{"name": "A lamp"}]
 
 
-def test_xpath_looks_within_the_element():
+def test_xpath_is_relative_to_the_element():
     body = "<table><tr><td>a<td>1<tr><td>b<td>2</table>"
     fields = {"name": "xpath:td[1]", "count": {"select": "xpath:number(td[2])", "type": "integer"}}
     result = found({"each": "xpath://tr", "fields": fields}, body)
@@ -150,14 +150,14 @@ def test_xpath_looks_within_the_element():
         ("sold", "bool", ["regex:stock"], False),
     ],
 )
-def test_a_text_is_cleaned_and_typed(text, kind, clean, expected):
+def test_value_is_cleaned_and_typed(text, kind, clean, expected):
     field = {"select": "css:p", "type": kind, "clean": clean}
     result = found({"fields": {"x": field, "other": "css:h1"}}, f"<h1>a</h1><p>{text}</p>")
 
     assert result.items[0].values["x"] == expected
 
 
-def test_a_missing_flag_is_false_and_a_default_replaces_a_missing_value():
+def test_missing_flag_is_false_and_a_default_replaces_a_missing_value():
     fields = {
         "sale": {"select": "css:.sale", "type": "bool"},
         "currency": {"select": "css:u", "default": "EUR"},
@@ -166,7 +166,7 @@ def test_a_missing_flag_is_false_and_a_default_replaces_a_missing_value():
     assert found({"fields": fields}).items[0].values == {"sale": False, "currency": "EUR"}
 
 
-def test_items_beyond_the_bounds_are_dropped_and_counted():
+def test_items_beyond_the_limits_are_dropped_and_counted():
     fields = {"a": "css:b"}
     many = found({"each": "css:p", "fields": fields}, "<p><b>x</b></p>" * (MAX_ITEMS + 5))
     long = found({"each": "css:p", "fields": fields}, f"<p><b>{'x' * MAX_BYTES_PER_ITEM}</b></p>")
@@ -189,7 +189,7 @@ class Card:
     since: Annotated[date | None, Select("css:time")] = None
 
 
-def test_a_class_gives_the_same_items_as_a_table():
+def test_class_gives_the_same_items_as_a_table():
     by_class = found({}, source=Card)
 
     assert by_class.items[3].key == "L-3"
@@ -197,11 +197,11 @@ def test_a_class_gives_the_same_items_as_a_table():
     assert by_class.follow == found().follow
 
 
-def test_a_table_overrides_its_class():
+def test_table_overrides_its_class():
     assert not found({"pages": "*/other/*"}, source=Card)
 
 
-def test_a_function_gives_items_as_dicts_or_dataclasses():
+def test_function_gives_items_as_dicts_or_dataclasses():
     @dataclass
     class Lamp:
         sku: str
@@ -225,12 +225,12 @@ def test_a_function_gives_items_as_dicts_or_dataclasses():
 
 
 @pytest.mark.parametrize("wrong", ["text", {"Bad": 1}, {"kind": 1}, {"x": object()}])
-def test_a_function_that_returns_no_item_raises(wrong):
+def test_function_that_returns_something_else_raises(wrong):
     with pytest.raises((TypeError, ValueError)):
         found({}, source=lambda _: [wrong])
 
 
-def test_every_mistake_of_a_table_is_named_with_its_key():
+def test_all_mistakes_of_a_table_are_reported_with_their_keys():
     with pytest.raises(InvalidKind) as error:
         kind_of(
             "Cards",
@@ -279,12 +279,12 @@ def test_every_mistake_of_a_table_is_named_with_its_key():
         assert any(problem.startswith(line) for problem in error.value.problems), line
 
 
-def test_a_rule_of_the_other_language_than_each_is_refused():
+def test_rule_must_use_the_same_language_as_each():
     with pytest.raises(InvalidKind, match=r"fields.a.select: must be css, like each"):
         kind_of("cards", {"each": "css:p", "fields": {"a": "xpath:b"}})
 
 
-def test_a_value_of_the_parent_is_not_looked_for_and_cannot_be_required():
+def test_value_from_the_parent_cannot_be_required():
     fields = {"name": "css:h1", "category": {"from_parent": "cards.category"}}
     kind = kind_of("product", {"fields": fields})
 
@@ -295,12 +295,12 @@ def test_a_value_of_the_parent_is_not_looked_for_and_cannot_be_required():
 
 
 @pytest.mark.parametrize("source", [int, 5])
-def test_what_is_neither_a_dataclass_nor_a_function_is_refused(source):
+def test_source_must_be_a_dataclass_or_a_function(source):
     with pytest.raises(InvalidKind, match=r"is not a dataclass|neither a class nor a function"):
         kind_of("cards", {"fields": {"a": "css:a"}}, source)
 
 
-def test_a_class_without_rules_is_refused():
+def test_class_without_rules_is_refused():
     @dataclass
     class Wrong:
         name: str
@@ -317,7 +317,7 @@ def test_a_class_without_rules_is_refused():
         (5, "files: must be a string or a list of strings"),
     ],
 )
-def test_files_are_fields_of_type_url(files, problem):
+def test_files_must_be_fields_of_type_url(files, problem):
     fields = {"name": "css:h1", "image": {"select": "css:img::attr(src)", "type": "url"}}
 
     assert kind_of("lamps", {"fields": fields, "files": "image"}).files == ("image",)
@@ -325,14 +325,14 @@ def test_files_are_fields_of_type_url(files, problem):
         kind_of("lamps", {"fields": fields, "files": files})
 
 
-def test_a_field_that_comes_from_the_parent_is_not_a_file():
+def test_field_from_the_parent_cannot_be_a_file():
     fields = {"name": "css:h1", "image": {"from_parent": "cards.image", "type": "url"}}
 
     with pytest.raises(InvalidKind, match="files: 'image' is not a field of the page itself"):
         kind_of("lamps", {"fields": fields, "files": "image"})
 
 
-def test_a_class_and_a_function_have_files_too():
+def test_class_and_function_can_have_files():
     @item(files="image")
     @dataclass
     class Lamp:

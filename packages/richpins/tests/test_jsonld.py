@@ -1,4 +1,4 @@
-"""JSON-LD as pages write it."""
+"""JSON-LD as found on real pages."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def pin(*blocks: str):
         '{"@type":"Book","name":"\\u004e","x":"\\ud83d"}',
     ],
 )
-def test_a_block_is_read_in_spite_of_its_faults(text):
+def test_block_is_parsed_despite_its_faults(text):
     rich_pin = pin(text)
 
     assert rich_pin.type == "book"
     assert rich_pin.title == "N"
 
 
-def test_references_reach_across_blocks():
+def test_references_work_across_blocks():
     rich_pin = pin(
         '{"@type":"Book","name":"N","author":{"@id":"#a"},"publisher":{"@id":"#nobody"}}',
         '{"@type":"Person","@id":"#a","name":"Ann"}',
@@ -64,7 +64,7 @@ def test_references_reach_across_blocks():
     assert rich_pin.authors == ("Ann",)
 
 
-def test_an_item_given_in_two_parts_is_one():
+def test_item_given_in_two_parts_is_merged():
     rich_pin = pin(
         '{"@type":"Book","@id":"#b","name":"N"}', '{"@type":"Book","@id":"#b","numberOfPages":90}'
     )
@@ -72,7 +72,7 @@ def test_an_item_given_in_two_parts_is_one():
     assert rich_pin.book.pages == 90
 
 
-def test_one_broken_block_does_not_hide_another():
+def test_broken_block_does_not_hide_the_others():
     rich_pin = pin("{{{{", '{"@type":"Book","name":"N"}', "not json")
 
     assert rich_pin.title == "N"
@@ -80,11 +80,11 @@ def test_one_broken_block_does_not_hide_another():
 
 
 @pytest.mark.parametrize("text", ["", "   ", "null", "17", '"text"', "no json", "<!-- -->", "//"])
-def test_a_block_without_an_item_gives_nothing(text):
+def test_block_without_an_item_gives_nothing(text):
     assert pin(text).type == "page"
 
 
-def test_items_that_name_one_another_end():
+def test_cyclic_references_terminate():
     rich_pin = pin(
         json.dumps(
             {
@@ -113,13 +113,13 @@ def test_items_that_name_one_another_end():
     assert rich_pin.recipe.instructions == ("Stir.",)
 
 
-def test_too_many_items_are_cut_with_a_reason():
+def test_item_limit_is_reported():
     blocks = json.dumps([{"@type": "Book", "name": f"n{n}"} for n in range(25_000)])
 
     assert "items: the rest was not read" in pin(blocks).problems[0]
 
 
-def test_names_lose_their_vocabulary():
+def test_vocabulary_is_removed_from_names():
     assert local_name("http://www.schema.org/Recipe") == "Recipe"
     assert local_name("schema:name") == "name"
     assert local_name("https://purl.org/x#y") == "y"
@@ -151,7 +151,7 @@ def test_any_json_becomes_nodes(value):
 
 
 @given(st.text(alphabet='{}[]",:\\ab/*<!-\n 1', max_size=60))
-def test_any_text_is_read_or_refused(text):
+def test_any_text_is_parsed_or_refused(text):
     try:
         values, _ = lenient_json.loads(text)
     except lenient_json.UnreadableJson:
@@ -160,7 +160,7 @@ def test_any_text_is_read_or_refused(text):
 
 
 @given(json_values, st.integers(0, 200))
-def test_a_block_cut_anywhere_keeps_its_start(value, cut):
+def test_truncated_block_keeps_its_start(value, cut):
     text = json.dumps({"first": 1, "second": value})
 
     values, _ = lenient_json.loads(text[: max(12, len(text) - cut)])
@@ -170,13 +170,13 @@ def test_a_block_cut_anywhere_keeps_its_start(value, cut):
 
 @pytest.mark.parametrize("depth", [5_000, 50_000])
 def test_deep_nesting_is_cut_by_every_version_of_python(depth):
-    """Python 3.14 parses it, into a value that nothing else can walk."""
+    """Python 3.14 parses it into a value that is too deep for other code."""
     _, reason = lenient_json.loads('{"a":' * depth + '"\n"' + "}" * depth)
 
     assert reason.startswith("nested too deep")
 
 
-def test_brackets_in_strings_do_not_nest():
+def test_brackets_in_strings_do_not_count_as_nesting():
     text = '{"name": "' + "[{" * 2_000 + '\\" [\n"}'
 
     (value,), reason = lenient_json.loads(text)
@@ -191,13 +191,13 @@ def test_brackets_in_strings_do_not_nest():
      "{‘@type’: ‘Product’, ‘name’: ‘Pot’, ‘sku’: ‘7’}", '{"@type": "Product", “name”: "Pot", “sku”: "7"}',
      '{"@type": "Product", "name": “Pot", "sku": "7"}'],
 )  # fmt: skip
-def test_quotes_that_an_editor_made_typographic_are_quotes(text):
+def test_typographic_quotes_from_an_editor_are_accepted(text):
     page = pin(text)
 
     assert (page.title, page.product.sku) == ("Pot", "7")
 
 
-def test_typographic_quotes_inside_a_string_belong_to_it():
+def test_typographic_quotes_inside_a_string_are_kept():
     text = '{"@type": "Product", "name": “The “big” pot”, "sku": "‘7’"}'
     page = pin(text)
 

@@ -1,8 +1,8 @@
-"""
-Kinds of faults that outside reports and real pages had in common, on pages of our own.
+"""Common faults from reports and real pages, reproduced on pages written for these tests.
 
-`known_kinds.toml` has about ten pages of each kind: numbers of products, categories, brands, authors,
-dates of other articles, pictures, yields, microformats, several lists, and lines that are no entries.
+`known_kinds.toml` has about ten pages for each kind of fault: numbers of products, categories,
+brands, authors, dates of other articles, pictures, yields, microformats, several lists, and lines
+that are not entries.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NUMBERS = ("price", "quantity", "quantity_min", "value")
 
 
 def _fields_of(case: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a page by name, and the members of those that have some."""
+    """The fields of a page by name, and the members of structured fields."""
     written, _ = to_fields(pin(case["html"], case.get("url", "https://www.example.com/page")))
     fields = {name: orjson.loads(value) for name, value in written.items()}
     members = {
@@ -47,11 +47,11 @@ def _comparable(name: str, found: Any, right: Any) -> Any:
 @pytest.mark.parametrize(
     "case", _CASES, ids=[f"{case['kind']}-{n}" for n, case in enumerate(_CASES)]
 )
-def test_a_page_of_a_known_kind_yields_its_facts(case):
+def test_page_of_a_known_kind_gives_the_right_facts(case):
     fields = _fields_of(case)
     right = case.get("right", {})
     found = {name: _comparable(name, fields.get(name), value) for name, value in right.items()}
-    wanted = {name: _comparable(name, value, value) for name, value in right.items()}
+    expected = {name: _comparable(name, value, value) for name, value in right.items()}
 
-    assert found == wanted
+    assert found == expected
     assert not {name: fields[name] for name in case.get("absent", ()) if fields.get(name)}

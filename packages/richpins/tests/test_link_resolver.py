@@ -1,4 +1,4 @@
-"""The references of a page, each as if it stood alone."""
+"""The resolver gives the same URLs as resolving each reference individually."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def alone(href: str, base: str) -> str | None:
 
 
 @given(st.sampled_from(BASES), st.lists(hrefs, max_size=12))
-def test_what_was_resolved_before_changes_nothing(base, references):
+def test_result_does_not_depend_on_earlier_references(base, references):
     resolver = LinkResolver(base)
 
     assert [resolver.resolve(href) for href in references] == [
@@ -55,7 +55,7 @@ def test_what_was_resolved_before_changes_nothing(base, references):
 
 
 @pytest.mark.parametrize("base", BASES)
-def test_plain_paths_share_their_front(base):
+def test_absolute_paths_are_resolved_through_the_cache(base):
     resolver = LinkResolver(base)
     references = ["/", "/a", "/a/b.html", "/a/", "/.", "/a/../b", "/a//b", "//c.test/d", "/ä"]
 
@@ -64,7 +64,7 @@ def test_plain_paths_share_their_front(base):
     ]
 
 
-def test_relative_references_share_their_front():
+def test_relative_references_are_resolved_through_the_cache():
     resolver = LinkResolver("https://docs.test/3/library/os.html?old=1")
     references = [
         "re.html",
@@ -89,7 +89,7 @@ def test_relative_references_share_their_front():
     ]
 
 
-def test_a_base_element_moves_plain_paths_too():
+def test_base_element_applies_to_absolute_paths():
     resolver = LinkResolver("https://shop.test/", "http://other.test/dir/")
 
     assert resolver.resolve("/a") == "http://other.test/a"

@@ -1,4 +1,4 @@
-"""Anchors as links."""
+"""Links extracted from anchors."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def test_targets_are_absolute_normalized_and_in_order():
     ]
 
 
-def test_a_target_is_one_link_whatever_the_fragments_and_the_spelling_of_the_element():
+def test_fragments_and_spelling_do_not_duplicate_a_link():
     assert links("<AREA HREF=b#1><a href=b#2>B</a><a href=b#3>C</a><a href=page#4>D</a>") == (
         Link("https://shop.test/dir/b", "B"),
     )
 
 
-def test_a_long_base_does_not_turn_short_links_into_megabytes():
+def test_long_base_does_not_turn_short_links_into_megabytes():
     for length in (8_000, 60_000):
         base = "b" * length
         markup = f"<base href='/{base}/'>" + "".join(f"<a href='{n}'>" for n in range(1_000))
@@ -45,42 +45,42 @@ def test_a_long_base_does_not_turn_short_links_into_megabytes():
         assert sum(map(len, targets)) <= MAX_TOTAL_CHARS
 
 
-def test_only_http_is_a_link():
+def test_only_http_urls_are_links():
     assert urls(
         "<a href='mailto:a@b.c'><a href='javascript:x()'><a href='tel:1'><a href='data:,x'>"
         "<a href='ftp://a.test/'><a href='http://'><a href='https://ok.test/'><a name=x>"
     ) == ["https://ok.test/"]
 
 
-def test_places_in_the_page_itself_are_not_links():
+def test_fragments_of_the_page_itself_are_not_links():
     assert urls("<a href='#top'><a href='page#x'><a href='/dir/page#y'><a href='other#z'>") == [
         "https://shop.test/dir/other"
     ]
 
 
-def test_a_fragment_leads_elsewhere_where_the_base_is_another():
+def test_fragment_is_a_link_if_the_base_is_another_page():
     assert urls("<base href=/else/><a href='#x'>") == ["https://shop.test/else/"]
 
 
-def test_a_target_is_given_once_with_the_first_text():
+def test_target_is_listed_once_with_the_first_text():
     extracted = links("<a href=x><img src=i></a><a href=x> First\n text </a><a href=x>second</a>")
 
     assert extracted == (Link("https://shop.test/dir/x", "First text"),)
 
 
-def test_the_text_may_be_a_title_a_label_or_an_image():
+def test_link_text_may_come_from_a_title_a_label_or_an_image():
     extracted = links("<a href=1 title=T></a><a href=2 aria-label=L></a><a href=3><img alt=I></a>")
 
     assert [link.text for link in extracted] == ["T", "L", "I"]
 
 
-def test_of_two_targets_of_an_svg_link_the_plain_one_counts():
+def test_plain_target_of_an_svg_link_wins():
     markup = "<svg><a xlink:href='#icon' href=/real>R</a><a href=/b xlink:href='#c'>B</a></svg>"
 
     assert urls(markup) == ["https://shop.test/real", "https://shop.test/b"]
 
 
-def test_relations_hold_if_every_anchor_has_them():
+def test_rel_applies_only_if_every_anchor_has_it():
     extracted = links(
         "<a href=1 rel='nofollow UGC'>a</a><a href=2 rel=sponsored,nofollow>b</a>"
         "<a href=1 rel=nofollow>a</a><a href=2>b</a>"
@@ -99,7 +99,7 @@ def test_long_texts_and_many_links_are_cut():
     assert len(extracted[0].text) == MAX_TEXT_CHARS
 
 
-def test_anchors_within_anchors_do_not_read_the_same_text_again_and_again():
+def test_nested_anchors_do_not_repeat_the_same_text():
     def nested(target: str, count: int) -> str:
         return "".join(f"<a href='{target.format(n)}'><object>" for n in range(count))
 
@@ -112,7 +112,7 @@ def test_anchors_within_anchors_do_not_read_the_same_text_again_and_again():
     assert links(without_text) == (Link("https://shop.test/same"),)
 
 
-def test_a_reference_of_a_megabyte_is_not_a_link():
+def test_reference_of_a_megabyte_is_not_a_link():
     assert urls(f"<a href='/{'x' * 1_000_000}'>") == []
 
 
@@ -121,7 +121,7 @@ def test_a_reference_of_a_megabyte_is_not_a_link():
         alphabet=st.characters(blacklist_characters="'", blacklist_categories=["Cs"]), max_size=80
     )
 )
-def test_any_reference_is_a_normalized_link_or_none(href):
+def test_any_reference_gives_a_normalized_link_or_none(href):
     for link in links(f"<a href='{href}'>x</a>"):
         assert link.url.startswith(("http://", "https://"))
         assert "#" not in link.url
@@ -142,7 +142,7 @@ LEGACY = {
 
 
 @pytest.mark.parametrize("charset", LEGACY)
-def test_a_query_is_in_the_encoding_of_the_page_and_a_path_in_utf_8(charset):
+def test_query_is_in_the_page_encoding_and_the_path_in_utf_8(charset):
     href, target = LEGACY[charset]
     codec = {"gbk": "cp936", "windows-1252": "cp1252", "big5": "cp950"}.get(charset, charset)
     written = href.replace("€", "&euro;").encode(codec)
@@ -153,7 +153,7 @@ def test_a_query_is_in_the_encoding_of_the_page_and_a_path_in_utf_8(charset):
     assert [link.url for link in extract(page)] == [f"https://shop.test{target}"]
 
 
-def test_queries_of_utf_16_and_escaped_ones_are_as_in_utf_8():
+def test_queries_of_utf_16_pages_are_in_utf_8():
     for charset, codec in (("utf-16le", "utf-16-le"), ("utf-16be", "utf-16-be")):
         page = parse(
             "<a href='/s?q=é'>".encode(codec), url=URL, content_type=f"text/html; charset={charset}"
@@ -163,7 +163,7 @@ def test_queries_of_utf_16_and_escaped_ones_are_as_in_utf_8():
     assert [link.url for link in extract(page)] == ["https://shop.test/s?q=%C3%A9"]
 
 
-def test_letters_that_the_encoding_of_the_page_lacks_are_references_as_in_browsers():
+def test_characters_missing_in_the_page_encoding_become_references_as_in_browsers():
     page = parse(
         b"<a href='/s?q=&#9731;&#xE9;'>", url=URL, content_type="text/html; charset=iso-8859-1"
     )
@@ -171,7 +171,7 @@ def test_letters_that_the_encoding_of_the_page_lacks_are_references_as_in_browse
     assert [link.url for link in extract(page)] == ["https://shop.test/s?q=%26%239731%3B%E9"]
 
 
-def test_a_base_and_a_canonical_have_the_encoding_of_the_page_too():
+def test_base_and_canonical_use_the_page_encoding():
     page = parse(
         "<base href='/b?x=é'><link rel=canonical href='?y=é'><a href=''>".encode("latin-1"),
         url=URL,

@@ -1,4 +1,4 @@
-"""A page that lists items of one type is about none of them."""
+"""A page that lists items of one type is not about any single one."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ CARDS = "".join(
 LISTS = {
     "an ItemList": ld(ENTRIES),
     "a CollectionPage": ld({"@type": "CollectionPage", "name": "Shoes", "mainEntity": ENTRIES}),
-    "items side by side": ld(*SHOES),
+    "sibling items": ld(*SHOES),
     "microdata": CARDS,
 }
 HEAD = "<title>Shoes | Shop</title><h1>Shoes</h1>"
 
 
 @pytest.mark.parametrize("markup", LISTS.values(), ids=LISTS.keys())
-def test_a_category_is_not_its_first_product(markup: str) -> None:
+def test_category_page_is_not_its_first_product(markup: str) -> None:
     rich_pin = pin(HEAD + markup)
     assert (rich_pin.type, rich_pin.product) == ("page", None)
     assert rich_pin.title in {"Shoes", "Shoes | Shop"}
 
 
-def test_a_blog_is_not_its_newest_post() -> None:
+def test_blog_is_not_its_newest_post() -> None:
     posts = [{"@type": "BlogPosting", "headline": f"About {name}"} for name in ("a", "b", "c")]
     assert pin("<title>My diary</title><h1>My diary</h1>" + ld(*posts)).type == "page"
 
 
-def test_a_calendar_is_not_its_first_event() -> None:
+def test_calendar_is_not_its_first_event() -> None:
     events = [{"@type": "Event", "name": f"Concert {name}"} for name in ("a", "b", "c")]
     rich_pin = pin("<title>Calendar</title><h1>Calendar</h1>" + ld(*events))
     assert (rich_pin.title, rich_pin.types) == ("Calendar", ())
@@ -62,12 +62,12 @@ def test_a_calendar_is_not_its_first_event() -> None:
     ],
     ids=["title", "canonical URL"],
 )
-def test_the_product_that_the_page_names_is_its_subject_among_related_ones(declared: str) -> None:
+def test_product_named_by_the_page_is_its_subject_among_related_ones(declared: str) -> None:
     rich_pin = pin(declared + ld(*SHOES))
     assert rich_pin.product is not None
     assert str(rich_pin.product.price) == "13"
 
 
-def test_tags_of_a_product_outweigh_other_products_in_the_page() -> None:
+def test_og_type_product_outweighs_other_products_on_the_page() -> None:
     declared = '<meta property="og:type" content="product">'
     assert pin(HEAD + declared + ld(*SHOES)).type == "product"

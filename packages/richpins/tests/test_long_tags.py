@@ -1,4 +1,4 @@
-"""The tags that would make the parser slow are found without reading every tag."""
+"""Tags that would slow down the parser are found without scanning every tag."""
 
 import random
 
@@ -12,16 +12,16 @@ PIECES = {
     b'="': 6, b'"': 6, b"'": 6, b"='": 6, b"= '": 6, b"=": 4, b"  ": 4,
     b"v" * 3_000 + b">" + b"v" * 9_000: 3, b"<a ": 4, b"<b>": 1, b">": 2,
 }  # fmt: skip
-"""Parts of bodies, each with its frequency."""
+"""Parts of bodies, each with its weight."""
 
 
 def max_attribute_bytes(body: bytes) -> int:
-    """The bytes outside of quoted values of the tag that has the most."""
+    """The size of the largest tag, without its quoted values."""
     tags = (match[1] for match in TOKEN.finditer(body) if match[1])
     return max((len(long_tags._VALUE.sub(b"=", tag)) for tag in tags), default=0)
 
 
-def test_no_tag_of_many_attributes_escapes_the_samples():
+def test_sampling_finds_every_tag_with_many_attributes():
     random.seed(7)
     bodies = [b"".join(random.choices([*PIECES], [*PIECES.values()], k=150)) for _ in range(200)]
     long = [body for body in bodies if max_attribute_bytes(body) > MAX_TAG_BYTES]
@@ -30,7 +30,7 @@ def test_no_tag_of_many_attributes_escapes_the_samples():
     assert all(map(long_tags._may_have_long_tag, long))
 
 
-def test_attributes_behind_values_with_a_closing_bracket_are_found():
+def test_attributes_after_quoted_closing_brackets_are_found():
     hidden = b"<p " + MANY.replace(b" a6000=1 ", b' x=">" ').replace(b" a12000=1 ", b' y=">" ')
     page = b"<p>text</p>" * 30_000
 
@@ -38,7 +38,7 @@ def test_attributes_behind_values_with_a_closing_bracket_are_found():
     assert not has_long_tag(page + page)
 
 
-def test_ordinary_pages_are_not_searched_for_values():
+def test_ordinary_pages_need_no_exact_search():
     page = b"<html><body>" + b'<div class="a b"><a href="/x?y=z">text</a> 5 > 4</div>\n' * 8_000
 
     assert not long_tags._may_have_long_tag(page)

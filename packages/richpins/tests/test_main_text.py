@@ -1,4 +1,4 @@
-"""The main text of a page, by trafilatura."""
+"""The main text of a page, found with trafilatura."""
 
 import json
 
@@ -23,7 +23,7 @@ def found(body, form):
     return find(parse(body.encode(), url=URL), form)
 
 
-def test_the_text_is_the_article_without_menus_and_footer():
+def test_main_text_leaves_out_menus_and_footer():
     text = found(PAGE, TEXT)
 
     assert FIRST in text
@@ -39,17 +39,17 @@ def test_markdown_keeps_headings_and_absolute_links():
 
 
 @pytest.mark.parametrize("body", ["", "<p>", "\0\0\0", "<html><body></body></html>", "🥬"])
-def test_a_page_without_text_has_an_empty_one(body):
+def test_page_without_text_has_empty_main_text(body):
     assert found(body, TEXT).strip() in ("", "🥬")
 
 
-def test_a_page_that_leaves_out_its_html_tag_has_its_text():
+def test_page_without_html_and_head_tags_has_its_text():
     body = PAGE.replace("<html>", "").replace("<head>", "")
 
     assert FIRST in found(body, TEXT)
 
 
-def test_a_page_in_a_legacy_encoding_is_read_in_it():
+def test_legacy_encoding_is_decoded():
     body = PAGE.replace("Leeks are", "Poireaux d'été sont").encode("windows-1252")
     page = parse(body, url=URL, content_type="text/html; charset=windows-1252")
 
@@ -75,7 +75,7 @@ def article(inner, head=""):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("form", [TEXT, MARKDOWN])
-def test_a_line_that_only_says_where_an_advertisement_stood_is_left_out(line, form):
+def test_advertisement_label_is_left_out(line, form):
     text = found(article(f"<div class=ad><p>{line}</p></div>"), form)
 
     assert line not in text
@@ -86,7 +86,7 @@ def test_a_line_that_only_says_where_an_advertisement_stood_is_left_out(line, fo
 @pytest.mark.parametrize(
     "line", ["Advertisements were rare then.", "The advertisement", "Reklame!x"]
 )
-def test_a_sentence_about_advertisements_stays(line):
+def test_sentence_about_advertisements_is_kept(line):
     assert line in markdown(article(f"<p>{line}</p>"))
 
 
@@ -104,13 +104,13 @@ def test_a_sentence_about_advertisements_stays(line):
         ("x?a=1&amp;copy;=2", r"https://docs.example/library/x?a=1\&copy;=2"),
     ],
 )
-def test_a_relative_link_is_resolved_against_the_page_and_not_the_sites_root(href, target):
+def test_relative_link_is_resolved_against_the_page_not_the_site_root(href, target):
     text = markdown(article(f'<p>Leeks freeze; see <a href="{href}">the frost table</a> too.</p>'))
 
     assert f"[the frost table]({target})" in text
 
 
-def test_a_link_is_resolved_against_the_base_element():
+def test_link_is_resolved_against_the_base_element():
     body = article(
         '<p>See <a href="frost">the frost table</a>, <a href="#b">below</a> too.</p>',
         '<base href="/v2/en/">',
@@ -127,7 +127,7 @@ def test_a_link_is_resolved_against_the_base_element():
     ["javascript:alert(1)", "JavaScript:alert(1)", "data:text/html,x", " java\nscript:alert(1)",
      "vbscript:x", "blob:https://a.example/1", "file:///etc/passwd"],
 )  # fmt: skip
-def test_markdown_has_no_link_that_runs_code_or_holds_data(href):
+def test_markdown_has_no_javascript_or_data_links(href):
     text = markdown(article(f'<p>Leeks freeze; see <a href="{href}">the frost table</a> too.</p>'))
 
     assert "see the frost table too" in text
@@ -147,7 +147,7 @@ def test_markdown_has_no_link_that_runs_code_or_holds_data(href):
         (r"\(<img src=x onerror=alert(1)>\)", r"\(&lt;img src=x onerror=alert(1)&gt;\)"),
     ],
 )  # fmt: skip
-def test_what_a_page_shows_as_text_is_text_when_the_markdown_is_rendered(shown, source):
+def test_markup_shown_as_text_stays_text_in_rendered_markdown(shown, source):
     html = rendered(markdown(article(f"<p>It says {source} on the sign in the field.</p>")))
 
     assert f"It says {shown} on the sign in the field." in text_of(html)
@@ -157,7 +157,7 @@ def test_what_a_page_shows_as_text_is_text_when_the_markdown_is_rendered(shown, 
 @pytest.mark.parametrize(
     "start", ["# no heading", "1. no list", "- no list", "> no quote", "+ no", "=== no", "12) no"]
 )
-def test_a_paragraph_that_begins_like_a_block_is_a_paragraph(start):
+def test_paragraph_starting_like_a_block_stays_a_paragraph(start):
     html = rendered(markdown(article(f"<p>{start}, says the sign beside the field of leeks.</p>")))
 
     assert f"{start}, says the sign beside" in text_of(html)
@@ -174,7 +174,7 @@ JOINED = {
 
 @pytest.mark.parametrize("text", JOINED.values(), ids=JOINED)
 @pytest.mark.parametrize("form", [TEXT, MARKDOWN])
-def test_joiners_are_kept_because_words_are_misspelled_without_them(text, form):
+def test_zero_width_joiners_are_kept(text, form):
     body = article(f"<p>{text}</p>").replace("Leeks</h1>", f"{text}</h1>")
     page = parse(body.encode(), url=URL, content_type="text/html; charset=utf-8")
 
@@ -182,7 +182,7 @@ def test_joiners_are_kept_because_words_are_misspelled_without_them(text, form):
 
 
 @pytest.mark.parametrize("escape", [True, False])
-def test_joiners_of_an_article_in_json_ld_are_kept(escape):
+def test_zero_width_joiners_in_a_json_ld_article_are_kept(escape):
     text = " ".join([JOINED["Persian"]] * 3)
     article_json = json.dumps({"@type": "Article", "articleBody": text}, ensure_ascii=escape)
     body = f'<html><body><script type="application/ld+json">{article_json}</script></body></html>'
@@ -192,7 +192,7 @@ def test_joiners_of_an_article_in_json_ld_are_kept(escape):
 
 IMAGES = {
     "in a figure": '<figure><img src="/i/leek.jpg" alt="A leek"><figcaption>Leek</figcaption></figure>',
-    "in a line": '<p>A leek <img src="/i/leek.jpg" alt="A leek"> looks like this in late summer.</p>',
+    "inline": '<p>A leek <img src="/i/leek.jpg" alt="A leek"> looks like this in late summer.</p>',
     "in a link": '<p><a href="/big"><img src="/i/leek.jpg" alt="A leek"></a></p>',
     "lazy": '<div><img src="data:image/gif;base64,R0" data-src="/i/leek.jpg" alt="A leek"></div>',
     "a set": '<picture><source srcset="/x.webp"><img srcset="/i/leek.jpg 2x, /s.jpg" alt="A leek"></picture>',
@@ -201,14 +201,14 @@ IMAGES = {
 
 
 @pytest.mark.parametrize("markup", IMAGES.values(), ids=IMAGES)
-def test_an_image_of_the_article_is_there_with_its_alternative_text(markup):
+def test_image_of_the_article_is_included_with_its_alt_text(markup):
     text = markdown(article(markup))
 
     assert "![A leek](https://docs.example/i/leek.jpg)" in text
     assert text.index(FIRST) < text.index("![A leek]") < text.index(LAST)
 
 
-def test_images_of_menus_and_teasers_and_those_that_count_readers_are_left_out():
+def test_images_in_menus_teasers_and_tracking_pixels_are_left_out():
     nav = '<nav><img src="/logo.png" alt="Logo"></nav><aside><p><img src="/ad.png" alt="Ad"></p></aside>'
     pixel = '<p><img src="/count.gif" width=1 height=1></p>'
 
@@ -221,7 +221,7 @@ def test_plain_text_has_no_images():
     assert "leek.jpg" not in found(article(IMAGES["in a figure"]), TEXT)
 
 
-def test_the_structure_of_an_article_survives_when_the_markdown_is_rendered():
+def test_structure_of_an_article_survives_rendering_the_markdown():
     code = "def f(x):\n    return `x` | 1  # ```\n\n\nprint(f)"
     html = rendered(
         markdown(
@@ -248,7 +248,7 @@ def text_of(node):
     return " ".join(node.text().split())
 
 
-def test_a_table_and_a_list_inside_an_entry_keep_their_kind():
+def test_table_and_list_inside_a_definition_are_kept():
     html = rendered(
         markdown(
             article("""<dl><dt>sort(key)</dt><dd><p>Sorts the leeks by one of these keys:</p>
@@ -265,7 +265,7 @@ def test_a_table_and_a_list_inside_an_entry_keep_their_kind():
     assert "The second rule" in [text_of(entry) for entry in html.css("li li")]
 
 
-def test_white_space_between_elements_is_kept_and_not_added():
+def test_whitespace_between_elements_is_neither_lost_nor_added():
     text = found(
         article("<ul><li>Set <code>A</code> <code>B</code> and H<sub>2</sub>O, 4<sup>th</sup> of"
                 " <b>May</b>, or <i>x</i><b>y</b> on a field of leeks.</li><li>Another</li></ul>"),
@@ -275,7 +275,7 @@ def test_white_space_between_elements_is_kept_and_not_added():
     assert "Set A B and H2O, 4th of May, or xy on a field" in text
 
 
-def test_the_indentation_of_the_source_changes_nothing():
+def test_source_indentation_changes_nothing():
     body = article("<ul><li>The first rule of leeks</li><li>The second rule</li></ul>")
     spaced = body.replace("><", ">\n   <!-- x -->\n <").replace("<p>", "\n<p>\n   ")
 
@@ -283,14 +283,14 @@ def test_the_indentation_of_the_source_changes_nothing():
     assert found(spaced, TEXT) == found(body, TEXT)
 
 
-def test_a_code_span_next_to_another_is_not_one_with_it():
+def test_adjacent_code_spans_are_not_merged():
     html = rendered(markdown(article("<p>Write <code>a</code><code>=</code> here, it says.</p>")))
 
     assert [node.text() for node in html.css("code")] == ["a", "="]
 
 
 @pytest.mark.parametrize("character", ["\x01", "\x0c", "\x1f", "\ufffe", "\uffff", "\x7f", "\x85"])
-def test_a_character_that_xml_has_not_is_not_a_fault(character):
+def test_characters_invalid_in_xml_are_tolerated(character):
     strange = f"{character}<script>var a = '\\u200c{character}'</script><pre>a{character}\nb</pre>"
 
     text = found(
@@ -303,7 +303,7 @@ def test_a_character_that_xml_has_not_is_not_a_fault(character):
 
 @pytest.mark.parametrize("form", [TEXT, MARKDOWN])
 @pytest.mark.parametrize("hint", ["&shy;", "&#8203;", "\u2060", "<b>&shy;</b>", "\ufeff"])
-def test_words_have_no_soft_hyphens_and_other_hints_for_line_breaks(form, hint):
+def test_soft_hyphens_and_other_line_break_hints_are_removed(form, hint):
     body = PAGE.replace("country", f"coun{hint}try")
 
     assert FIRST in found(body, form).replace("**", "")

@@ -1,4 +1,4 @@
-"""A text of which most was missed is completed from what the page calls its article."""
+"""An incomplete text is completed from the element marked as the article."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STORY = "".join(f"<p>{paragraph(name)}</p>" for name in "abcdef")
 
 
 def texts_of(body: str, chosen: str) -> page_texts.PageTexts:
-    """The texts of a page of which an extractor chose one."""
+    """The texts of a page after an extractor has chosen one of them."""
     page = page_texts.texts_of(html.document_fromstring(f"<body>{body}</body>"))
     letters = page_texts.letters_of(chosen)
     selection.select(page, [ChosenBlock("", letters, (letters,))])
@@ -37,12 +37,12 @@ def kept(page: page_texts.PageTexts) -> str:
     "around", ["<article>{}</article>", "<main>{}</main>", "<div itemprop=articleBody>{}</div>",
                "<div role=main>{}</div>", "<article></article><main>{}</main>"],
 )  # fmt: skip
-def test_the_paragraphs_of_the_article_are_there(around):
+def test_missing_paragraphs_of_the_article_are_added(around):
     page = texts_of(around.format(STORY + LINKED + COMMENT), paragraph("a"))
-    has_one = "<article></article>" not in around
+    is_completed = "<article></article>" not in around
 
-    assert completion.complete(page) is has_one
-    assert all((f"Part{name}ofmany" in kept(page)) is has_one for name in "bcdef")
+    assert completion.complete(page) is is_completed
+    assert all((f"Part{name}ofmany" in kept(page)) is is_completed for name in "bcdef")
     assert "Ineverliked" not in kept(page)
     assert page_texts.letters_of(SENTENCE * 2) not in kept(page).replace(
         page_texts.letters_of(SENTENCE * 3), ""
@@ -59,9 +59,9 @@ def test_the_paragraphs_of_the_article_are_there(around):
         (f"<article><p>{paragraph('a')}</p>{COMMENT * 3}</article>", paragraph("a")),
         (f"<article><p>{paragraph('a')}</p><ul>{GALLERY * 3}</ul></article>", paragraph("a")),
     ],
-    ids=["most is there", "elsewhere", "two articles", "no article", "comments", "a gallery"],
+    ids=["mostly complete", "elsewhere", "two articles", "no article", "comments", "a gallery"],
 )
-def test_a_text_stays_as_it_was(body, chosen):
+def test_complete_or_ambiguous_text_is_left_unchanged(body, chosen):
     page = texts_of(body, chosen)
     before = kept(page)
 
@@ -69,7 +69,7 @@ def test_a_text_stays_as_it_was(body, chosen):
     assert kept(page) == before
 
 
-def test_a_page_without_text_is_no_fault():
+def test_page_without_text_is_not_completed():
     page = page_texts.texts_of(html.document_fromstring("<main><br></main>"))
 
     assert not completion.complete(page)

@@ -1,4 +1,4 @@
-"""A formula of MathML is part of its line; plain text has its signs once, without the TeX."""
+"""Formulas in MathML stay in their line; plain text has their symbols once, without the TeX."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def text_of(signs: str, form: str) -> str:
 
 
 @pytest.mark.parametrize("signs", SIGNS.values(), ids=SIGNS)
-def test_plain_text_has_the_signs_of_a_formula_in_its_line_and_not_its_source(signs):
+def test_plain_text_has_the_symbols_of_a_formula_without_its_tex(signs):
     line = next(each for each in text_of(signs, TEXT).splitlines() if each.startswith("The sum"))
 
     assert "displaystyle" not in line
@@ -39,7 +39,7 @@ def test_plain_text_has_the_signs_of_a_formula_in_its_line_and_not_its_source(si
 
 
 @pytest.mark.parametrize("signs", SIGNS.values(), ids=SIGNS)
-def test_a_formula_is_part_of_its_paragraph_in_markdown(signs):
+def test_formula_is_part_of_its_paragraph_in_markdown(signs):
     text = text_of(signs, MARKDOWN)
     paragraph = next(each for each in text.split("\n\n") if each.startswith("The sum"))
 

@@ -1,4 +1,4 @@
-"""What trafilatura joins, drops or renames is as the page has it: words, single entries, headings of code."""
+"""Words, single list items and code headings that trafilatura joins, drops or renames."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def found(content, form=TEXT):
     return find(parse(body.encode(), url=URL), form)
 
 
-def test_blocks_in_an_entry_of_a_list_are_words_of_their_own():
+def test_blocks_in_a_list_item_are_separate_words():
     text = found(
         "<ul><li><div class=t>Finitions</div><div class=s>Ajoutez l'huile et sortez la casserole.</div></li>"
         "<li><div class=t>Service</div><div class=s>Versez la soupe dans les bols chauds.</div></li></ul>"
@@ -27,19 +27,19 @@ def test_blocks_in_an_entry_of_a_list_are_words_of_their_own():
     assert "Service Versez" in " ".join(text.split())
 
 
-def test_lines_in_blocks_are_words_of_their_own():
+def test_nested_blocks_are_separate_words():
     lines = "<div class=b><div>LETTER WITH DIAERESIS</div><div>RIGHT DOUBLE QUOTE</div><div>MARK AT END</div></div>"
 
     assert "DIAERESISRIGHT" not in found(lines)
 
 
-def test_line_breaks_in_code_are_lines():
+def test_line_breaks_in_code_are_kept():
     text = found("<p>Type these:</p><p><code>rehash<br>which openssl<br>openssl version</code></p>")
 
     assert "rehash\nwhich openssl\nopenssl version" in text
 
 
-def test_a_list_of_one_entry_is_a_list():
+def test_list_of_one_item_is_a_list():
     html = MarkdownIt().render(
         found("<ul><li>Use leeks that were washed in cold water.</li></ul>", MARKDOWN)
     )
@@ -47,25 +47,25 @@ def test_a_list_of_one_entry_is_a_list():
     assert "<li>Use leeks that were washed in cold water.</li>" in html
 
 
-def test_a_heading_that_is_nothing_but_code_is_a_heading():
+def test_heading_that_is_only_code_is_a_heading():
     code = '<h2><code class="x"><span class="pre">autoescape</span></code><a class="headerlink" href="#a">¶</a></h2>'
 
     assert "## autoescape" in found(code, MARKDOWN)
 
 
 @pytest.mark.parametrize("tag", ["p", "div", "blockquote"])
-def test_a_paragraph_that_is_said_again_is_in_the_text_again(tag):
-    refrain = f"The leeks are green and white. {SENTENCE}"
-    song = f"<{tag}>{refrain}</{tag}>" * 2
-    page = f"<html><body><article><h1>Leeks</h1>{song}</article></body></html>"
+def test_repeated_paragraph_is_repeated_in_the_text(tag):
+    paragraph = f"The leeks are green and white. {SENTENCE}"
+    paragraphs = f"<{tag}>{paragraph}</{tag}>" * 2
+    page = f"<html><body><article><h1>Leeks</h1>{paragraphs}</article></body></html>"
 
     assert find(parse(page.encode(), url=URL), TEXT).count("green and white") == 2
 
 
-def test_a_teaser_that_repeats_a_paragraph_elsewhere_is_not():
-    told = "The harvest of leeks begins in late summer and lasts until the end of the winter."
-    article = f"<article><h1>Leeks</h1><p>{told}</p><p>{SENTENCE * 3}</p></article>"
-    teaser = f"<aside><h4><a href=/a>Leeks</a></h4><p>{told}</p></aside>"
+def test_teaser_that_repeats_a_paragraph_is_left_out():
+    paragraph = "The harvest of leeks begins in late summer and lasts until the end of the winter."
+    article = f"<article><h1>Leeks</h1><p>{paragraph}</p><p>{SENTENCE * 3}</p></article>"
+    teaser = f"<aside><h4><a href=/a>Leeks</a></h4><p>{paragraph}</p></aside>"
     page = f"<html><body>{article}{teaser}</body></html>"
 
-    assert find(parse(page.encode(), url=URL), TEXT).count(told) == 1
+    assert find(parse(page.encode(), url=URL), TEXT).count(paragraph) == 1

@@ -1,4 +1,4 @@
-"""A text begins with its lead, and not with the trail, the date or the title above it."""
+"""A text starts with its lead, not with the breadcrumbs, date or title above it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def text_of(
 
 
 LEADS = {
-    "a paragraph of the header": f"<header>{HEADING}<p class=subtitle>{LEAD}</p></header><div>{STORY}</div>",
-    "a block of the header": f"<header>{HEADING}<div>{LEAD}</div></header><div class=text>{STORY}</div>",
+    "a header paragraph": f"<header>{HEADING}<p class=subtitle>{LEAD}</p></header><div>{STORY}</div>",
+    "a header block": f"<header>{HEADING}<div>{LEAD}</div></header><div class=text>{STORY}</div>",
     "a second heading": f"<div class=head>{HEADING}<h2>{LEAD}</h2></div><div class=text>{STORY}</div>",
     "a span": f"<section>{HEADING}<div><span>{LEAD}</span></div></section><section>{STORY}</section>",
     "bold": f"<div>{HEADING}</div><div><p><strong>{LEAD}</strong></p></div><div class=text>{STORY}</div>",
-    "beside a place": f"<header>{HEADING}<p><b>Mill Bend.</b> {LEAD}</p></header><div>{STORY}</div>",
+    "next to a place": f"<header>{HEADING}<p><b>Mill Bend.</b> {LEAD}</p></header><div>{STORY}</div>",
     "above a picture": f"<header>{HEADING}<p>{LEAD}</p></header><figure><img src=/a.jpg>"
     f"<figcaption>The wheel, half done</figcaption></figure><div>{STORY}</div>",
 }  # fmt: skip
@@ -55,9 +55,9 @@ LEADS = {
         f'<meta name="description" content="{LEAD[:60]}…">',
         f'<meta name="description" content="{LEAD} {SENTENCES[0]}">',
     ],
-    ids=["description", "og", "twitter", "cut", "longer"],
+    ids=["description", "og", "twitter", "truncated", "longer"],
 )
-def test_the_lead_that_the_page_describes_itself_with_begins_the_text(body, head):
+def test_lead_that_matches_the_description_starts_the_text(body, head):
     text = text_of(f"<article>{body}</article>", head)
 
     assert text.count(LEAD) == 1
@@ -73,7 +73,7 @@ def test_the_lead_that_the_page_describes_itself_with_begins_the_text(body, head
         ("Два брата возвращают к жизни мельницу, которая стояла полвека.", "ru"),
     ],
 )
-def test_a_lead_of_another_language_begins_the_text(lead, language):
+def test_lead_in_another_language_starts_the_text(lead, language):
     body = f"<article><header>{HEADING}<p>{lead}</p></header><div>{STORY}</div></article>"
 
     assert lead in text_of(body, f'<meta name="description" content="{lead}">')
@@ -88,13 +88,13 @@ def test_a_lead_of_another_language_begins_the_text(lead, language):
         f"<div><a href=/mill>{LEAD}</a></div>{HEADING}<div>{STORY}</div>",
         f"{HEADING}<div>{STORY}</div><div class=related><p>{LEAD}</p></div>",
     ],
-    ids=["caption", "menu", "aside", "link", "behind the text"],
+    ids=["caption", "menu", "aside", "link", "after the text"],
 )
-def test_what_only_repeats_the_description_elsewhere_is_no_lead(body):
+def test_description_repeated_elsewhere_is_not_a_lead(body):
     assert LEAD not in text_of(f"<article>{body}</article>", DESCRIPTION)
 
 
-def test_a_lead_that_is_the_first_paragraph_stands_no_more_often():
+def test_lead_that_is_the_first_paragraph_is_not_repeated():
     body = f"<article><div class=teaser>{SENTENCES[0]}</div>{HEADING}<div>{STORY}</div></article>"
 
     assert text_of(body, f'<meta name="description" content="{SENTENCES[0]}">') == text_of(body)
@@ -102,7 +102,7 @@ def test_a_lead_that_is_the_first_paragraph_stands_no_more_often():
 
 TRAILS = {
     "list": f"<ul><li><a href=/>Home</a></li><li><a href=/local>Local</a></li><li>{TITLE}</li></ul>",
-    "list without the page": "<ul><li><a href=/>Start</a></li><li><a href=/ort>Gemeinde</a></li></ul>",
+    "list without the current page": "<ul><li><a href=/>Start</a></li><li><a href=/ort>Gemeinde</a></li></ul>",
     "numbered": "<ol><li><a href=/>Inicio</a></li><li><a href=/local>Comarca</a></li></ol>",
     "signs": f"<p><a href=/>Home</a> &gt; <a href=/local>Local</a> &gt; {TITLE}</p>",
     "slashes": f"<div><a href=/>Start</a> / <a href=/local>Region</a> / {TITLE}</div>",
@@ -113,7 +113,7 @@ TRAILS = {
 
 @pytest.mark.parametrize("form", main_text.FORMS)
 @pytest.mark.parametrize("trail", TRAILS.values(), ids=TRAILS)
-def test_a_text_does_not_begin_with_the_way_to_the_page(trail, form):
+def test_text_does_not_start_with_breadcrumbs(trail, form):
     text = text_of(f"<article>{trail}{HEADING}{STORY}</article>", form=form)
 
     start = text[: text.index(SENTENCES[0][:30])].replace(f"# {TITLE}", "")
@@ -129,7 +129,7 @@ def test_a_text_does_not_begin_with_the_way_to_the_page(trail, form):
     ],
     ids=["contents", "in short", "facts"],
 )
-def test_other_lists_begin_a_text(contents):
+def test_other_lists_may_start_a_text(contents):
     assert "wheel" in text_of(f"<article>{HEADING}{contents}{STORY}</article>")[:120] or (
         "in spring" in text_of(f"<article>{HEADING}{contents}{STORY}</article>")[:120]
     )
@@ -153,7 +153,7 @@ DATES = (
 
 @pytest.mark.parametrize("form", main_text.FORMS)
 @pytest.mark.parametrize("line", DATES)
-def test_a_text_does_not_begin_with_the_day_of_the_page(line, form):
+def test_text_does_not_start_with_the_date_of_the_page(line, form):
     text = text_of(f"<article>{HEADING}<p>{line}</p>{STORY}</article>", form=form)
 
     assert line.replace("[", "").split()[-1] not in text[: text.index(SENTENCES[0][:30])]
@@ -168,7 +168,7 @@ def test_a_text_does_not_begin_with_the_day_of_the_page(line, form):
         "The 10 best mills of 2017",
     ],
 )
-def test_a_sentence_with_a_date_begins_a_text(line):
+def test_sentence_with_a_date_may_start_a_text(line):
     tag = "p" if line.endswith(".") else "h2"
 
     assert line in text_of(f"<article>{HEADING}<{tag}>{line}</{tag}>{STORY}</article>")
@@ -185,7 +185,7 @@ def test_a_sentence_with_a_date_begins_a_text(line):
         f"<h1><a href=/mill>{TITLE}</a></h1>",
     ],
 )
-def test_plain_text_does_not_begin_with_the_title(again):
+def test_plain_text_does_not_start_with_the_title(again):
     assert TITLE not in text_of(f"<h1>The Valley Post</h1><article>{again}{STORY}</article>")
 
 
@@ -197,7 +197,7 @@ def test_plain_text_does_not_begin_with_the_title(again):
         ("Grinding rye", "Handbook"),
     ],
 )
-def test_a_heading_that_the_title_does_not_say_stays(heading, title):
+def test_heading_not_contained_in_the_title_is_kept(heading, title):
     text = text_of(f"<article><h1>{heading}</h1>{STORY}</article>", title=title)
 
     assert text.startswith(heading)
@@ -207,8 +207,8 @@ def test_markdown_keeps_the_title():
     assert text_of(f"<article>{HEADING}{STORY}</article>", form="markdown").startswith(f"# {TITLE}")
 
 
-def test_markdown_keeps_a_title_that_links_to_itself_and_ends_with_a_part_of_itself():
-    """It was taken for a trail in every other process, as the titles came in the order of a set."""
+def test_markdown_keeps_a_title_that_links_to_itself():
+    """Regression: it became breadcrumbs in every other process, as titles came from a set."""
     name = "millwheel — A history of the wheels at the bend"
     heading = '<h1><a href="#module-millwheel"><code>millwheel</code></a> — A history of the wheels at the bend</h1>'
 
@@ -218,7 +218,7 @@ def test_markdown_keeps_a_title_that_links_to_itself_and_ends_with_a_part_of_its
     assert "A history of the wheels at the bend" in text.partition("\n")[0]
 
 
-def test_the_titles_of_a_page_are_in_one_order_in_every_process():
+def test_titles_of_a_page_have_the_same_order_in_every_process():
     page = document.parse(
         b"<title>Wheels of larch: a list of wheels \xe2\x80\x94 Mill</title>",
         url="http://a.example/",

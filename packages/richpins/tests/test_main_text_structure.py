@@ -1,4 +1,4 @@
-"""What trafilatura drops, moves or turns into paragraphs is in Markdown as the page has it."""
+"""Markdown keeps the structure that trafilatura drops, moves or turns into paragraphs."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def texts(tree, query):
     return [" ".join(node.text().split()) for node in tree.css(query)]
 
 
-def test_a_heading_of_code_and_text_is_a_heading():
+def test_heading_of_code_and_text_is_a_heading():
     heading = "<h2><code class=x><span>send_mail()</span></code> vs. <code><span>send()</span></code></h2>"
 
     assert texts(rendered(heading), "h2") == ["send_mail() vs. send()"]
 
 
-def test_a_heading_that_the_page_says_elsewhere_as_text_is_a_heading():
+def test_heading_repeated_elsewhere_as_text_is_a_heading():
     before = "<div><span>Planting in May</span></div>"
     page = f"<h2>Planting in May</h2><p>{SENTENCE}</p><h2>Harvest</h2><p>{SENTENCE}</p>{before}"
 
@@ -53,7 +53,7 @@ sees the others in the line of the message that says so.</li>
 <a href="#send"><code><span>send()</span></code></a> raises an error for the caller.</li></ul></dd></dl>"""
 
 
-def test_the_entries_of_a_list_are_entries_and_whole():
+def test_list_items_stay_complete():
     entries = texts(rendered(FIELDS), "li li")
 
     assert entries[0] == "subject: A string."
@@ -63,7 +63,7 @@ def test_the_entries_of_a_list_are_entries_and_whole():
     )
 
 
-def test_a_row_of_a_table_is_one_even_if_a_cell_is_empty_or_holds_a_list():
+def test_table_row_with_an_empty_cell_or_a_list_stays_one_row():
     table = """<table><tr><th>Month</th><th>Work</th></tr><tr><td>May and June</td><td></td></tr>
     <tr><td>July and August</td><td><ul><li>water</li><li>weed</li></ul></td></tr></table>"""
 
@@ -72,7 +72,7 @@ def test_a_row_of_a_table_is_one_even_if_a_cell_is_empty_or_holds_a_list():
     ]  # fmt: skip
 
 
-def test_a_table_that_lays_out_a_page_is_not_a_table_of_markdown():
+def test_layout_table_does_not_become_a_markdown_table():
     cells = f"<td><h2>Planting</h2><p>{SENTENCE}</p></td><td><p>{SENTENCE}</p><pre>a = 1\nb = 2</pre></td>"
     tree = rendered(f"<table><tr>{cells}</tr></table>")
 
@@ -81,13 +81,13 @@ def test_a_table_that_lays_out_a_page_is_not_a_table_of_markdown():
     assert tree.css_first("pre").text() == "a = 1\nb = 2\n"
 
 
-def test_a_link_around_a_heading_is_written_inside_it():
+def test_link_around_a_heading_is_written_inside_it():
     card = f"<a href=/sow><h2>Sowing</h2><p>{SENTENCE}</p></a>"
 
     assert texts(rendered(card), "h2 > a[href='https://docs.example/sow']") == ["Sowing"]
 
 
-def test_the_caption_of_a_table_is_written_before_it():
+def test_table_caption_is_written_before_the_table():
     table = (
         "<table><caption>Work by month</caption><tr><td>May</td><td>plant them</td></tr></table>"
     )
@@ -96,7 +96,7 @@ def test_the_caption_of_a_table_is_written_before_it():
 
 
 @pytest.mark.parametrize("form", [TEXT, MARKDOWN])
-def test_two_words_around_what_was_left_out_are_two(form):
+def test_words_around_omitted_text_stay_separate(form):
     line = (
         f"<p>{SENTENCE}They say <span hidden>see the note</span>that rain helps them to grow.</p>"
     )
@@ -108,7 +108,7 @@ def test_two_words_around_what_was_left_out_are_two(form):
 
 
 def composed(page, *chosen):
-    """What is kept of a page if a library returned these blocks, as (tag, text)."""
+    """The extracted share and kept (tag, text) pairs of a page if a library returned `blocks`."""
     tree = html.document_fromstring(page)
     found_texts = texts_of(tree)
     body = html.fragment_fromstring(f"<div>{''.join(chosen)}</div>")
@@ -121,7 +121,7 @@ def composed(page, *chosen):
     return share, kept
 
 
-def test_a_short_text_is_that_between_its_neighbors():
+def test_short_text_is_matched_between_its_neighbors():
     page = f"<p>Share</p><p>{SENTENCE}</p><p>Share</p><p>{SENTENCE}More.</p><p>Share</p>"
     share, kept = composed(page, f"<p>{SENTENCE}</p>", "<p>Share</p>", f"<p>{SENTENCE}More.</p>")
 
@@ -129,7 +129,7 @@ def test_a_short_text_is_that_between_its_neighbors():
     assert kept == [("p", SENTENCE), ("p", "Share"), ("p", f"{SENTENCE}More.")]
 
 
-def test_a_block_of_which_most_was_chosen_is_whole_and_another_is_not():
+def test_mostly_chosen_block_is_kept_whole():
     page = f"<p>{SENTENCE}<b>Or so.</b></p><div><i>Menu</i></div>"
 
     assert composed(page, f"<p>{SENTENCE}</p>")[1] == [
@@ -138,7 +138,7 @@ def test_a_block_of_which_most_was_chosen_is_whole_and_another_is_not():
     ]
 
 
-def test_blocks_that_were_joined_are_found_by_their_letters():
+def test_joined_blocks_are_matched_by_their_letters():
     page = f"<div>{SENTENCE}</div><div>Total</div><script>x</script><div>Leeks</div>"
     share, kept = composed(page, f"<p>{SENTENCE}TotalLeeks</p>")
 
@@ -146,20 +146,20 @@ def test_blocks_that_were_joined_are_found_by_their_letters():
     assert [text for _, text in kept] == [SENTENCE, "Total", "Leeks"]
 
 
-def test_what_the_page_lacks_lowers_the_share():
+def test_text_missing_in_the_page_lowers_the_share():
     share, _ = composed(f"<p>{SENTENCE}</p>", f"<p>{SENTENCE}</p>", "<p>0123456789 0123456789</p>")
 
     assert share == pytest.approx(71 / 91, abs=0.01)
 
 
-def test_the_title_of_a_page_is_not_text_of_it():
+def test_title_element_is_not_part_of_the_text():
     page = f"<html><head><title>{SENTENCE}</title></head><body><h2>{SENTENCE}</h2></body></html>"
     _, kept = composed(page, f"<h2>{SENTENCE}</h2>")
 
     assert kept == [("head", SENTENCE)]
 
 
-def test_elements_nested_deeply_are_not_a_fault():
+def test_deeply_nested_elements_are_handled():
     page = "<div>" * 900 + f"<p>{SENTENCE}</p>" + "</div>" * 900
     parser = html.HTMLParser(huge_tree=True)
     texts_found = texts_of(etree.fromstring(page, parser))
@@ -172,13 +172,13 @@ def test_elements_nested_deeply_are_not_a_fault():
 @pytest.mark.parametrize(
     "between", ["<div class=spacer></div>", "<hr>", "<div><script>x()</script></div>"]
 )
-def test_an_empty_block_divides_two_texts(between):
+def test_empty_block_separates_two_texts(between):
     content = f"<div><span style='display: block'>Method</span>{between}<span>In a bowl, mix them. {SENTENCE}</span></div>"
 
     assert "MethodIn" not in found(content)
 
 
-def test_cells_that_span_columns_and_rows_leave_the_others_in_their_columns():
+def test_spanning_cells_keep_the_others_in_their_columns():
     table = """<table><tr><th>Name</th><th>Field</th><th>Age</th></tr><tr><td rowspan=2>John</td>
     <td>Leeks</td><td>30</td></tr><tr><td>Onions</td><td>31</td></tr><tr><td colspan=2>all</td><td>61</td></tr></table>"""
     rows = rendered(table).css("tr")
@@ -188,27 +188,27 @@ def test_cells_that_span_columns_and_rows_leave_the_others_in_their_columns():
     ]  # fmt: skip
 
 
-def test_a_table_with_a_heading_in_a_cell_of_its_own_is_a_table():
+def test_table_with_a_heading_in_a_spanning_cell_is_a_table():
     table = """<table><tr><th colspan=2><h3>Battery</h3></th></tr><tr><td>Kind of battery</td><td>Li-Ion</td></tr>
     <tr><td>Battery is included</td><td>Yes</td></tr></table>"""
 
     assert texts(rendered(table), "tr")[1:] == ["Kind of battery Li-Ion", "Battery is included Yes"]
 
 
-def test_code_within_a_line_is_one_line_however_its_source_is_wrapped():
+def test_inline_code_stays_on_one_line_when_the_source_is_wrapped():
     content = f"<ul><li>Pass <code>(name,\n  text)</code> to it, as the others do. {SENTENCE}</li><li>Or not.</li></ul>"
 
     assert "Pass `(name, text)` to it" in found(content)
 
 
-def test_a_table_whose_code_is_wrapped_in_the_source_is_a_table():
+def test_table_with_wrapped_inline_code_is_a_table():
     table = """<table><tr><th>Command</th><th><code>USING\nexpression</code></th></tr>
     <tr><td>SELECT</td><td>Existing row</td></tr></table>"""
 
     assert texts(rendered(table), "tr") == ["Command USING expression", "SELECT Existing row"]
 
 
-def test_notes_below_a_table_leave_it_a_table():
+def test_notes_below_a_table_do_not_break_it():
     notes = "".join(f"<p>Note {number} on the work of a month.</p>" for number in range(5))
     table = f"""<table><tr><th>Month</th><th>Work</th></tr><tr><td>May and June</td><td>planting</td></tr>
     <tr><td colspan=2>{notes}</td></tr></table>"""
@@ -216,8 +216,8 @@ def test_notes_below_a_table_leave_it_a_table():
     assert texts(rendered(table), "tr")[:2] == ["Month Work", "May and June planting"]
 
 
-def test_an_entry_of_which_only_links_and_code_were_chosen_is_kept_as_a_whole():
-    """`[MEDIA_ROOT][MEDIA_URL]` stood in place of two sentences."""
+def test_list_item_with_only_its_links_and_code_chosen_is_kept_whole():
+    """Regression: `[MEDIA_ROOT][MEDIA_URL]` replaced two sentences."""
     tree = html.fromstring(
         "<div><ol><li>In your settings file define <a href=a><code>MEDIA_ROOT</code></a> as the path"
         " where uploaded files go, and <code>MEDIA_URL</code> as its public address.</li></ol>"
@@ -242,8 +242,8 @@ def test_an_entry_of_which_only_links_and_code_were_chosen_is_kept_as_a_whole():
     assert "Search" not in kept
 
 
-def test_a_word_between_two_that_were_chosen_is_kept():
-    """The heading "ADMINS and MANAGERS" became ADMINSMANAGERS."""
+def test_word_between_two_chosen_ones_is_kept():
+    """Regression: the heading "ADMINS and MANAGERS" became ADMINSMANAGERS."""
     tree = html.fromstring("<h3><code>ADMINS</code> and the other <code>MANAGERS</code></h3>")
     page = texts_of(tree)
     select(page, [ChosenBlock("heading", "ADMINSMANAGERS", ("ADMINS", "MANAGERS"))])

@@ -1,4 +1,4 @@
-"""Markup made to hurt is cut before the parser sees it; other markup is left alone."""
+"""Pathological markup is cut before parsing; other markup is left alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from richpins._markup_limits import MAX_DEPTH, limit_markup
 
 
-def test_formatting_that_stays_open_is_left_out_and_what_closes_at_once_is_kept():
+def test_unclosed_formatting_is_removed_and_closed_formatting_kept():
     problems: list[str] = []
     open_ones = b"".join(b"<b x%d><object></b></object><p>" % n for n in range(2_000))
 
@@ -23,7 +23,7 @@ def test_formatting_that_stays_open_is_left_out_and_what_closes_at_once_is_kept(
 @pytest.mark.parametrize(
     "tag", [b"<b x%d>", b"<B x%d>", b"<sTrong\tx%d>", b"<TT/x%d>", b"<biG\nx%d>", b"<i x='%d>'>"]
 )
-def test_formatting_that_stays_open_is_found_however_it_is_spelled(tag):
+def test_unclosed_formatting_is_found_in_any_spelling(tag):
     problems: list[str] = []
     body = b"".join(tag % n + b"<object></object><p>x" for n in range(2_000))
 
@@ -31,7 +31,7 @@ def test_formatting_that_stays_open_is_found_however_it_is_spelled(tag):
     assert problems == ["formatting tags omitted: too many are not closed"]
 
 
-def test_documentation_full_of_formatting_passes_untouched():
+def test_documentation_full_of_formatting_is_left_unchanged():
     problems: list[str] = []
     body = b'<p>See <code class="x"><span class="pre">f(x)</span></code>, <em>always</em>.' * 3_000
 
@@ -39,7 +39,7 @@ def test_documentation_full_of_formatting_passes_untouched():
     assert problems == []
 
 
-def test_open_formatting_of_few_spellings_passes_untouched():
+def test_unclosed_formatting_with_few_distinct_tags_is_left_unchanged():
     problems: list[str] = []
     body = b'<p><b>one<p class=x><font color="red">two' * 5_000
 
@@ -47,7 +47,7 @@ def test_open_formatting_of_few_spellings_passes_untouched():
     assert problems == []
 
 
-def test_spellings_whose_end_is_in_doubt_count_one_by_one():
+def test_tags_with_an_ambiguous_end_are_counted_separately():
     problems: list[str] = []
     body = b"".join(b'<p><b title=">%d">x' % n for n in range(5_000))
 
@@ -55,7 +55,7 @@ def test_spellings_whose_end_is_in_doubt_count_one_by_one():
     assert problems == ["formatting tags omitted: too many are not closed"]
 
 
-def test_nesting_stops_where_browsers_stop():
+def test_nesting_has_the_same_limit_as_in_browsers():
     problems: list[str] = []
 
     kept = limit_markup(b"<div>" * 40_000 + b"<p>end", problems)
@@ -68,7 +68,7 @@ def test_nesting_stops_where_browsers_stop():
 @given(
     st.lists(st.sampled_from([b"<div>", b"</div>", b"<b>", b"</b>", b"<p>", b"x", b"<a b='>'>"]))
 )
-def test_ordinary_markup_is_not_touched(pieces):
+def test_ordinary_markup_is_left_unchanged(pieces):
     problems: list[str] = []
     body = b"".join(pieces)
 

@@ -20,7 +20,7 @@ def pin(markup: str):
 BOOK = "itemscope itemtype=https://schema.org/Book"
 
 
-def test_values_come_from_where_their_element_keeps_them():
+def test_each_element_gives_its_value_from_the_right_attribute():
     rich_pin = pin(
         f"<div {BOOK}><meta itemprop=name content=N><time itemprop=datePublished datetime=2020-01-02>"
         "then</time><data itemprop=numberOfPages value=90>ninety</data><img itemprop=image src=/i.jpg>"
@@ -35,7 +35,7 @@ def test_values_come_from_where_their_element_keeps_them():
     assert rich_pin.book.isbn == "9780306406157"
 
 
-def test_a_property_belongs_to_the_closest_item():
+def test_property_belongs_to_the_closest_item():
     rich_pin = pin(
         f"<div {BOOK}><b itemprop=name>N</b><p itemprop=author itemscope><i itemprop=name>Ann</i></p></div>"
     )
@@ -43,7 +43,7 @@ def test_a_property_belongs_to_the_closest_item():
     assert (rich_pin.title, rich_pin.authors) == ("N", ("Ann",))
 
 
-def test_an_item_reaches_for_elements_by_id():
+def test_itemref_adds_elements_by_id():
     rich_pin = pin(
         f"<p id=a><b itemprop=name>N</b></p><div {BOOK} itemref='missing a b'></div><i id=b itemprop=author>Ann</i>"
     )
@@ -51,7 +51,7 @@ def test_an_item_reaches_for_elements_by_id():
     assert (rich_pin.title, rich_pin.authors) == ("N", ("Ann",))
 
 
-def test_itemref_loops_end():
+def test_itemref_loops_terminate():
     rich_pin = pin(
         f"<div id=a {BOOK} itemref='a b'><b itemprop=name>N</b></div>"
         "<div id=b itemprop=author itemscope itemref='a b'><b itemprop=name>Ann</b></div>"
@@ -60,13 +60,13 @@ def test_itemref_loops_end():
     assert rich_pin.title == "N"
 
 
-def test_several_names_and_long_names_of_a_property_are_understood():
+def test_property_with_several_or_full_names_is_understood():
     rich_pin = pin(f"<div {BOOK}><b itemprop='http://schema.org/name alternateName'>N</b></div>")
 
     assert rich_pin.title == "N"
 
 
-def test_rdfa_is_read_with_prefix_vocabulary_and_resource():
+def test_rdfa_is_parsed_with_prefix_vocabulary_and_resource():
     rich_pin = pin(
         '<div prefix="schema: http://schema.org/" typeof="schema:Book" about="#b">'
         '<b property="schema:name">N</b><span rel="schema:author" resource="#ann"></span></div>'
@@ -95,7 +95,7 @@ def test_steps_in_one_element_become_lines():
     assert rich_pin.recipe.instructions == ("Stir.", "Wait long.")
 
 
-def test_what_json_ld_lacks_microdata_adds():
+def test_microdata_adds_facts_missing_in_json_ld():
     rich_pin = pin(
         '<script type="application/ld+json">{"@type":"Book","name":"N"}</script>'
         f"<div {BOOK}><b itemprop=name>N</b><b itemprop=numberOfPages>90</b></div>"
@@ -119,7 +119,7 @@ ATTRIBUTES = ["itemscope", "itemprop=name", "itemprop=author", "itemtype=http://
         max_size=30,
     )
 )
-def test_any_marked_page_gives_a_pin(pieces):
+def test_any_annotated_page_gives_a_pin(pieces):
     markup = "".join(
         f"{tag}{' '.join(attributes)}>" if tag[-1] == " " else tag for tag, attributes in pieces
     )
@@ -136,7 +136,7 @@ def test_any_marked_page_gives_a_pin(pieces):
         '<noscript><img src="https://ad.example/position"></noscript>',
     ],
 )
-def test_the_body_of_an_article_has_no_parameters_of_advertisements(advertisement):
+def test_article_body_has_no_advertising_parameters(advertisement):
     body = f"""<article itemscope itemtype="https://schema.org/NewsArticle"><h1 itemprop=headline>Leeks</h1>
     <div itemprop="articleBody"><p>Leeks are planted.</p>{advertisement}<p>They grow.</p></div>"""
 
@@ -146,7 +146,7 @@ def test_the_body_of_an_article_has_no_parameters_of_advertisements(advertisemen
     )
 
 
-def test_the_body_of_an_article_in_json_ld_has_no_script_of_its_markup():
+def test_article_body_in_json_ld_has_no_script():
     body = b"""<script type="application/ld+json">{"@type": "NewsArticle", "headline": "Leeks", "articleBody":
     "<p>Leeks are planted.</p><script>!function(){}()<\\/script><p>They grow.</p>"}</script>"""
 

@@ -22,7 +22,7 @@ HRECIPE = """<div class="hrecipe"><h1 class="fn">Leek soup</h1><p class="summary
 
 
 @pytest.mark.parametrize("markup", [H_RECIPE, HRECIPE])
-def test_a_recipe_in_microformats_is_a_recipe(markup):
+def test_recipe_in_microformats_is_extracted(markup):
     page = pin(markup)
     recipe = page.recipe
 
@@ -46,7 +46,7 @@ HPRODUCT = """<div class="hproduct"><h1 class="fn">Red lamp</h1><span class="bra
 
 
 @pytest.mark.parametrize("markup", [H_PRODUCT, HPRODUCT])
-def test_a_product_in_microformats_is_a_product(markup):
+def test_product_in_microformats_is_extracted(markup):
     page = pin(markup)
     product = page.product
 
@@ -57,13 +57,13 @@ def test_a_product_in_microformats_is_a_product(markup):
     assert page.image.url == "https://a.test/lamp.jpg"
 
 
-def test_a_part_of_a_property_with_an_older_class_is_none_of_its_own():
+def test_old_class_inside_a_property_does_not_add_another_property():
     parts = H_RECIPE.replace("3 leeks", "3 <span class=ingredient>leeks</span>")
 
     assert pin(parts).recipe.ingredients == ("3 leeks", "1 l water")
 
 
-def test_a_type_in_another_syntax_comes_before_microformats():
+def test_other_syntaxes_take_precedence_over_microformats():
     page = pin(ld({"@type": "Recipe", "name": "Soup", "recipeIngredient": ["a", "b"]}) + H_RECIPE)
 
     assert page.recipe.ingredients == ("a", "b")
@@ -76,11 +76,11 @@ def test_a_type_in_another_syntax_comes_before_microformats():
         H_RECIPE.replace('class="h-recipe"', 'data-x="h-recipe"'),
     ],
 )
-def test_a_similar_class_or_attribute_is_not_an_item(markup):
+def test_similar_class_or_attribute_is_not_an_item(markup):
     assert not any("microformats" in each.syntax for each in pin(markup).provenance.values())
 
 
-def test_items_without_end_stay_bounded():
+def test_unclosed_items_are_bounded():
     deep = "<div class=h-recipe><p class=p-ingredient>1 a</p>" * 3_000
 
     assert len(pin(deep).recipe.ingredients if pin(deep).recipe else ()) <= 2_000

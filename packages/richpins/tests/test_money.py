@@ -1,4 +1,4 @@
-"""Which number of a text is the price, and in which currency."""
+"""Finding the price and its currency in a text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from richpins.values.money import amount_of, currency_of
         ("from 12 to 14", None), ("5 ft", "HUF"), ("craft 5", None),
     ],
 )  # fmt: skip
-def test_a_currency_is_a_symbol_or_code_alone_or_beside_a_number(text, code):
+def test_currency_is_a_symbol_or_code_alone_or_next_to_a_number(text, code):
     assert currency_of(text) == code
 
 
@@ -31,7 +31,7 @@ def test_a_currency_is_a_symbol_or_code_alone_or_beside_a_number(text, code):
     [("$5", "au", "AUD"), ("$5", "us", "USD"), ("12 kr", "se", "SEK"), ("Rs. 500", "pk", "PKR"),
      ("$5", "de", None), ("US$5", "au", "USD")],
 )  # fmt: skip
-def test_a_shared_symbol_is_read_by_the_country_of_the_page(text, country, code):
+def test_shared_symbol_is_resolved_by_the_country_of_the_page(text, country, code):
     assert currency_of(text, country) == code
 
 
@@ -46,21 +46,21 @@ def test_a_shared_symbol_is_read_by_the_country_of_the_page(text, country, code)
         ("١٢٫٥", "12.5"), ("۱٬۲۹۹٫۵۰", "1299.50"), ("1 234 567 ₽", "1234567"), ("3x 12,00 €", "12.00"),
     ],
 )  # fmt: skip
-def test_of_several_numbers_the_price_asked_is_taken(text, amount):
+def test_current_price_is_taken_from_several_numbers(text, amount):
     price = amount_of(text, currency_of(text) or "XXX")
     assert price == (Decimal(amount) if amount else None)
 
 
 @pytest.mark.parametrize("text", ["1.250", "1,250", "KD 1.250"])
-def test_a_currency_with_three_decimals_keeps_them(text):
+def test_currency_with_three_decimals_keeps_them(text):
     assert str(amount_of(text, "KWD")) == "1.250"
 
 
-def test_a_long_text_of_digits_and_symbols_is_not_a_price():
+def test_long_text_of_digits_and_symbols_is_not_a_price():
     assert amount_of("$1 " * 1_000) is None
 
 
-def test_a_price_in_open_graph_makes_a_product_without_a_type():
+def test_price_in_open_graph_makes_a_product_without_a_type():
     rich_pin = extract(
         b"<meta property=og:price:amount content=12.50><meta property=og:price:currency "
         b"content=EUR><title>Mug</title>",
@@ -71,7 +71,7 @@ def test_a_price_in_open_graph_makes_a_product_without_a_type():
     )  # fmt: skip
 
 
-def test_a_text_with_a_former_price_in_microdata_gives_the_price_asked():
+def test_current_price_is_taken_from_a_microdata_text_with_the_old_one():
     rich_pin = extract(
         "<div itemscope itemtype=http://schema.org/Product><b itemprop=name>Mug</b>"
         "<div itemprop=offers itemscope itemtype=http://schema.org/Offer>"
@@ -82,7 +82,7 @@ def test_a_text_with_a_former_price_in_microdata_gives_the_price_asked():
     assert (rich_pin.product.price, rich_pin.product.currency) == (Decimal(60), "GBP")
 
 
-def test_a_dollar_is_read_by_the_country_of_the_host():
+def test_dollar_is_resolved_by_the_country_of_the_host():
     rich_pin = extract(
         b"<div itemscope itemtype=http://schema.org/Product><b itemprop=name>Mug</b>"
         b"<div itemprop=offers itemscope itemtype=http://schema.org/Offer>"
@@ -102,20 +102,24 @@ def shown(body: str, url: str = "https://a.test/mug"):
     return extract(f"<title>Mug</title>{body}".encode(), url, "text/html; charset=utf-8")
 
 
-def test_a_price_shown_beside_a_cart_makes_a_product_of_a_page_without_markup():
+def test_price_next_to_a_cart_button_makes_a_product_without_markup():
     rich_pin = shown(SHOP)
     assert (rich_pin.type, rich_pin.title) == ("product", "Mug")
     assert (rich_pin.product.price, rich_pin.product.currency) == (Decimal("12.50"), "EUR")
 
 
-@pytest.mark.parametrize("called", ["price font-bold", "price-holder gold", "price before:block"])
-def test_the_look_of_a_price_does_not_make_it_a_former_one(called):
-    assert shown(SHOP.replace('"price"', f'"{called}"')).product.price == Decimal("12.50")
+@pytest.mark.parametrize(
+    "css_class", ["price font-bold", "price-holder gold", "price before:block"]
+)
+def test_styling_classes_do_not_make_a_price_a_former_one(css_class):
+    assert shown(SHOP.replace('"price"', f'"{css_class}"')).product.price == Decimal("12.50")
 
 
-@pytest.mark.parametrize("called", ["oldPrice", "price line-through", "compare-price", "priceWas"])
-def test_a_former_price_is_known_by_its_class(called):
-    assert shown(SHOP.replace("price-old", called)).product.price == Decimal("12.50")
+@pytest.mark.parametrize(
+    "css_class", ["oldPrice", "price line-through", "compare-price", "priceWas"]
+)
+def test_former_price_is_recognized_by_its_class(css_class):
+    assert shown(SHOP.replace("price-old", css_class)).product.price == Decimal("12.50")
 
 
 @pytest.mark.parametrize(
@@ -128,16 +132,16 @@ def test_a_former_price_is_known_by_its_class(called):
         '<h1>Mugs</h1><a href=/x><b class="price">5 €</b></a>add to cart',
     ],
 )
-def test_prices_of_lists_and_pages_that_sell_nothing_make_no_product(body):
+def test_prices_on_lists_and_pages_without_a_cart_make_no_product(body):
     assert shown(body).type == "page"
 
 
-def test_a_product_without_a_declared_price_has_the_one_shown():
+def test_product_without_a_declared_price_gets_the_one_shown():
     markup = "<div itemscope itemtype=http://schema.org/Product><b itemprop=name>Mug</b></div>"
     assert shown(markup + SHOP).product.price == Decimal("12.50")
 
 
-def test_a_declared_product_needs_no_cart_to_have_the_price_shown():
+def test_declared_product_gets_the_price_shown_without_a_cart():
     markup = "<div itemscope itemtype=http://schema.org/Product><b itemprop=name>Mug</b></div>"
     body = '<h1>Mug</h1><p class="cena">12,50 €</p>'
     assert shown(markup + body).product.price == Decimal("12.50")
@@ -154,12 +158,12 @@ def test_a_declared_product_needs_no_cart_to_have_the_price_shown():
         ),
     ],
 )
-def test_a_price_with_its_currency_in_one_meta_element_is_read(metas):
+def test_price_and_currency_in_one_meta_element_are_parsed(metas):
     product = extract(metas.encode(), "https://a.test/mug", "text/html; charset=utf-8").product
     assert (product.price, product.currency) == (Decimal("12.50"), "EUR")
 
 
-def test_a_minus_sign_behind_a_currency_belongs_to_the_amount():
+def test_minus_sign_after_a_currency_belongs_to_the_amount():
     assert [amount_of(text) for text in ("£-5", "USD -5", "-£5")] == [Decimal(-5)] * 3
     assert [amount_of(text) for text in ("EUR 5-10", "CHF 5.-")] == [Decimal(5)] * 2
     assert currency_of("U.S. $") == "USD"

@@ -1,4 +1,4 @@
-"""Notations of numbers and currencies: what is read as a price, and what is none."""
+"""Notations of numbers and currencies: which are prices, and which are not."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from richpins.values.money import amount_of, currency_of
         ("S/ 12.50", "12.50"), ("18K gold $99", "99"), ("1.299.000 ₫", "1299000"),
     ],
 )  # fmt: skip
-def test_a_price_is_read_in_the_notations_of_many_countries(text, amount):
+def test_price_is_parsed_in_the_notations_of_many_countries(text, amount):
     assert amount_of(text, "XXX") == Decimal(amount)
 
 
@@ -43,12 +43,12 @@ def test_a_price_is_read_in_the_notations_of_many_countries(text, amount):
         "1,2,3.50", "12.34,5", "1.2.3", "1.299.00", "12 %",
     ],
 )  # fmt: skip
-def test_a_price_that_is_understood_only_in_part_is_ignored(text):
+def test_partly_readable_price_is_ignored(text):
     assert amount_of(text, "XXX") is None
 
 
 @pytest.mark.parametrize("text", ["3M views", "12k", "1.2万", "5 million", "1.25E700", "1'25"])
-def test_a_rounded_or_odd_number_is_not_a_count(text):
+def test_rounded_or_odd_number_is_not_a_count(text):
     assert numbers.count(text) is None
 
 
@@ -69,7 +69,7 @@ def test_a_rounded_or_odd_number_is_not_a_count(text):
         ("R 99", "za", "ZAR"), ("R 99", None, None), ("XXX", None, None), ("978", None, None),
     ],
 )  # fmt: skip
-def test_a_currency_is_a_code_a_symbol_a_word_or_an_address(text, country, code):
+def test_currency_is_a_code_a_symbol_or_a_word(text, country, code):
     assert currency_of(text, country) == code
 
 
@@ -77,7 +77,7 @@ SEPARATORS = st.sampled_from([(",", "."), (".", ","), ("'", "."), ("\u00a0", ","
 
 
 @given(st.decimals(0, 9_999_999, places=2), SEPARATORS, st.sampled_from(["€{}", "{} €", "EUR {}"]))
-def test_a_price_is_read_back_whatever_groups_its_digits(price, marks, form):
+def test_price_round_trips_with_any_digit_grouping(price, marks, form):
     thousands, decimals = marks
     written = f"{price:,.2f}".translate({ord(","): thousands, ord("."): decimals})
 
@@ -86,7 +86,7 @@ def test_a_price_is_read_back_whatever_groups_its_digits(price, marks, form):
 
 
 @given(st.text("0123456789.,'’ \u00a0kMmEe+-€$%½⁹", min_size=1, max_size=14))
-def test_a_price_has_no_digits_that_its_text_lacks(text):
+def test_price_has_only_digits_from_its_text(text):
     amount = amount_of(text, "EUR")
 
     digits = "".join(map(str, amount.as_tuple().digits)).strip("0") if amount else ""

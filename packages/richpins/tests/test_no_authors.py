@@ -1,4 +1,4 @@
-"""Texts in place of an author's name that name none."""
+"""Texts in place of an author's name that are not names."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ AUTHORS = [
 
 
 @pytest.mark.parametrize("text", NO_AUTHORS)
-def test_a_link_a_heading_or_a_signature_is_not_an_author(text):
+def test_link_texts_headings_and_signatures_are_not_authors(text):
     assert is_no_author(text)
     assert pin(ld({"@type": "Article", "headline": "A", "author": text})).authors == ()
 
 
 @pytest.mark.parametrize("text", AUTHORS)
-def test_a_name_is_an_author(text):
+def test_name_is_an_author(text):
     assert not is_no_author(text)
 
 
 @pytest.mark.parametrize("text", ["著者一覧", "View Full Bio", "Alle Artikel"])
-def test_a_byline_without_a_name_gives_no_author(text):
+def test_byline_without_a_name_gives_no_author(text):
     body = f"<title>A</title><article><h1>A</h1><a class=author href=/authors>{text}</a></article>"
 
     assert extract(body.encode(), "https://a.test/a").authors == ()
 
 
-def test_a_name_behind_such_a_text_is_the_author():
+def test_name_after_such_a_text_is_the_author():
     page = pin(ld({"@type": "Article", "headline": "A", "author": ["View Full Bio", "Ann Lee"]}))
 
     assert page.authors == ("Ann Lee",)

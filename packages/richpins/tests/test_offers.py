@@ -1,4 +1,4 @@
-"""Offers of every shape: which price is what a buyer pays, and in which currency."""
+"""Offers of every shape: which price a buyer pays, and in which currency."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ LITERS = {"value": "4.5", "unitCode": "LTR"}
         (priced("2 for €5"), None),
     ],
 )  # fmt: skip
-def test_the_price_is_what_a_buyer_pays_for_one_piece(offer, price):
+def test_price_is_what_a_buyer_pays_for_one_piece(offer, price):
     product = offered(offer)
 
     assert product.price == (Decimal(price) if price else None)
     assert product.currency == ("EUR" if price else None)
 
 
-def test_a_currency_of_the_product_is_that_of_its_offers():
+def test_currency_of_the_product_applies_to_its_offers():
     assert offered({"price": 3}, priceCurrency="EUR").currency == "EUR"
 
 
@@ -90,26 +90,26 @@ SELLERS = [
         {"@type": "AggregateOffer", "lowPrice": 8, "priceCurrency": "EUR", "offers": SELLERS},
     ],
 )
-def test_price_availability_and_seller_come_from_one_offer_that_can_be_taken(offers):
+def test_price_availability_and_seller_come_from_the_same_available_offer(offers):
     product = offered(offers)
 
     assert (product.price, product.availability) == (10, "in_stock")
     assert (product.seller, product.condition) == ("B", "new")
 
 
-def test_a_price_takes_no_availability_from_an_offer_that_was_passed_over():
+def test_price_takes_no_availability_from_a_rejected_offer():
     product = offered([priced(8), priced(6, availability=SOLD_OUT)])
 
     assert (product.price, product.availability) == (8, None)
 
 
-def test_offers_that_are_all_sold_out_give_the_lowest_price():
+def test_lowest_price_is_used_if_all_offers_are_sold_out():
     product = offered([priced(8, availability=SOLD_OUT), priced(6, availability=SOLD_OUT)])
 
     assert (product.price, product.price_high, product.availability) == (6, 8, "sold_out")
 
 
-def test_a_list_price_below_the_price_is_ignored():
+def test_list_price_below_the_price_is_ignored():
     offer = specified(specification(20), specification(15, priceType="ListPrice"))
 
     assert offered(offer).list_price is None
@@ -134,7 +134,7 @@ MICRODATA, RDFA = ("itemscope itemtype", "itemprop"), ("typeof", "property")
         ("<b {n}=minPrice>5</b><b {n}=maxPrice>9</b>", "5"),
     ],
 )
-def test_cents_and_former_prices_are_read_as_they_are_shown(item, name, shown, price):
+def test_cents_and_former_prices_are_read_as_shown(item, name, shown, price):
     body = (
         f"<div {item}='http://schema.org/Product'><h1 {name}=name>Mug</h1>"
         f"<div {name}=offers {item}='http://schema.org/Offer'><meta {name}=priceCurrency content=USD>"
@@ -145,7 +145,7 @@ def test_cents_and_former_prices_are_read_as_they_are_shown(item, name, shown, p
     assert product.price == (Decimal(price) if price else None)
 
 
-def test_a_meta_element_whose_amount_is_in_another_currency_gives_no_price():
+def test_meta_amount_in_another_currency_gives_no_price():
     body = (
         b"<title>Mug</title><meta property=og:type content=product>"
         b"<meta property=product:price:amount content='&pound;12'>"
@@ -177,9 +177,7 @@ def test_a_meta_element_whose_amount_is_in_another_currency_gives_no_price():
         ("<b class=excl {n}=price>12.50</b><b class=incl {n}=price>15</b>", None, None),
     ],
 )
-def test_of_several_prices_of_one_offer_none_or_the_one_that_is_asked_counts(
-    item, name, shown, price, listed
-):
+def test_several_prices_of_one_offer_are_resolved_or_ignored(item, name, shown, price, listed):
     key = f"{item}=" if " " in item else "typeof="
     body = (
         f"<div {key}'http://schema.org/Product'><h1 {name}=name>Mug</h1>"
@@ -193,7 +191,7 @@ def test_of_several_prices_of_one_offer_none_or_the_one_that_is_asked_counts(
     assert product.list_price == (Decimal(listed) if listed else None)
 
 
-def test_two_prices_of_one_offer_of_json_ld_are_none():
+def test_two_different_prices_of_a_json_ld_offer_are_ignored():
     assert offered({"price": ["20.00", "12.50"], "priceCurrency": "EUR"}).price is None
     assert offered({"price": ["12.50", 12.5], "priceCurrency": "EUR"}).price == Decimal("12.5")
     several = [{"value": 14, "currency": "USD"}, {"value": 12, "currency": "EUR"}]
@@ -201,7 +199,7 @@ def test_two_prices_of_one_offer_of_json_ld_are_none():
 
 
 @pytest.mark.parametrize(("day", "expected"), [("1970-01-01", None), ("2020-01-01", "2020-01-01")])
-def test_a_price_is_valid_until_no_day_before_there_were_shops(day, expected):
+def test_price_valid_until_before_the_web_is_ignored(day, expected):
     offer = {"@type": "Offer", "price": "1", "priceCurrency": "EUR", "priceValidUntil": day}
     until = pin(ld({"@type": "Product", "name": "Pot", "offers": offer})).product.price_valid_until
 
@@ -216,12 +214,12 @@ def sized(*states, names=("Boots", "Boots", "Boots"), prices=(70, 70, 70)):
     return pin(ld(*items)).product.availability
 
 
-def test_a_product_of_which_one_size_is_in_stock_is_in_stock():
+def test_product_is_in_stock_if_one_size_is():
     assert sized(SOLD_OUT, SOLD_OUT, IN_STOCK) == "in_stock"
     assert sized(IN_STOCK, SOLD_OUT) == "in_stock"
 
 
-def test_the_stock_of_another_product_or_price_is_ignored():
+def test_stock_of_another_product_or_price_is_ignored():
     assert sized(SOLD_OUT, SOLD_OUT) == "sold_out"
     assert sized(SOLD_OUT, IN_STOCK, names=("Boots", "Shoes")) == "sold_out"
     assert sized(SOLD_OUT, IN_STOCK, prices=(70, 90)) == "sold_out"

@@ -1,4 +1,4 @@
-"""The registry of page types: a new one is one file."""
+"""The registry of page types: adding one takes a single file."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ print(to_fields(pin)[0]["concert.performer"].decode(), "concert.performer" in ex
 """
 
 
-def test_the_names_are_those_of_the_modules():
+def test_page_types_are_named_after_their_modules():
     assert tuple(sorted(t.name for t in page_types.page_types())) == page_types.NAMES
     assert {"recipe", "product", "article", "place", "movie", "app"} <= set(page_types.NAMES)
 
 
-def test_one_more_file_is_one_more_page_type(tmp_path):
+def test_new_file_adds_a_page_type(tmp_path):
     (tmp_path / "concert.py").write_text(CONCERT)
 
     printed = subprocess.run(
@@ -67,6 +67,6 @@ def test_one_more_file_is_one_more_page_type(tmp_path):
     assert printed.splitlines() == ["concert Ada Voss None", '"Ada Voss" True']
 
 
-def test_an_attribute_that_is_not_a_page_type_is_an_error():
+def test_unknown_attribute_is_an_error():
     with pytest.raises(AttributeError, match="concert"):
         RichPin(type="page", url="https://hall.test/").concert  # noqa: B018

@@ -1,4 +1,4 @@
-"""The signs beside headings that link to the heading are no text."""
+"""Permalink signs next to headings are not part of the text."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def page_with(sign):
 
 
 @pytest.mark.parametrize("sign", SIGNS.values(), ids=SIGNS)
-def test_a_title_and_a_heading_have_no_permalink_sign(sign):
+def test_title_and_heading_have_no_permalink_sign(sign):
     page = parse(page_with(sign), url=URL, content_type="text/html; charset=utf-8")
 
     assert page.heading == "Leeks"
@@ -38,7 +38,7 @@ def test_a_title_and_a_heading_have_no_permalink_sign(sign):
 
 @pytest.mark.parametrize("sign", SIGNS.values(), ids=SIGNS)
 @pytest.mark.parametrize("form", [TEXT, MARKDOWN])
-def test_the_main_text_has_no_permalink_sign(sign, form):
+def test_main_text_has_no_permalink_sign(sign, form):
     page = parse(page_with(sign), url=URL, content_type="text/html; charset=utf-8")
 
     lines = find(page, form).splitlines()
@@ -46,7 +46,7 @@ def test_the_main_text_has_no_permalink_sign(sign, form):
     assert ("## The harvest" if form == MARKDOWN else "The harvest") in lines
 
 
-def test_the_heading_of_ingredients_may_have_a_sign():
+def test_ingredients_heading_may_have_a_permalink_sign():
     body = b"""<h1>Leek soup</h1><h2>Ingredients<a class=headerlink href="#i">#</a></h2>
     <ul><li>3 leeks<li>500 g potatoes<li>1 l stock</ul><h2>Directions &para;</h2>
     <ol><li>Wash the leeks.<li>Cook all for 20 minutes.<li>Blend the soup.</ol>"""
@@ -68,7 +68,7 @@ def test_the_heading_of_ingredients_may_have_a_sign():
         ("<h1><a class=headerlink href='#x'>#</a> Leeks</h1>", "Leeks"),
     ],
 )
-def test_the_text_of_a_heading_itself_is_kept(markup, text):
+def test_text_of_the_heading_itself_is_kept(markup, text):
     assert heading_text(parse(markup.encode(), url=URL).tree.css_first("h1")) == text
 
 
@@ -84,5 +84,5 @@ def test_the_text_of_a_heading_itself_is_kept(markup, text):
         ("permalink", "#a", "", False),
     ],
 )
-def test_a_permalink_has_a_fragment_and_no_words_of_its_own(text, href, css_class, expected):
+def test_permalink_has_a_fragment_and_no_words(text, href, css_class, expected):
     assert is_permalink(text, href, css_class) is expected

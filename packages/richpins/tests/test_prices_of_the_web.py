@@ -1,4 +1,4 @@
-"""Prices with two readings, and what of their page decides."""
+"""Ambiguous prices, and how their page resolves them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LAMP = {"@type": "Product", "name": "Lamp"}
         ("1.299.000", "EUR", "", "1299000"),
     ],
 )
-def test_three_decimals_in_markup_are_read_with_what_the_page_shows(price, currency, shown, amount):
+def test_three_decimals_in_markup_are_resolved_by_the_price_shown(price, currency, shown, amount):
     offer = {"@type": "Offer", "price": price, "priceCurrency": currency}
     tags = (
         '<meta property="og:type" content=product><meta property="og:title" content=Lamp>'
@@ -51,7 +51,7 @@ def test_three_decimals_in_markup_are_read_with_what_the_page_shows(price, curre
         ("2 pairs for $10", None), ("3 pieces for $10", None), ("4 Stück für 10 €", None),
     ],
 )  # fmt: skip
-def test_a_number_of_pieces_is_not_a_price_and_their_price_is_not_of_one(text, amount):
+def test_number_of_pieces_is_not_a_price(text, amount):
     assert amount_of(text) == amount
 
 
@@ -65,7 +65,7 @@ def test_a_number_of_pieces_is_not_a_price_and_their_price_is_not_of_one(text, a
         ("", "https://a.com/x", "", None),
     ],
 )  # fmt: skip
-def test_a_dollar_is_of_the_usa_where_nothing_names_another(language, url, more, currency):
+def test_dollar_is_usd_unless_the_page_suggests_otherwise(language, url, more, currency):
     offer = {"@type": "Offer", "price": "$349"}
     page = f"<html lang='{language}'>{ld({**_LAMP, 'offers': offer})}<p>{more}"
     product = pin(page, url).product
@@ -81,7 +81,7 @@ def test_a_dollar_is_of_the_usa_where_nothing_names_another(language, url, more,
         "US$ <b>100</b><small>.00</small>",
     ],
 )
-def test_cents_in_an_element_of_their_own_belong_to_the_price(price):
+def test_cents_in_a_separate_element_belong_to_the_price(price):
     page = (
         '<html lang=en><meta property="og:type" content=product><h1>Card</h1>'
         f'<p>Free shipping on orders over $35.00</p><ul><li class="price">{price}</li></ul>'

@@ -1,4 +1,4 @@
-"""Categories from breadcrumbs, and numbers of products without labels and names."""
+"""Categories from breadcrumbs, and product numbers without labels and names."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def trail(*names: str, backwards: bool = False) -> dict[str, object]:
         ((), None),
     ],
 )
-def test_the_category_is_the_part_before_the_product(names, category):
+def test_category_is_the_breadcrumb_before_the_product(names, category):
     for backwards in (False, True):
         product = pin(ld(LAMP, trail(*names, backwards=backwards))).product
 
         assert product.category == category
 
 
-def test_a_declared_category_comes_before_breadcrumbs():
+def test_declared_category_overrides_breadcrumbs():
     page = ld({**LAMP, "category": "Light"}, trail("Home", "Lamps"))
 
     assert pin(page).product.category == "Light"
@@ -50,7 +50,7 @@ def test_a_declared_category_comes_before_breadcrumbs():
         ("Red reading lamp large", None), ("Red reading 12", "Red reading 12"),
     ],
 )  # fmt: skip
-def test_a_number_of_a_product_has_no_label_and_is_not_its_name(sku, number):
+def test_product_number_has_no_label_and_is_not_the_name(sku, number):
     assert pin(ld({**LAMP, "sku": sku})).product.sku == number
 
 
@@ -72,23 +72,23 @@ def shown(url: str, body: str, **more: object):
         ("https://a.test/lamp?v=9&pid=260591", "<p>260591</p>", "260591"),
         ("https://a.test/lamp.html?childSku=A-12b", "<p>a-12B</p>", "a-12B"),
         ("https://a.test/pd/qd1hjfqnc2j", "<p>QD1HJFQNC2J</p>", "QD1HJFQNC2J"),
-        # Not a value of its own on the page, the number of a page, a year, a name.
+        # Only in an attribute, a page number, a year, a name.
         ("https://a.test/itm/133588510845", "<a href=/itm/133588510845/b>b</a>", None),
         ("https://a.test/red-lamp-p3698272", "<p>3698272</p>", None),
         ("https://a.test/lamp-2024", "<p>2024</p>", None),
         ("https://a.test/red-lamp-x310m20s", "<p>x310m20s</p>", None),
         ("https://a.test/dp/B00BRMIU7A", "", None),
-        # A label says it better, but not on Amazon, whose labels are the maker's.
+        # A label takes precedence, except on Amazon, whose labels are those of the manufacturer.
         ("https://a.test/itm/133588510845", "<p>133588510845</p><p>SKU: K-12</p>", "K-12"),
         ("https://www.amazon.de/dp/B00BRMIU7A", "<p>SKU: K-12</p>", "B00BRMIU7A"),
         ("https://www.amazon.co.uk/Lamp/gp/product/B00BRMIU7A?th=1", "", "B00BRMIU7A"),
     ],
 )
-def test_the_number_in_the_url_is_the_sku_where_the_page_has_it(url, body, number):
+def test_number_in_the_url_is_the_sku_if_the_page_contains_it(url, body, number):
     assert shown(url, body).sku == number
 
 
-def test_a_declared_sku_comes_before_the_number_in_the_url():
+def test_declared_sku_overrides_the_number_in_the_url():
     assert shown("https://a.test/itm/133588510845", "133588510845", sku="7").sku == "7"
 
 
@@ -100,7 +100,7 @@ def test_a_declared_sku_comes_before_the_number_in_the_url():
         ("Brand New Pots", "Brand New Pots"), ("Store of Pots", "Store of Pots"),
     ],
 )  # fmt: skip
-def test_the_words_of_a_link_are_not_part_of_a_brand(text, name):
+def test_link_text_around_a_brand_is_removed(text, name):
     assert shown("https://a.test/lamp", "", brand=text).brand == name
 
 
@@ -111,12 +111,12 @@ def test_the_words_of_a_link_are_not_part_of_a_brand(text, name):
         ("<p class=brand><a href=/l>Visit the Luxo Store</a></p>", "Luxo"),
         ("<a class=product-brand href=/l>Mehr von Luxo</a>", "Luxo"),
         ("<a href=/marken/luxo>Alle Produkte von Luxo</a>", "Luxo"),
-        ("<a href=/brands/other>Other</a>", None),  # the page does not name it
+        ("<a href=/brands/other>Other</a>", None),  # the page does not mention it
         ("<nav><a href=/brands/luxo>Luxo</a></nav>", None),
         ("<a href=/brands/luxo>Luxo</a><a href=/brands/red>Red</a>", None),
     ],
 )
-def test_a_link_to_a_brand_names_it_if_the_page_does(link, name):
+def test_brand_link_gives_the_brand_if_the_page_mentions_it(link, name):
     body = f"<title>Luxo reading lamp, red</title><h1>Lamp</h1>{link}{CART}"
 
     assert (

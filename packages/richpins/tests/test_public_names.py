@@ -1,4 +1,4 @@
-"""What the package names is there, and loads only when it is used."""
+"""Public names of the package are available, and are loaded only on first use."""
 
 import pickle
 import re
@@ -13,17 +13,17 @@ from richpins import MissingExtra, RichpinsError
 
 
 @pytest.mark.parametrize("name", richpins.__all__)
-def test_every_public_name_is_there(name):
+def test_every_public_name_is_available(name):
     assert getattr(richpins, name) is not None
     assert name in dir(richpins)
 
 
-def test_a_name_that_does_not_exist_is_an_attribute_error():
+def test_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="nothing_such"):
         _ = richpins.nothing_such
 
 
-def test_the_modules_that_the_package_calls_public_can_be_imported():
+def test_documented_public_modules_can_be_imported():
     listed = re.split(r"\n\n", richpins.__doc__.partition("part of a page or store")[2])[1]
     names = re.findall(r"`([a-z_]+)`", listed)
 
@@ -42,17 +42,17 @@ def loaded_by(code):
 @pytest.mark.parametrize(
     "code", ["import richpins.errors", "import richpins.main_text", "import richpins.page_types"]
 )
-def test_names_load_no_parser(code):
+def test_importing_names_loads_no_parser(code):
     assert loaded_by(code) == []
 
 
-def test_reading_a_page_without_its_text_loads_no_lxml():
+def test_reading_a_page_without_its_text_does_not_load_lxml():
     code = "import richpins; richpins.read(b'<h1>a</h1>', url='http://a.test/').pin"
 
     assert {"lxml", "trafilatura"}.isdisjoint(loaded_by(code))
 
 
-def test_a_missing_extra_names_the_command_that_installs_it():
+def test_missing_extra_error_shows_the_install_command():
     error = MissingExtra("text", "trafilatura")
 
     again = pickle.loads(pickle.dumps(error))

@@ -1,4 +1,4 @@
-"""What a page is called, who wrote it and when, where its sources differ."""
+"""Title, authors and publication date of a page whose sources disagree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from richpins.extraction import extract
-from richpins.page_facts.publication import person_names, url_day
+from richpins.page_facts.publication import date_in_url, person_names
 from richpins.rich_pins import RichPin
 
 URL = "https://www.example.org/a/1"
@@ -20,7 +20,7 @@ def pin(head: str = "", body: str = "", *, url: str = URL, **item: object) -> Ri
     return extract(f"<html><head>{head}{script}</head><body>{body}</body></html>".encode(), url)
 
 
-def test_a_headline_that_the_page_repeats_nowhere_gives_way_to_the_name():
+def test_headline_found_nowhere_on_the_page_loses_to_the_name():
     rich_pin = pin(
         "<title>Lake Erie - The Encyclopedia</title>",
         "<h1>Lake Erie</h1>",
@@ -30,14 +30,14 @@ def test_a_headline_that_the_page_repeats_nowhere_gives_way_to_the_name():
     assert rich_pin.provenance["page.title"].position == "json-ld[0].name"
 
 
-def test_a_headline_stays_where_the_title_and_the_heading_do_not_agree_either():
+def test_headline_is_kept_if_title_and_heading_disagree_too():
     rich_pin = pin(
         "<title>Index</title>", "<h1>Welcome</h1>", **{"@type": "Article", "headline": "A Storm"}
     )
     assert rich_pin.title == "A Storm"
 
 
-def test_a_headline_that_the_url_is_made_of_stays():
+def test_headline_that_matches_the_url_is_kept():
     rich_pin = pin(
         "<title>Rain, rain, rain</title>",
         "<h1>Rain, rain, rain</h1>",
@@ -48,18 +48,18 @@ def test_a_headline_that_the_url_is_made_of_stays():
 
 
 @pytest.mark.parametrize("tag", ["Lyft extends rides", "Lyft extends rides | Example"])
-def test_an_h1_with_the_name_of_the_site_is_not_the_title(tag):
+def test_h1_with_the_site_name_is_not_the_title(tag):
     assert pin(f"<title>{tag}</title>", "<h1>Example</h1>").title == "Lyft extends rides"
 
 
-def test_the_h1_that_the_title_repeats_is_taken_from_several():
+def test_h1_contained_in_the_title_is_chosen_among_several():
     body = "<h1>Daily deals</h1><h1>Lyft extends free rides</h1>"
     assert pin("<title>Lyft extends free rides: details</title>", body).title == (
         "Lyft extends free rides"
     )
 
 
-def test_a_section_behind_the_title_is_cut_where_the_heading_has_none():
+def test_section_after_the_title_is_cut_if_the_heading_lacks_it():
     head = (
         "<title>Kyiv - National | Example</title><meta property=og:title content='Kyiv - National'>"
     )
@@ -75,22 +75,22 @@ def test_a_section_behind_the_title_is_cut_where_the_heading_has_none():
         ("The new library_opens_tomorrow", "The new library_opens_tomorrow"),
     ],
 )
-def test_a_section_between_a_title_and_the_site_is_cut(tag, title):
+def test_section_between_the_title_and_the_site_is_cut(tag, title):
     assert pin(f"<title>{tag}</title>").title == title
 
 
-def test_a_soft_hyphen_is_not_a_blank():
+def test_soft_hyphen_is_not_a_space():
     assert pin("<title>Heli&shy;kopter&#8203;platz</title>").title == "Helikopterplatz"
 
 
-def test_a_publisher_named_as_author_gives_way_to_a_person():
+def test_person_is_preferred_to_a_publisher_as_author():
     names = (
         "<meta name=author content='Big Press'><meta property=article:author content='Ann Baker'>"
     )
     assert pin(names).authors == ("Ann Baker",)
 
 
-def test_the_site_named_as_author_gives_way_to_the_byline():
+def test_byline_is_preferred_to_the_site_as_author():
     rich_pin = pin(
         "<meta property=og:site_name content='The Pot'>",
         "<h1>Soup</h1><p class=byline>By Ann Baker</p>",
@@ -103,14 +103,14 @@ def test_the_site_named_as_author_gives_way_to_the_byline():
     assert rich_pin.authors == ("Ann Baker",)
 
 
-def test_the_site_stays_the_author_where_nobody_else_is_named():
+def test_site_is_the_author_if_nobody_else_is_named():
     rich_pin = pin(
         "<meta property=og:site_name content='The Pot'><meta name=author content='The Pot'>"
     )
     assert rich_pin.authors == ("The Pot",)
 
 
-def test_an_author_named_twice_comes_before_one_named_once():
+def test_author_named_twice_is_preferred_to_one_named_once():
     rich_pin = pin(
         "<meta property=article:author content='Ann Baker'><meta name=author content='Ann Baker'>",
         **{"@type": "Article", "headline": "x", "author": "Web Team"},
@@ -118,7 +118,7 @@ def test_an_author_named_twice_comes_before_one_named_once():
     assert rich_pin.authors == ("Ann Baker",)
 
 
-def test_a_byline_with_all_authors_comes_before_a_mark_on_the_first():
+def test_byline_with_all_authors_is_preferred_to_a_marked_first_author():
     body = (
         '<div class="author">Ann Lee</div><h1>Storm</h1><p>By <b>Ann Lee, Bo Kim and Cy Fox</b></p>'
         "<p>The storm has reached the coast.</p>"
@@ -126,12 +126,12 @@ def test_a_byline_with_all_authors_comes_before_a_mark_on_the_first():
     assert pin("<title>Storm</title>", body).authors == ("Ann Lee", "Bo Kim", "Cy Fox")
 
 
-def test_the_byline_behind_the_heading_comes_before_one_of_a_box_above():
+def test_byline_after_the_heading_is_preferred_to_a_box_above():
     body = "<a class=author>Bob Other</a><h1>Soup</h1><span class=author>Ann Baker</span>"
     assert pin("<title>Soup</title>", body).authors == ("Ann Baker",)
 
 
-def test_words_of_a_byline_in_elements_side_by_side_stay_apart():
+def test_byline_words_in_adjacent_elements_stay_separate():
     body = "<h1>x</h1><p class=byline><b>By</b><a>Ann Baker</a></p>"
     assert pin(body=body).authors == ("Ann Baker",)
 
@@ -148,11 +148,11 @@ def test_words_of_a_byline_in_elements_side_by_side_stay_apart():
         ("신현주 기자", ("신현주",)),
     ],
 )
-def test_several_persons_in_one_text_are_several_names(text, names):
+def test_several_people_in_one_text_are_several_names(text, names):
     assert person_names(text) == names
 
 
-def test_the_day_that_most_sources_and_the_url_give_is_that_of_publication():
+def test_date_confirmed_by_most_sources_and_the_url_is_the_publication_date():
     rich_pin = pin(
         "<meta property=article:published_time content=2024-03-05T10:00:00Z>",
         url="https://example.org/2024/03/05/storm",
@@ -161,7 +161,7 @@ def test_the_day_that_most_sources_and_the_url_give_is_that_of_publication():
     assert str(rich_pin.published_at) == "2024-03-05 10:00:00+00:00"
 
 
-def test_the_first_date_is_kept_if_no_date_is_confirmed():
+def test_first_date_is_kept_if_none_is_confirmed():
     rich_pin = pin(
         "<meta property=article:published_time content=2024-03-06>",
         **{"@type": "Article", "headline": "Storm", "datePublished": "2024-03-05"},
@@ -170,13 +170,13 @@ def test_the_first_date_is_kept_if_no_date_is_confirmed():
 
 
 @pytest.mark.parametrize("path", ["2016/12/14/x", "news/20161214-x.html"])
-def test_a_day_in_the_path_of_a_url(path):
-    assert url_day(f"https://a.test/{path}") == date(2016, 12, 14)
+def test_date_in_the_url_path_is_found(path):
+    assert date_in_url(f"https://a.test/{path}") == date(2016, 12, 14)
 
 
 @pytest.mark.parametrize("path", ["2016/12/x", "2016/13/40/x", "x?d=2016/12/14", "p/120161214"])
-def test_a_url_without_a_day_in_its_path(path):
-    assert url_day(f"https://a.test/{path}") is None
+def test_url_without_a_date_in_its_path_has_no_date(path):
+    assert date_in_url(f"https://a.test/{path}") is None
 
 
 @pytest.mark.parametrize(
@@ -184,11 +184,11 @@ def test_a_url_without_a_day_in_its_path(path):
     [("OriginalPublicationDate", "2016/12/14"), ("parsely-pub-date", "2016-12-14"),
      ("publish-date", "14 December 2016")],
 )  # fmt: skip
-def test_dates_in_meta_elements_of_many_names(name, content):
+def test_date_is_read_from_meta_elements_with_many_names(name, content):
     assert pin(f"<meta name={name} content='{content}'>").published_at == date(2016, 12, 14)
 
 
-def test_a_date_in_japanese_is_read():
+def test_japanese_date_is_parsed():
     assert pin(body="<time>2019年3月4日 10時05分</time>").published_at.isoformat() == (
         "2019-03-04T10:05:00"
     )
@@ -213,36 +213,36 @@ def test_a_date_in_japanese_is_read():
         ("<p>Cooked by steam</p>", ()),
     ],
 )  # fmt: skip
-def test_names_in_bylines_of_many_kinds(body, names):
+def test_names_are_found_in_many_kinds_of_bylines(body, names):
     assert pin("<title>Soup</title>", f"<h1>Soup</h1>{body}").authors == names
 
 
-def test_a_heading_that_resembles_the_title_comes_before_the_title_for_sharing():
+def test_heading_similar_to_the_title_is_preferred_to_og_title():
     head = "<title>Pot burns soup | The Pot</title><meta property=og:title content='It burned!'>"
     assert pin(head, "<h1>Pot burns the soup again</h1>").title == "Pot burns the soup again"
 
 
-def test_a_heading_that_nothing_resembles_stays_behind_the_title_for_sharing():
+def test_unrelated_heading_is_not_preferred_to_og_title():
     head = "<title>Pot burns soup</title><meta property=og:title content='Pot burns soup'>"
     assert pin(head, "<h1>Kitchen weekly</h1>").title == "Pot burns soup"
 
 
-def test_an_author_in_a_meta_element_that_the_site_named_itself():
+def test_author_in_a_site_specific_meta_element_is_found():
     assert pin("<meta name=pot_authors content='Ann Baker'>").authors == ("Ann Baker",)
 
 
-def test_a_number_is_not_the_name_of_an_author():
+def test_number_is_not_an_author():
     assert pin("<meta name=has_author content=1>").authors == ()
 
 
-def test_the_publisher_is_left_out_of_a_list_of_persons():
+def test_publisher_is_removed_from_a_list_of_people():
     head = "<meta property=og:site_name content='The Pot'>"
     authors = [{"name": "The Pot"}, {"name": "Ann Baker"}]
     rich_pin = pin(head, **{"@type": "Article", "headline": "Soup", "author": authors})
     assert rich_pin.authors == ("Ann Baker",)
 
 
-def test_authors_marked_outside_of_an_item_are_those_of_the_page():
+def test_authors_marked_outside_any_item_belong_to_the_page():
     person = "<span itemprop=author itemscope itemtype=https://schema.org/Person><b itemprop=name>"
     body = f"<h1>Soup</h1>{person}Ann Baker</b></span>{person}Bo Lee</b></span>"
     rich_pin = pin("", body)
@@ -256,28 +256,28 @@ def test_authors_marked_outside_of_an_item_are_those_of_the_page():
 @pytest.mark.parametrize(
     "text", ["2019年3月4日", "2019.03.04", "March 4, 2019", "4 Mar 2019 10:05"]
 )
-def test_a_day_alone_after_the_heading_is_the_day_of_publication(text):
+def test_date_alone_after_the_heading_is_the_publication_date(text):
     published_at = pin("<title>Soup</title>", f"<h1>Soup</h1><p>{text}</p>").published_at
     assert published_at.isoformat()[:10] == "2019-03-04"
 
 
-def offer_beside(address):
+def with_product_at(address):
     article = {"@type": "NewsArticle", "headline": "Acme shows new watches", "url": URL}
     offers = {"@type": "Offer", "price": "217.37", "priceCurrency": "EUR"}
     offer = {"@type": "Product", "name": "Acme Watch 5", "url": address, "offers": offers}
     return pin("<title>Acme shows new watches</title>", **{"@graph": [article, offer]})
 
 
-def test_an_offer_of_another_shop_beside_an_article_is_not_the_subject():
-    rich_pin = offer_beside("https://shop.test/watch-5")
+def test_offer_of_another_shop_is_not_the_subject_of_an_article():
+    rich_pin = with_product_at("https://shop.test/watch-5")
     assert (rich_pin.type, rich_pin.title) == ("article", "Acme shows new watches")
 
 
-def test_a_product_of_the_same_site_stays_the_subject():
-    assert offer_beside("https://shop.example.org/watch-5").type == "product"
+def test_product_of_the_same_site_is_the_subject():
+    assert with_product_at("https://shop.example.org/watch-5").type == "product"
 
 
-def test_names_and_days_shown_on_the_page_of_a_product_are_those_of_its_reviews():
+def test_names_and_dates_on_a_product_page_belong_to_its_reviews():
     body = "<h1>Mug</h1><p><a rel=author>Ann Baker</a> <time datetime=2024-05-01>May</time></p>"
     rich_pin = pin("<title>Mug</title>", body, **{"@type": "Product", "name": "Mug"})
     assert (rich_pin.authors, rich_pin.published_at) == ((), None)
@@ -295,8 +295,8 @@ PARSELY = {
 
 
 @pytest.mark.parametrize("one_element", [True, False])
-def test_both_forms_of_parsely_are_read(one_element):
-    """Each field in an element of its own, or all in one as JSON."""
+def test_both_forms_of_parsely_are_parsed(one_element):
+    """Each field in its own element, or all in one as JSON."""
     fields = [
         (name, value)
         for name, values in PARSELY.items()
@@ -322,7 +322,7 @@ def test_both_forms_of_parsely_are_read(one_element):
 @pytest.mark.parametrize(
     "content", ["{", "[1]", '"x"', '{"title": 5, "authors": {"a": 1}}', "null"]
 )
-def test_an_invalid_object_of_parsely_is_ignored(content):
+def test_invalid_parsely_object_is_ignored(content):
     rich_pin = pin(f"<title>A page</title><meta name=parsely-page content='{content}'>")
 
     assert (rich_pin.title, rich_pin.authors, rich_pin.published_at) == ("A page", (), None)
@@ -339,17 +339,17 @@ def test_an_invalid_object_of_parsely_is_ignored(content):
         ("https://www.example.org/authors/news-of-the-day-desk", ()),
     ],
 )
-def test_the_address_of_an_authors_page_names_who_is_named_nowhere_else(address, authors):
+def test_url_of_an_author_page_gives_the_name_as_a_last_resort(address, authors):
     assert pin(f"<meta property=article:author content='{address}'>").authors == authors
 
 
-def test_a_named_author_comes_before_the_address_of_a_page():
+def test_named_author_is_preferred_to_the_url_of_an_author_page():
     head = "<meta property=article:author content='https://example.org/authors/ann-lee'>"
 
     assert pin(head + "<meta name=author content='Bo Oh'>").authors == ("Bo Oh",)
 
 
-def test_a_time_in_a_zone_that_has_several_meanings_has_no_zone():
+def test_ambiguous_time_zone_is_dropped():
     head = "<meta property=article:published_time content='Mon Aug 03 12:45:00 EDT 2015'>"
 
     assert pin(head).published_at.isoformat() == "2015-08-03T12:45:00"
@@ -366,8 +366,8 @@ def recipe(name: str) -> dict[str, object]:
 
 @pytest.mark.parametrize("order", [("Leek Soup", "Garlic Bread"), ("Garlic Bread", "Leek Soup")])
 @pytest.mark.parametrize("syntax", ["json-ld", "microdata"])
-def test_of_two_recipes_the_one_that_the_page_is_called_after_is_taken(order, syntax):
-    """A recipe that goes with the dish may stand before it."""
+def test_recipe_named_by_the_page_title_is_chosen_of_two(order, syntax):
+    """A recipe for a side dish may come first."""
     head = "<title>Leek Soup | The Pot</title>"
     if syntax == "json-ld":
         rich_pin = pin(head, "<h1>Leek Soup</h1>", **{"@graph": [recipe(name) for name in order]})

@@ -1,4 +1,4 @@
-"""The examples of the README print what it says."""
+"""The examples of the README print the output shown."""
 
 import doctest
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 README = Path(__file__).parents[1] / "README.md"
 
 
-def test_the_examples_print_what_the_page_says():
+def test_examples_print_the_output_shown():
     failed, tried = doctest.testfile(str(README), module_relative=False)
 
     assert tried >= 10

@@ -1,4 +1,4 @@
-"""What a page is about, its fields, and the books that are kept of them."""
+"""What a page is about, its fields, and the record of their sources."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ RECIPE = {
 }
 
 
-def test_a_page_without_anything_is_a_page():
+def test_page_without_data_has_type_page():
     rich_pin = pin("<title>T</title>")
 
     assert (rich_pin.type, rich_pin.title, rich_pin.recipe) == ("page", "T", None)
 
 
-def test_a_whole_recipe_beats_the_article_around_it():
+def test_complete_recipe_is_preferred_to_the_article_around_it():
     rich_pin = pin(
         ld({"@type": "BlogPosting", "headline": "My Soup"}, RECIPE)
         + "<meta property=og:type content=article>"
@@ -36,7 +36,7 @@ def test_a_whole_recipe_beats_the_article_around_it():
     assert (rich_pin.type, rich_pin.title) == ("recipe", "Soup")
 
 
-def test_what_an_article_is_made_by_is_not_what_the_page_is_about():
+def test_publisher_is_not_the_subject_of_its_article():
     rich_pin = pin(
         ld({"@type": "NewsArticle", "headline": "H", "publisher": {"@type": "Store", "name": "S"}})
     )
@@ -44,13 +44,13 @@ def test_what_an_article_is_made_by_is_not_what_the_page_is_about():
     assert (rich_pin.type, rich_pin.article.publisher) == ("article", "S")
 
 
-def test_of_several_items_the_one_of_this_page_counts():
+def test_item_with_the_url_of_the_page_is_chosen_of_several():
     items = [{"@type": "Product", "name": f"P{n}", "url": f"https://a.test/{n}"} for n in range(5)]
 
     assert pin(ld(*items), "https://a.test/3").title == "P3"
 
 
-def test_other_items_name_the_page_too():
+def test_other_item_types_give_the_page_its_title():
     rich_pin = pin(ld({"@type": "Event", "name": "Fair", "description": "Once a year."}))
 
     assert (rich_pin.type, rich_pin.types, rich_pin.title, rich_pin.description) == (
@@ -69,7 +69,7 @@ def test_open_graph_alone_makes_a_product():
     assert (rich_pin.product.availability, rich_pin.product.condition) == ("in_stock", "new")
 
 
-def test_a_price_without_a_currency_is_dropped_with_a_reason():
+def test_price_without_a_currency_is_dropped_with_a_reason():
     rich_pin = pin(ld({"@type": "Product", "name": "Boot", "offers": {"price": "12.00"}}))
 
     assert rich_pin.product.price is None
@@ -78,7 +78,7 @@ def test_a_price_without_a_currency_is_dropped_with_a_reason():
     ]
 
 
-def test_offers_give_a_range_and_the_best_availability():
+def test_offers_give_a_price_range_and_the_best_availability():
     offers = [
         {"price": 30, "priceCurrency": "EUR", "availability": "OutOfStock"},
         {"price": "20", "priceCurrency": "EUR", "availability": "https://schema.org/InStock"},
@@ -90,7 +90,7 @@ def test_offers_give_a_range_and_the_best_availability():
     assert (product.price, product.price_high, product.availability) == (20, 30, "in_stock")
 
 
-def test_a_price_specification_tells_the_price_before():
+def test_price_specification_gives_the_list_price():
     offer = {
         "priceCurrency": "EUR",
         "priceSpecification": [
@@ -103,7 +103,7 @@ def test_a_price_specification_tells_the_price_before():
     assert (product.price, product.list_price) == (Decimal("80.00"), Decimal("100.00"))
 
 
-def test_a_movie_has_people_and_minutes():
+def test_movie_has_people_and_minutes():
     movie = pin(ld({
         "@type": "Movie", "name": "M", "duration": "PT2H5M", "datePublished": "1999",
         "director": {"@type": "Person", "name": "D"}, "actor": [{"name": "A"}, "B"], "genre": ["Drama"],
@@ -115,7 +115,7 @@ def test_a_movie_has_people_and_minutes():
     assert movie.released_at.isoformat() == "1999"
 
 
-def test_a_video_has_players_and_seconds():
+def test_video_has_an_embed_url_and_seconds():
     rich_pin = pin(
         "<meta property=og:type content=video.other><meta property=og:title content=V>"
         "<meta property=og:video content=/player><meta property=video:duration content=95>"
@@ -130,7 +130,7 @@ def test_a_video_has_players_and_seconds():
     )
 
 
-def test_a_book_takes_its_isbn_from_an_edition():
+def test_book_takes_its_isbn_from_an_edition():
     book = pin(
         ld(
             {
@@ -145,7 +145,7 @@ def test_a_book_takes_its_isbn_from_an_edition():
     assert book.isbn == "9780306406157"
 
 
-def test_the_largest_image_wins_and_an_icon_never_does():
+def test_largest_image_wins_and_icons_never_do():
     rich_pin = pin(
         "<meta property=og:image content=/logo.png><meta property=og:image content=/small.jpg>"
         "<meta property=og:image:width content=300><meta property=og:image:height content=200>"
@@ -160,7 +160,7 @@ def test_the_largest_image_wins_and_an_icon_never_does():
     ]
 
 
-def test_an_article_shows_the_image_that_it_shares():
+def test_article_uses_its_open_graph_image():
     rich_pin = pin(
         ld(
             {
@@ -175,7 +175,7 @@ def test_an_article_shows_the_image_that_it_shares():
     assert rich_pin.image.url == "https://a.test/lead.jpg"
 
 
-def test_titles_lose_the_name_of_the_site():
+def test_site_name_is_removed_from_titles():
     assert (
         pin(
             "<title>Soup | A Test Kitchen</title><meta property=og:site_name content='A Test Kitchen'>"
@@ -189,7 +189,7 @@ def test_titles_lose_the_name_of_the_site():
     assert pin("<title>Soup - Salad</title>").title == "Soup - Salad"
 
 
-def test_a_site_is_named_after_its_host_if_the_title_has_that_name():
+def test_site_name_is_found_in_the_title_by_the_host():
     assert (
         pin("<title>Soup | Bong Eats</title>", "https://www.bongeats.com/soup").site_name
         == "Bong Eats"
@@ -197,13 +197,13 @@ def test_a_site_is_named_after_its_host_if_the_title_has_that_name():
     assert pin("<title>Soup | Other</title>", "https://www.bongeats.com/soup").site_name is None
 
 
-def test_bylines_outside_of_comments_name_the_author():
+def test_byline_outside_comments_names_the_author():
     markup = "<div class=comments><span class=author>Troll Face</span></div><p class=byline>By Ann Baker | May 1</p>"
 
     assert pin(markup).authors == ("Ann Baker",)
 
 
-def test_every_value_has_its_source_and_every_other_value_is_kept():
+def test_provenance_and_conflicts_of_a_value_are_kept():
     rich_pin = pin(
         ld(RECIPE) + "<meta property=og:title content='Another soup'><title>Third</title>"
     )
@@ -215,7 +215,7 @@ def test_every_value_has_its_source_and_every_other_value_is_kept():
     ]  # fmt: skip
 
 
-def test_values_after_the_chosen_one_are_found_when_they_are_asked_for():
+def test_alternatives_to_the_chosen_value_are_read_on_demand():
     ledger, read = Ledger(), []
 
     def candidates():
@@ -235,7 +235,7 @@ def test_values_after_the_chosen_one_are_found_when_they_are_asked_for():
     assert ledger.alternatives().conflicts == ()
 
 
-def test_invalid_values_are_dropped_and_the_next_source_is_asked():
+def test_invalid_values_are_dropped_and_the_next_source_is_used():
     rich_pin = pin(
         ld({**RECIPE, "totalTime": "soon", "image": "data:x", "datePublished": "03/04/2024"})
         + "<meta property=article:published_time content=2024-03-04>"
@@ -249,7 +249,7 @@ def test_invalid_values_are_dropped_and_the_next_source_is_asked():
     }
 
 
-def test_the_name_of_a_step_is_not_a_step_of_its_own():
+def test_name_of_a_step_is_not_a_separate_step():
     steps = [
         {"@type": "HowToStep", "name": "Mix", "text": "Put all in a bowl."},
         {"@type": "HowToStep", "name": "Bake", "text": "Bake for an hour."},
@@ -260,7 +260,7 @@ def test_the_name_of_a_step_is_not_a_step_of_its_own():
     )  # fmt: skip
 
 
-def test_fields_are_json_by_type_and_equal_for_equal_pages():
+def test_fields_are_json_and_equal_for_equal_pages():
     fields, provenance = to_fields(pin(ld(RECIPE)))
 
     assert fields == to_fields(pin(ld(dict(reversed(RECIPE.items())))))[0]
@@ -270,7 +270,7 @@ def test_fields_are_json_by_type_and_equal_for_equal_pages():
     assert all(name.partition(".")[0] in {"page", "recipe"} for name in fields)
 
 
-def test_a_page_of_one_type_has_no_fields_of_another():
+def test_page_has_only_the_fields_of_its_type():
     assert {name.partition(".")[0] for name in to_fields(pin("<title>T</title>"))[0]} == {"page"}
 
 

@@ -1,4 +1,4 @@
-"""Values of a page do not depend on how its letters, tags and blanks are written."""
+"""Extracted values do not depend on how characters, tags and whitespace are written."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ WRITTEN = {
     ),
     "upper-case tags": lambda page: re.sub(r"</?[a-z0-9]+", lambda tag: tag[0].upper(), page),
     "comments": lambda page: page.replace("<", "<!-- <b>- > --><"),
-    "line ends": lambda page: page.replace("><", ">\n" + 90 * " " + "<"),
+    "line endings": lambda page: page.replace("><", ">\n" + 90 * " " + "<"),
     "single quotes": lambda page: page.replace('"', "'"),
 }
 
 
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("written", WRITTEN)
-def test_the_same_page_written_in_another_way_has_the_same_fields(page, written):
+def test_equivalent_markup_gives_the_same_fields(page, written):
     def fields(markup):
         pin = extract(markup.encode(), "https://a.test/x", "text/html; charset=utf-8")
         return to_fields(pin)[0]
@@ -56,7 +56,7 @@ def test_the_same_page_written_in_another_way_has_the_same_fields(page, written)
 
 
 @pytest.mark.parametrize("text", ["Brand: Pot", "<li>Brand: Pot</li>"])
-def test_what_a_comment_hides_is_not_a_value(text):
+def test_comment_is_not_a_value(text):
     markup = f"<title>Mug</title><meta property=og:type content=product><h1>Mug</h1><!-- {text} -->"
 
     assert extract(markup.encode(), "https://a.test/x").product.brand is None
@@ -74,12 +74,12 @@ def test_what_a_comment_hides_is_not_a_value(text):
         (b"a \n\t b", b"a b"), (b"", b""),
     ],
 )  # fmt: skip
-def test_searches_find_what_a_reader_sees(page, expected):
+def test_searchable_text_matches_what_a_reader_sees(page, expected):
     assert searchable(page) == expected
 
 
 @given(st.text("ab <>&#;x-!/scriptyle", max_size=60))
-def test_a_page_is_searched_the_same_after_it_was_written_so(text):
+def test_searchable_text_collapses_spaces_and_never_grows(text):
     once = searchable(text.encode())
 
     assert b"  " not in once
@@ -87,12 +87,12 @@ def test_a_page_is_searched_the_same_after_it_was_written_so(text):
 
 
 @given(st.text("ab \t\r\n\f\v", max_size=200))
-def test_each_run_of_blanks_becomes_one(text):
+def test_each_run_of_whitespace_becomes_one_space(text):
     assert searchable(text.encode()) == " ".join(text.split()).encode()
 
 
 @pytest.mark.parametrize("before", range(4))
-def test_blanks_at_the_border_of_two_searched_pieces_become_one(before):
+def test_whitespace_across_a_chunk_border_becomes_one_space(before):
     page = (262_142 + before) * b"a" + b"  b   c"
 
     assert searchable(page) == page.replace(b"   ", b" ").replace(b"  ", b" ")

@@ -1,4 +1,4 @@
-"""Which source of a field comes first, as RULES.md lists them."""
+"""The precedence of the sources of each field, as listed in RULES.md."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ ORDERS = {
 
 
 def value_of(field, *sources):
-    """The field of an article whose page has these sources, a head before the others."""
+    """The field of an article on a page with these sources; sources in the head come first."""
     head = [each for each in sources if each.startswith("<head>")]
     rest = [each for each in sources if not each.startswith("<head>")]
     value = getattr(pin("".join([*head, ITEM % '"wordCount":5', *rest])), field)
@@ -64,23 +64,23 @@ def value_of(field, *sources):
 
 
 @pytest.mark.parametrize("field", ORDERS)
-def test_a_source_is_used_where_no_earlier_one_has_the_field(field):
+def test_source_is_used_if_no_earlier_one_has_the_field(field):
     sources = ORDERS[field]
     alone = [value_of(field, source) for source in sources]
 
     assert len(set(alone)) == len(sources)
-    # In the page they stand in the reverse order, so that their places do not decide.
+    # The page has them in reverse order, so that their positions do not decide.
     assert [value_of(field, *reversed(sources[n:])) for n in range(len(sources))] == alone
 
 
-def test_a_regular_price_beside_a_sale_price_is_the_list_price():
+def test_regular_price_next_to_a_sale_price_is_the_list_price():
     tags = {"sale_price:amount": "80", "price:amount": "100", "price:currency": "EUR"}
     rich_pin = pin("".join(f'<meta property="product:{n}" content="{v}">' for n, v in tags.items()))
     assert rich_pin.product is not None
     assert (str(rich_pin.product.price), str(rich_pin.product.list_price)) == ("80", "100")
 
 
-def test_a_sale_price_that_equals_the_price_is_not_a_reduction():
+def test_sale_price_equal_to_the_price_is_not_a_discount():
     tags = {"sale_price:amount": "100.0", "price:amount": "100", "price:currency": "EUR"}
     rich_pin = pin("".join(f'<meta property="product:{n}" content="{v}">' for n, v in tags.items()))
     assert rich_pin.product is not None
@@ -98,9 +98,7 @@ paths = st.lists(segments, max_size=4).map("/".join)
     st.sampled_from(["", "/", "../", "../../", "./"]),
     paths,
 )
-def test_references_are_joined_as_the_standard_library_joins_them(
-    site, page, rest, prefix, reference
-):
+def test_references_are_joined_as_by_the_standard_library(site, page, rest, prefix, reference):
     base = site + page.lstrip("/") + rest if site.endswith("/") else site
     joined = Sources(parse(b"", url=base)).absolute(prefix + reference)
 

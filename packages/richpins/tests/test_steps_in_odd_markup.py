@@ -1,4 +1,4 @@
-"""Steps of a recipe in tables, numbered blocks, unnamed lists, and under headings in other languages."""
+"""Recipe steps in tables, numbered blocks, unnamed lists, and under headings in other languages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def recipe(steps: str) -> str:
     return f"<h2>Ingredients</h2>{AMOUNTS}<h2>Directions</h2>{steps}"
 
 
-def test_lists_in_a_table_that_arranges_the_page_are_read():
+def test_lists_inside_a_layout_table_are_read():
     body = f"<table><tr><td colspan=3><div>{recipe(LIST)}</div></td></tr></table>"
 
     assert steps_of(body) == LINES
@@ -41,7 +41,7 @@ def test_lists_in_a_table_that_arranges_the_page_are_read():
         "<li><p><b>{0}</b></p><p>{1}</p></li>",
     ],
 )
-def test_a_list_whose_items_are_arranged_with_their_number_in_a_table_arranged_page(item):
+def test_numbered_items_inside_a_layout_table_are_read(item):
     items = "".join(item.format(number, line) for number, line in enumerate(LINES, start=1))
     body = f"<table><tr><td>{recipe(f'<ul>{items}</ul>')}</td></tr></table>"
 
@@ -58,14 +58,14 @@ NUMBERED = {
 
 @pytest.mark.parametrize("markup", NUMBERED.values(), ids=NUMBERED)
 @pytest.mark.parametrize("around", ["{}", "<div>{}</div>", "<div><div>{}</div></div>"])
-def test_the_paragraphs_of_a_numbered_block_are_one_step(markup, around):
+def test_paragraphs_of_a_numbered_block_are_one_step(markup, around):
     more = "Do not hurry, because leeks need their time."
     blocks = "".join(markup.format(n, line, more) for n, line in enumerate(LINES, start=1))
 
     assert steps_of(recipe(around.format(blocks))) == tuple(f"{line} {more}" for line in LINES)
 
 
-def test_the_heading_of_a_numbered_block_names_its_step():
+def test_heading_of_a_numbered_block_names_its_group():
     block = (
         "<div><div>{0}</div><div><h3>{1}</h3><p>{2}</p><p>Take your time for it.</p></div></div>"
     )
@@ -79,7 +79,7 @@ def test_the_heading_of_a_numbered_block_names_its_step():
     ]
 
 
-def test_paragraphs_beside_other_numbers_are_steps_of_their_own():
+def test_paragraphs_after_an_unrelated_number_are_separate_steps():
     blocks = "".join(
         f"<div><div>{n}</div><p>{a}</p><p>{b}</p></div>" for n, a, b in [(7, *LINES[:2])]
     )
@@ -88,7 +88,7 @@ def test_paragraphs_beside_other_numbers_are_steps_of_their_own():
 
 
 @pytest.mark.parametrize("tag", ["p", "div"])
-def test_bare_names_between_steps_name_groups(tag):
+def test_bare_titles_between_steps_name_groups(tag):
     lines = (NAMES[0], LINES[0], "Dry them.", NAMES[1], LINES[1], NAMES[2], LINES[2])
     shown = "".join(f"<{tag}>{line}</{tag}>" for line in lines)
 
@@ -97,7 +97,7 @@ def test_bare_names_between_steps_name_groups(tag):
     ]  # fmt: skip
 
 
-def test_bare_names_in_title_case_behind_the_first_step_name_groups():
+def test_bare_titles_in_title_case_after_the_first_step_name_groups():
     lines = ("Preheat the oven.", NAMES[0], LINES[0], NAMES[1], LINES[1])
     shown = "".join(f"<p>{line}</p>" for line in lines)
 
@@ -118,7 +118,7 @@ LONG = tuple(f"{line} Do not hurry, because leeks need their time in the pot." f
     ],
 )
 @pytest.mark.parametrize("tag", ["p", "div"])
-def test_short_steps_without_a_full_stop_are_steps(lines, tag):
+def test_short_steps_without_a_period_are_steps(lines, tag):
     shown = "".join(f"<{tag}>{line}</{tag}>" for line in lines)
 
     assert steps_of(recipe(shown)) == lines
@@ -132,7 +132,7 @@ def test_short_steps_without_a_full_stop_are_steps(lines, tag):
         "<span>Kitchen knives</span>",
     ],
 )
-def test_a_short_line_of_another_form_between_steps_is_none(between):
+def test_short_line_in_different_markup_is_not_a_step(between):
     shown = between.join(f"<p>{line}</p>" for line in LINES)
 
     assert steps_of(recipe(shown)) == LINES
@@ -167,12 +167,12 @@ def test_a_short_line_of_another_form_between_steps_is_none(between):
         ("Ingredients", "What to do"),
     ],
 )
-def test_headings_of_steps_in_more_words(amounts, heading):
+def test_longer_headings_of_steps_are_recognized(amounts, heading):
     assert steps_of(f"<h2>{amounts}</h2>{AMOUNTS}<h2>{heading}</h2>{LIST}") == LINES
 
 
 @pytest.mark.parametrize("tag", ["b", "strong", "span", "em"])
-def test_words_for_steps_within_a_sentence_are_no_heading(tag):
+def test_emphasized_words_in_a_sentence_are_not_a_heading(tag):
     prose = (
         f"<p>Everybody knows <{tag}>how to make leek soup</{tag}>, or says so. It is not hard.</p>"
     )
@@ -189,13 +189,13 @@ def test_words_for_steps_within_a_sentence_are_no_heading(tag):
         "<p>2 cups leeks, 1 tbsp butter</p>",
     ],
 )
-def test_ingredients_beside_a_step_are_none(beside):
+def test_ingredients_next_to_a_step_are_not_steps(beside):
     shown = "".join(f"<div>{beside}<p>{line}</p></div>" for line in LINES)
 
     assert steps_of(recipe(shown)) == LINES
 
 
-def test_ingredients_within_an_item_are_no_part_of_the_step():
+def test_ingredients_inside_an_item_are_not_part_of_the_step():
     items = "".join(
         f"<li>{line}<div>2 cups leeks</div><div>1 tbsp butter</div></li>" for line in LINES
     )
@@ -204,7 +204,7 @@ def test_ingredients_within_an_item_are_no_part_of_the_step():
 
 
 @pytest.mark.parametrize("heading", ["Tip", "Tipp", "Notes", "Consejos", "Equipment"])
-def test_a_list_below_a_heading_of_another_part_is_none(heading):
+def test_list_below_an_unrelated_heading_is_not_read_as_steps(heading):
     steps = "".join(f"<li>{line}</li>" for line in LINES)
     tips = f"<section><h2>{heading}</h2><ul><li>A wide pot makes it easier to stir.</li></ul></section>"
     body = f"<h2>Ingredients</h2>{AMOUNTS}<div class=zubereitung><ol>{steps}</ol>{tips}</div>"
@@ -212,7 +212,7 @@ def test_a_list_below_a_heading_of_another_part_is_none(heading):
     assert steps_of(body) == LINES
 
 
-def test_blocks_that_are_each_called_a_step_are_steps_without_a_heading():
+def test_blocks_with_the_class_step_need_no_heading():
     blocks = "".join(f"<div class='Step x1'><div><p>{line}</p></div></div>" for line in LINES)
     body = f"<h2>Ingredients</h2>{AMOUNTS}<aside>Buy a pot.</aside><section><div>{blocks}</div></section>"
 
@@ -220,7 +220,7 @@ def test_blocks_that_are_each_called_a_step_are_steps_without_a_heading():
 
 
 @pytest.mark.parametrize("named", ["imperial", "us-customary", "print"])
-def test_steps_for_another_system_of_units_are_read_once(named):
+def test_steps_in_another_unit_system_are_not_repeated(named):
     others = "".join(f"<li>{line}</li>" for line in (LINES[0], f"{LINES[1]} {LINES[2]}"))
     both = f"<div class=metric>{LIST}</div><div class={named}><ol>{others}</ol></div>"
 
@@ -235,7 +235,7 @@ def test_steps_for_another_system_of_units_are_read_once(named):
         "Log in or create an account to save this recipe.", "Top tip: be sure to cut away the green.", "1 | 12",
     ],
 )  # fmt: skip
-def test_what_a_site_says_behind_the_steps_is_none(line):
+def test_site_text_after_the_steps_is_not_a_step(line):
     shown = "".join(f"<p>{each}</p>" for each in (*LINES, line))
 
     assert steps_of(recipe(f"<div>{shown}</div>")) == LINES

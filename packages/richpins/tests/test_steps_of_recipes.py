@@ -1,4 +1,4 @@
-"""Which lines of a page are the steps of its recipe: kinds of pages, with their neighbors."""
+"""Which lines of a page are the steps of its recipe: typical pages and near misses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def steps_of(body: str) -> tuple[str, ...]:
      "Step by step to a good soup", "Let’s cook leek soup"],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["Directions", "Instructions", "Method", "Preparation"])
-def test_a_heading_that_names_the_steps_comes_before_one_that_speaks_of_them(heading, name):
+def test_specific_heading_of_steps_is_preferred_to_a_vague_one(heading, name):
     prose = f"<h2>{heading}</h2>{PROSE}"
     recipe = f"<h2>Ingredients</h2>{AMOUNTS}<h2>{name}</h2>{LIST}"
 
@@ -40,7 +40,7 @@ def test_a_heading_that_names_the_steps_comes_before_one_that_speaks_of_them(hea
 
 
 @pytest.mark.parametrize("tag", ["h1", "h2", "h3"])
-def test_a_heading_that_speaks_of_steps_names_them_where_no_other_does(tag):
+def test_vague_heading_is_used_if_there_is_no_other(tag):
     body = f"<h2>Ingredients</h2>{AMOUNTS}<{tag}>How to make leek soup</{tag}>{LIST}"
 
     assert steps_of(body) == LINES
@@ -49,7 +49,7 @@ def test_a_heading_that_speaks_of_steps_names_them_where_no_other_does(tag):
 @pytest.mark.parametrize(
     "title", ["Recette de soupe aux poireaux", "How to make leek soup", "Recette facile : soupe"]
 )
-def test_the_title_of_a_page_is_no_heading_of_its_steps(title):
+def test_page_title_is_not_the_heading_of_the_steps(title):
     body = (
         f"<h1>{title}</h1>{PROSE}<div><h2>Ingrédients</h2>{AMOUNTS}</div>"
         f"<div><ul class=recipe-steps>{''.join(f'<li><p>{line}</p></li>' for line in LINES)}</ul></div>"
@@ -66,13 +66,13 @@ TIMES = {
     "heads": "<table><tr><th>{0}</th><td>{1}</td></tr></table>",
     "headings": "<div><h4>{0}</h4><div>{1}</div></div>",
     "blocks": "<div><div><p>{0}</p></div><div class=value><div><p>{1}</p></div></div></div>",
-    "behind a picture": "<div><img src=/a.svg><div><p>{0}</p></div><div><img src=/b.svg><p>{1}</p></div></div>",
+    "after a picture": "<div><img src=/a.svg><div><p>{0}</p></div><div><img src=/b.svg><p>{1}</p></div></div>",
 }
 
 
 @pytest.mark.parametrize("markup", TIMES.values(), ids=TIMES)
 @pytest.mark.parametrize(
-    ("caption", "lasts", "other", "heading"),
+    ("label", "time", "other", "heading"),
     [
         ("Preparación", "20 min", "Cocinado", "Elaboración"),
         ("Préparation :", "1 h 30", "Cuisson", "Étapes"),
@@ -83,8 +83,8 @@ TIMES = {
         ("Przygotowanie", "40 min", "Pieczenie", "Wykonanie"),
     ],
 )
-def test_a_caption_of_a_time_is_no_heading_of_steps(markup, caption, lasts, other, heading):
-    facts = markup.format(caption, lasts) + markup.format(other, "30 min")
+def test_label_of_a_time_is_not_the_heading_of_the_steps(markup, label, time, other, heading):
+    facts = markup.format(label, time) + markup.format(other, "30 min")
     body = (
         f"<div>{facts}<ul><li>Gluten</li><li>Milk</li><li>Nuts</li></ul></div>"
         f"<h2>Ingredients</h2>{AMOUNTS}<h2>{heading}</h2>{LIST}"
@@ -93,7 +93,7 @@ def test_a_caption_of_a_time_is_no_heading_of_steps(markup, caption, lasts, othe
     assert steps_of(body) == LINES
 
 
-def test_a_step_that_begins_with_a_time_is_one():
+def test_step_that_starts_with_a_time_is_a_step():
     lines = ("30 minutes before you begin, soak the beans in water.", *LINES)
     items = "".join(f"<p>{line}</p>" for line in lines)
 
@@ -113,7 +113,7 @@ NAMES = ("Wash the leeks", "Cook the soup", "Serve")
         "<div><p><strong>{0}</strong></p><p>{1}</p></div>",
     ],
 )
-def test_the_name_above_each_step_is_none(step):
+def test_name_above_each_step_is_not_a_step(step):
     shown = "".join(step.format(name, line) for name, line in zip(NAMES, LINES, strict=True))
     shown = f"<ol>{shown}</ol>" if step.startswith("<li") else shown
     found = steps_of(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Directions</h2>{shown}")
@@ -123,7 +123,7 @@ def test_the_name_above_each_step_is_none(step):
     ]
 
 
-def test_short_steps_between_longer_ones_are_steps():
+def test_short_steps_between_longer_ones_are_kept():
     lines = (LINES[0], "Salt.", LINES[1], "Stir well", LINES[2])
     items = "".join(f"<li>{line}</li>" for line in lines)
 
@@ -140,7 +140,7 @@ def test_short_steps_between_longer_ones_are_steps():
         "<div><span>{0}</span></div><div><p>{0}</p></div>",
     ],
 )
-def test_a_step_that_is_written_for_two_screens_is_one(step):
+def test_step_written_for_two_screen_sizes_is_read_once(step):
     shown = "".join(step.format(line) for line in LINES)
     shown = f"<ol>{shown}</ol>" if step.startswith("<li") else shown
 
@@ -150,20 +150,20 @@ def test_a_step_that_is_written_for_two_screens_is_one(step):
 
 
 @pytest.mark.parametrize("heading", ["Modo de preparo", "Preparation", "Préparation"])
-def test_a_heading_beside_its_time_names_the_steps_where_no_other_does(heading):
+def test_heading_next_to_its_time_is_used_if_there_is_no_other(heading):
     body = f"<h2>Ingredients</h2>{AMOUNTS}<div><h2>{heading}</h2> <span>5min</span></div>{LIST}"
 
     assert steps_of(body) == LINES
 
 
-def test_a_heading_that_is_repeated_with_its_time_is_no_step():
+def test_heading_repeated_with_its_time_is_not_a_step():
     again = "<div><h2>Modo de preparo</h2> <span>5min</span></div>"
     body = f"<h2>Ingredients</h2>{AMOUNTS}<h2>Modo de preparo</h2><p>Modo de preparo 5min</p>{LIST}"
 
     assert steps_of(body) == steps_of(body.replace("<p>Modo de preparo 5min</p>", again)) == LINES
 
 
-def test_a_short_step_may_be_done_twice():
+def test_short_step_may_be_repeated():
     lines = (LINES[0], "Stir.", "Stir.", LINES[1])
     items = "".join(f"<li>{line}</li>" for line in lines)
 
@@ -182,7 +182,7 @@ def test_a_short_step_may_be_done_twice():
     ],
 )
 @pytest.mark.parametrize("tag", ["h2", "h3", "h4"])
-def test_what_is_done_before_is_part_of_the_steps(first, second, tag):
+def test_preparation_section_is_part_of_the_steps(first, second, tag):
     body = (
         f"<h2>Ingredients</h2>{AMOUNTS}<{tag}>{first}</{tag}><p>{LINES[0]}</p>"
         f"<{tag}>{second}</{tag}><p>{LINES[1]}</p><p>{LINES[2]}</p>"
@@ -207,7 +207,7 @@ def test_what_is_done_before_is_part_of_the_steps(first, second, tag):
     ],
 )
 @pytest.mark.parametrize("markup", ["<p>{}</p>", "<div>{}</div>", "<div><span>{}</span></div>"])
-def test_stars_to_give_are_no_step(line, markup):
+def test_star_rating_prompt_is_not_a_step(line, markup):
     body = f"<h2>Ingredients</h2>{AMOUNTS}<h2>Directions</h2><div>{PARAGRAPHS}{markup.format(line)}</div>"
 
     assert steps_of(body) == LINES
@@ -221,7 +221,7 @@ def test_stars_to_give_are_no_step(line, markup):
         "Die Sterne ausstechen und auf das Blech legen.",
     ],
 )
-def test_stars_of_dough_are_a_step(line):
+def test_step_that_mentions_stars_is_a_step(line):
     body = f"<h2>Ingredients</h2>{AMOUNTS}<h2>Directions</h2><div>{PARAGRAPHS}<p>{line}</p></div>"
 
     assert steps_of(body) == (*LINES, line)

@@ -1,4 +1,4 @@
-"""What schema.org lets pages say in several ways, in each of its syntaxes."""
+"""Data that schema.org allows in several forms, in each syntax."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ROLES = (
 
 
 @pytest.mark.parametrize("markup", ROLES, ids=["json-ld", "microdata", "rdfa"])
-def test_an_actor_in_a_role_is_the_person(markup):
+def test_actor_in_a_role_is_the_person(markup):
     assert pin(markup).movie.actors == ("Ann Lee",)
 
 
-def test_an_item_with_a_property_of_another_is_read_once():
+def test_item_that_is_a_property_of_another_is_read_once():
     rich_pin = pin(
         "<div itemscope itemtype='https://schema.org/Recipe'><b itemprop=name>S</b><p itemprop=recipeIngredient>x</p>"
         "<span itemprop=aggregateRating itemscope itemtype='https://schema.org/AggregateRating'>"
@@ -34,7 +34,7 @@ def test_an_item_with_a_property_of_another_is_read_once():
     assert not rich_pin.conflicts
 
 
-def test_an_item_that_has_only_a_text_is_called_so():
+def test_item_with_only_text_uses_it_as_its_name():
     rich_pin = pin(
         "<div itemscope itemtype='https://schema.org/Book'><b itemprop=name>B</b>"
         "<b itemprop=author itemscope itemtype='https://schema.org/Person'>Ann Lee</b></div>"
@@ -43,7 +43,7 @@ def test_an_item_that_has_only_a_text_is_called_so():
     assert rich_pin.authors == ("Ann Lee",)
 
 
-def test_an_item_named_by_id_alone_takes_what_is_said_elsewhere_not_its_text():
+def test_item_referenced_by_id_takes_the_data_given_elsewhere():
     rich_pin = pin(
         "<div itemscope itemtype='https://schema.org/Book'><b itemprop=name>B</b>"
         "<b itemprop=author itemscope itemid='#ann'>the author</b></div>"
@@ -53,7 +53,7 @@ def test_an_item_named_by_id_alone_takes_what_is_said_elsewhere_not_its_text():
     assert rich_pin.authors == ("Ann Lee",)
 
 
-def test_an_author_that_is_the_id_of_a_person_is_that_person():
+def test_author_given_as_an_id_is_resolved():
     graph = [
         {"@id": "#ann", "@type": "Person", "name": "Ann Lee"},
         {"@type": "Book", "name": "B", "author": "#ann"},
@@ -62,7 +62,7 @@ def test_an_author_that_is_the_id_of_a_person_is_that_person():
     assert pin(ld({"@graph": graph})).authors == ("Ann Lee",)
 
 
-def test_a_rel_around_an_item_makes_it_a_value():
+def test_rel_around_an_item_makes_it_a_value():
     rich_pin = pin(
         "<div vocab='https://schema.org/' typeof=TouristDestination><b property=name>Route</b>"
         "<div rel=geo><div typeof=GeoCoordinates><b property=latitude content='41.5'></b>"
@@ -76,11 +76,11 @@ def test_a_rel_around_an_item_makes_it_a_value():
 @pytest.mark.parametrize(
     "name", ["EducationalOrganization", "DefinedRegion", "SportsClub", "Optician"]
 )
-def test_every_kind_of_place_is_a_place(name):
+def test_every_subtype_of_place_is_a_place(name):
     assert pin(ld({"@type": name, "name": "X", "address": "Main Street 1"})).type == "place"
 
 
-def test_what_an_article_is_about_is_not_the_subject():
+def test_topic_of_an_article_is_not_the_subject():
     about = {"@type": "Drug", "name": "Met"}
 
     rich_pin = pin(ld({"@type": "MedicalScholarlyArticle", "headline": "New", "about": about}))
@@ -88,13 +88,13 @@ def test_what_an_article_is_about_is_not_the_subject():
     assert (rich_pin.type, rich_pin.title) == ("article", "New")
 
 
-def test_what_a_page_is_about_is_the_subject():
+def test_topic_of_a_web_page_is_the_subject():
     rich_pin = pin(ld({"@type": "WebPage", "name": "P", "about": {"@type": "Drug", "name": "Met"}}))
 
     assert (rich_pin.type, rich_pin.title) == ("product", "Met")
 
 
-def test_a_map_is_known_by_its_address_and_a_mailbox_without_its_scheme():
+def test_place_has_the_url_of_its_map_and_an_email_without_mailto():
     place = pin(
         ld(
             {
@@ -109,7 +109,7 @@ def test_a_map_is_known_by_its_address_and_a_mailbox_without_its_scheme():
     assert (place.map_url, place.email) == ("https://a.test/map", "p@a.test")
 
 
-def test_units_by_their_code_are_read_as_people_write_them():
+def test_unit_codes_become_readable_units():
     rich_pin = pin(
         ld({"@type": "Recipe", "name": "S", "recipeIngredient": [
             {"@type": "PropertyValue", "value": "3/4", "unitCode": "G21", "name": "sugar"},
@@ -121,13 +121,13 @@ def test_units_by_their_code_are_read_as_people_write_them():
 
 
 @pytest.mark.parametrize(("reported", "stored"), [("2001", b'"2001"'), ("2001-05", b'"2001-05"')])
-def test_a_year_is_stored_as_precise_as_it_is_given(reported, stored):
+def test_date_is_stored_with_the_precision_given(reported, stored):
     fields, _ = to_fields(pin(ld({"@type": "Book", "name": "B", "datePublished": reported})))
 
     assert fields["book.published_at"] == fields["page.published_at"] == stored
 
 
-def test_a_day_of_a_lesser_source_goes_before_a_year():
+def test_full_date_from_a_lower_source_is_preferred_to_a_year():
     rich_pin = pin(
         ld({"@type": "Article", "headline": "A", "datePublished": "2001"})
         + "<meta property='article:published_time' content='2001-05-06'>"
@@ -137,7 +137,7 @@ def test_a_day_of_a_lesser_source_goes_before_a_year():
 
 
 @pytest.mark.parametrize("reported", ["0999", "2201", "2001-13", "20011", "soon"])
-def test_what_is_not_a_year_is_not_a_date(reported):
+def test_invalid_year_is_not_a_date(reported):
     assert pin(ld({"@type": "Book", "name": "B", "datePublished": reported})).published_at is None
 
 
@@ -151,7 +151,7 @@ def test_what_is_not_a_year_is_not_a_date(reported):
         ("9", "noon", "9-noon"),
     ],
 )
-def test_opening_hours_keep_their_minutes_and_half_of_the_day(opens, closes, hours):
+def test_opening_hours_keep_their_minutes_and_am_or_pm(opens, closes, hours):
     opening = {"dayOfWeek": ["https://schema.org/Monday"], "opens": opens, "closes": closes}
     place = {"@type": "Bakery", "name": "C", "openingHoursSpecification": opening}
     rich_pin = pin(ld(place))

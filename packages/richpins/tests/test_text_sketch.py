@@ -1,4 +1,4 @@
-"""Sketches of texts: near the same or not, bounds, scripts without spaces."""
+"""Sketches of texts: near duplicates, limits, and scripts without spaces."""
 
 import random
 import time
@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from richpins import compared_text, document
 from richpins.text_sketch import (
-    _COMES_FIRST,
-    _ENOUGH,
     _LETTER_OR_WORD,
+    _MIN_PREFERRED_PAIRS,
+    _PREFERRED_PAIR,
     MIN_WORDS,
     _words,
-    alikeness,
     are_near_same,
+    similarity,
     sketch_of,
 )
 
@@ -33,20 +33,20 @@ def dice(one, other):
 
 
 @pytest.mark.parametrize("changed", [0, 2, 10, 40, 120, 400])
-def test_a_sketch_estimates_the_share_of_pairs_that_agree(changed):
+def test_sketch_estimates_the_share_of_common_word_pairs(changed):
     errors = []
     for seed in range(20):
         one = text(400, seed)
         other = [*one]
         for at in random.Random(seed).sample(range(400), changed):
             other[at] = f"new{at}"
-        estimate = alikeness(sketch_of(" ".join(one)), sketch_of(" ".join(other)))
+        estimate = similarity(sketch_of(" ".join(one)), sketch_of(" ".join(other)))
         errors.append(estimate - dice(one, other))
     assert abs(sum(errors) / len(errors)) < 0.05
     assert max(map(abs, errors)) < 0.25
 
 
-def test_a_few_other_words_leave_a_text_near_the_same_and_another_text_does_not():
+def test_small_change_keeps_texts_near_duplicates():
     one = text(300)
     other = [*one[:150], "17", "views", *one[150:]]
 
@@ -54,7 +54,7 @@ def test_a_few_other_words_leave_a_text_near_the_same_and_another_text_does_not(
     assert not are_near_same(sketch_of(" ".join(one)), sketch_of(" ".join(text(300, 1))))
 
 
-def test_a_short_text_has_no_sketch_and_agrees_with_nothing():
+def test_short_text_has_no_sketch_and_matches_nothing():
     short, enough = text(MIN_WORDS - 1), text(MIN_WORDS)
 
     assert sketch_of(" ".join(short)) == ""
@@ -63,7 +63,7 @@ def test_a_short_text_has_no_sketch_and_agrees_with_nothing():
     assert not are_near_same("", sketch_of(" ".join(enough)))
 
 
-def test_letters_count_as_words_where_a_script_has_no_spaces():
+def test_characters_count_as_words_in_scripts_without_spaces():
     one = "".join(chr(0x4E00 + n * 37 % 3000) for n in range(300))
     other = one[:150] + "新" + one[151:]
 
@@ -73,7 +73,7 @@ def test_letters_count_as_words_where_a_script_has_no_spaces():
     )
 
 
-def test_a_long_text_takes_a_bounded_time():
+def test_long_text_takes_bounded_time():
     started = time.process_time()
     sketch_of("a b c " * 2_000_000)
     sketch_of("一丁" * 2_000_000)
@@ -84,7 +84,7 @@ def page(markup):
     return document.parse(markup.encode(), url="http://a.test/", content_type="text/html")
 
 
-def test_navigation_scripts_and_forms_do_not_count_and_links_of_a_list_do():
+def test_navigation_scripts_and_forms_are_ignored_but_not_links():
     shown = compared_text.compared_text(
         page(
             "<title>Lamps</title><header>h1</header><nav>n1</nav><script>s1</script><div>"
@@ -95,7 +95,7 @@ def test_navigation_scripts_and_forms_do_not_count_and_links_of_a_list_do():
     assert shown.split() == ["Lamps", "Brass", "lamp"]
 
 
-def test_the_tree_of_the_page_stays_as_it_is():
+def test_parsed_page_is_not_changed():
     one = page("<nav>menu</nav><main>text</main>")
 
     compared_text.sketch(one)
@@ -104,22 +104,22 @@ def test_the_tree_of_the_page_stays_as_it_is():
 
 
 @given(st.text(alphabet="abzäжü_-'1 \n\u2019中กé·\u00a0«"))
-def test_the_fast_ways_find_the_words_that_the_expression_finds(text):
+def test_fast_path_finds_the_same_words_as_the_expression(text):
     assert [word.decode() for word in _words(text)] == _LETTER_OR_WORD.findall(text)
 
 
 @pytest.mark.parametrize("count", [920, 960])
-def test_a_text_just_long_enough_to_look_at_fewer_pairs_agrees_with_a_shorter_one(count):
+def test_sampled_text_matches_a_shorter_unsampled_one(count):
     one = [f"{'abcdefghij'[int(word[4:]) % 10]}{word}" for word in text(count)]
-    firsts = len(_COMES_FIRST.findall(" ".join(["", *one]).encode()))
+    firsts = len(_PREFERRED_PAIR.findall(" ".join(["", *one]).encode()))
     shorter = one[: int(0.95 * count)]
 
-    assert firsts >= _ENOUGH
-    assert alikeness(sketch_of(" ".join(one)), sketch_of(" ".join(shorter))) > 0.93
+    assert firsts >= _MIN_PREFERRED_PAIRS
+    assert similarity(sketch_of(" ".join(one)), sketch_of(" ".join(shorter))) > 0.93
 
 
 @pytest.mark.parametrize("words", [["слово", "другое"], ["ord", "anden"], ["كلمة", "أخرى"]])
-def test_words_of_any_letters_and_length_give_sketches_that_agree(words):
+def test_words_in_any_alphabet_give_comparable_sketches(words):
     one = [f"{random.Random(n).choice(words)}{n % 700}" for n in range(2_000)]
     other = [*one[:900], "17", *one[900:]]
 
@@ -127,7 +127,7 @@ def test_words_of_any_letters_and_length_give_sketches_that_agree(words):
     assert not are_near_same(sketch_of(" ".join(one)), sketch_of(" ".join(one[1_000:])))
 
 
-def test_an_element_that_does_not_count_takes_those_inside_it_along():
+def test_ignored_element_hides_the_elements_inside_it():
     shown = compared_text.compared_text(
         page(
             "<body>Copy 1 <form>Copy <button>Copy</button> <select><option>2</select></form> 2 Copy"
@@ -138,7 +138,7 @@ def test_an_element_that_does_not_count_takes_those_inside_it_along():
     assert sorted(shown.split()) == ["1", "2", "3", "Copy", "Copy"]
 
 
-def test_the_main_text_counts_where_a_form_contains_the_whole_page():
+def test_main_text_counts_if_a_form_contains_the_whole_page():
     shown = compared_text.compared_text(
         page("<body><form><nav>menu</nav><main>text <button>Send</button></main></form></body>")
     )

@@ -1,4 +1,4 @@
-"""What a page is called, by whom and when, where only the page itself shows it."""
+"""Title, author and date of a page that are found only in its visible content."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ def pin(markup: str, url: str = "https://www.longpot.test/x"):
     return rich_pins.pin(markup, url)
 
 
-def test_a_logo_with_the_letters_of_the_host_names_the_site():
+def test_logo_that_matches_the_host_gives_the_site_name():
     rich_pin = pin('<title>Soup</title><a href=/><img alt="Long Pot"></a><p>longpot</p>')
 
     assert rich_pin.site_name == "Long Pot"
 
 
-def test_a_host_in_small_letters_is_not_a_name_of_the_site():
+def test_lowercase_host_is_not_a_site_name():
     assert pin("<title>Soup</title><a href=/>longpot</a>").site_name is None
 
 
-def test_the_spelling_with_blanks_wins_over_the_same_letters_in_one_word():
+def test_site_name_with_spaces_is_preferred_to_one_without():
     rich_pin = pin(
         '<meta property=og:site_name content="Long Pot">'
         '<script type="application/ld+json">{"@type":"WebSite","name":"Longpot"}</script>'
@@ -29,7 +29,7 @@ def test_the_spelling_with_blanks_wins_over_the_same_letters_in_one_word():
     assert rich_pin.site_name == "Long Pot"
 
 
-def test_an_address_with_capital_letters_is_a_name():
+def test_domain_with_capital_letters_is_a_site_name():
     capitals = pin(
         '<meta property=og:site_name content="LongPot.test"><meta name=application-name content=Pot>'
     )
@@ -40,13 +40,13 @@ def test_an_address_with_capital_letters_is_a_name():
     assert (capitals.site_name, small.site_name) == ("LongPot.test", "Pot")
 
 
-def test_a_host_before_an_absolute_address_is_taken_off():
+def test_host_before_an_absolute_url_is_removed():
     rich_pin = pin('<meta property=og:image content="https://longpot.testhttps://cdn.test/a.jpg">')
 
     assert rich_pin.image.url == "https://cdn.test/a.jpg"
 
 
-def test_without_offered_images_the_one_with_the_name_of_the_page_is_used():
+def test_image_matching_the_title_is_used_if_none_is_declared():
     rich_pin = pin(
         '<h1>Green leek soup</h1><img src="/logo.png" alt="Green leek"><img src="/a.jpg" alt="A dog">'
         '<img data-src="/b.jpg" alt="leek soup in green">'
@@ -64,7 +64,7 @@ SMALL = (
 
 
 @pytest.mark.parametrize("offered", [ICON, SMALL, "<meta name=twitter:image content=/icon.png>"])
-def test_an_offered_icon_does_not_stand_for_a_page_that_shows_its_picture(offered):
+def test_declared_icon_loses_to_a_picture_of_the_article(offered):
     picture = '<article><h1>Leek soup</h1><img src="/b.jpg" alt="Leek soup"></article>'
 
     assert pin(offered + picture).image.url == "https://www.longpot.test/b.jpg"
@@ -81,31 +81,31 @@ def test_an_offered_icon_does_not_stand_for_a_page_that_shows_its_picture(offere
         ("srcset='/s.jpg 300w' src='/src.jpg'", "src.jpg"),
     ],
 )
-def test_a_picture_may_have_its_addresses_in_a_set_alone(attributes, name):
+def test_picture_may_have_only_a_srcset(attributes, name):
     rich_pin = pin(f"<h1>Leek soup</h1><img alt='Leek soup' {attributes}>")
 
     assert rich_pin.image.url == f"https://www.longpot.test/{name}"
 
 
 @pytest.mark.parametrize("srcset", ["", " , ", "data:image/gif;base64,R0= 1w", "," * 30_000])
-def test_a_set_without_an_address_is_not_a_picture(srcset):
+def test_srcset_without_a_url_is_not_a_picture(srcset):
     assert pin(f"<h1>Leek soup</h1><img alt='Leek soup' srcset='{srcset}'>").image is None
 
 
 @pytest.mark.parametrize("size", ["width=100%", "width='50%' height=auto", "width=20em"])
-def test_a_size_relative_to_the_window_is_not_a_small_image(size):
+def test_relative_size_does_not_make_an_image_small(size):
     rich_pin = pin(f"<h1>Leek soup</h1><img alt='Leek soup' src=/soup.jpg {size}>")
 
     assert rich_pin.image.url.endswith("/soup.jpg")
     assert rich_pin.image.width is None
 
 
-def test_without_any_name_a_large_image_is_used():
+def test_large_image_is_used_if_none_matches_the_title():
     html = '<h1>Soup</h1><img src="/s.gif"><img src="/b.jpg" width=640 height=480>'
     assert pin(html).image.url == "https://www.longpot.test/b.jpg"
 
 
-def test_a_recipe_without_author_has_that_of_the_post_around_it():
+def test_recipe_without_an_author_uses_the_author_of_its_post():
     post = '{"@type":"BlogPosting","headline":"Soup","author":{"name":"Ann Lee"}}'
     recipe = '{"@type":"Recipe","name":"Soup","recipeIngredient":["x"]}'
     rich_pin = pin(f'<script type="application/ld+json">[{post},{recipe}]</script>')
@@ -113,7 +113,7 @@ def test_a_recipe_without_author_has_that_of_the_post_around_it():
     assert rich_pin.authors == ("Ann Lee",)
 
 
-def test_a_date_is_read_from_an_element_with_a_class_for_dates():
+def test_date_is_read_from_an_element_with_a_date_class():
     rich_pin = pin("<h1>Soup</h1><p class=post-date>Published on May 26, 2016</p>")
 
     assert rich_pin.published_at.isoformat() == "2016-05-26"
@@ -123,23 +123,23 @@ def test_a_date_is_read_from_an_element_with_a_class_for_dates():
     "shown",
     ["<span class=date>May 26, 2016</span>", "<time datetime=2016-05-26>May 26, 2016</time>"],
 )
-def test_the_date_of_a_comment_is_not_that_of_the_page(shown):
+def test_comment_date_is_not_the_page_date(shown):
     rich_pin = pin(f"<ol class=comments><li>{shown}</li></ol>")
 
     assert rich_pin.published_at is None
 
 
-def test_a_date_of_two_readings_stays_unread_where_it_is_shown():
+def test_ambiguous_visible_date_is_ignored():
     assert pin("<p class=date>03/04/2016</p>").published_at is None
 
 
-def test_the_publisher_of_a_book_is_not_the_site():
+def test_publisher_of_a_book_is_not_the_site():
     book = '{"@type":"Book","name":"B","publisher":{"name":"Little Press"}}'
 
     assert pin(f'<script type="application/ld+json">{book}</script>').site_name is None
 
 
-def test_the_time_of_another_property_is_not_when_the_page_was_published():
+def test_time_of_another_property_is_not_the_publication_date():
     rich_pin = pin(
         "<div itemscope itemtype='https://schema.org/Store'><b itemprop=name>S</b>"
         "<p itemprop=openingHoursSpecification itemscope><time itemprop=validFrom "
@@ -149,7 +149,7 @@ def test_the_time_of_another_property_is_not_when_the_page_was_published():
     assert rich_pin.published_at is None
 
 
-def test_the_date_of_a_review_is_not_that_of_the_product():
+def test_review_date_is_not_the_product_date():
     rich_pin = pin(
         "<div vocab='https://schema.org/' typeof=Product><b property=name>P</b><div property=review "
         "typeof=Review><meta property=datePublished content='2011-04-01'></div></div>"
@@ -158,7 +158,7 @@ def test_the_date_of_a_review_is_not_that_of_the_product():
     assert (rich_pin.type, rich_pin.published_at) == ("product", None)
 
 
-def test_a_date_in_a_meta_element_of_no_item_is_that_of_the_page():
+def test_date_in_a_meta_element_belongs_to_the_page():
     assert (
         pin("<meta name=datePublished content='2011-04-01'>").published_at.isoformat()
         == "2011-04-01"
@@ -182,13 +182,13 @@ BLOG = "<h1><a href='/'>My Blog</a></h1>"
         ("Leek soup - Recipes - My Blog", "<h1>Leek soup</h1>", "Leek soup"),
     ],
 )
-def test_a_heading_is_the_title_only_if_the_page_repeats_it(head, body, title):
+def test_heading_is_the_title_only_if_repeated_elsewhere(head, body, title):
     site = "<meta property=og:site_name content='My Blog'>"
 
     assert pin(f"<title>{head}</title>{site}{body}").title == title
 
 
-def test_a_heading_that_repeats_the_shared_title_is_the_title():
+def test_heading_that_repeats_the_og_title_is_the_title():
     markup = "<title>My Blog</title><meta property=og:title content='Leek soup'>"
 
     page = pin(f"{markup}{BLOG}<h2>Popular posts</h2><h2>Leek Soup</h2>")
@@ -200,7 +200,7 @@ def test_a_heading_that_repeats_the_shared_title_is_the_title():
     ["Untitled document", "Untitled Document", "untitled", "New Page 1", "{{title}}", "{{ page.title }}",
      "${title} {{site}}", "undefined", "Documento sin título", "Unbenanntes Dokument", "无标题文档"],
 )  # fmt: skip
-def test_what_a_program_calls_a_page_without_a_title_is_not_a_title(untitled):
+def test_placeholder_title_is_ignored(untitled):
     assert pin(f"<title>{untitled}</title><h1>Leeks in winter</h1>").title == "Leeks in winter"
     assert pin(f"<title>{untitled}</title><p>text").title is None
     og = f'<meta property=og:title content="{untitled}">'
@@ -210,11 +210,11 @@ def test_what_a_program_calls_a_page_without_a_title_is_not_a_title(untitled):
 @pytest.mark.parametrize(
     "title", ["Untitled document of 1820", "How to write {{ title }} in a template", "New Page"]
 )
-def test_a_title_about_templates_or_documents_without_title_is_one(title):
+def test_title_that_mentions_a_placeholder_is_kept(title):
     assert pin(f"<title>{title}</title><h1>{title}</h1>").title == title
 
 
-def test_a_picture_that_is_called_untitled_keeps_its_name():
+def test_picture_named_untitled_keeps_its_name():
     assert pin("<title>Untitled - Museum</title><h1>Untitled</h1>").title == "Untitled"
 
 
@@ -228,7 +228,7 @@ def test_a_picture_that_is_called_untitled_keeps_its_name():
         "C:\\_files_ on a disk",
     ],
 )
-def test_a_mark_at_the_start_or_the_end_of_a_title_is_part_of_it(title):
+def test_mark_at_the_start_or_end_of_a_title_is_kept(title):
     page = pin(f"<title>{title} — The manual</title><h1>{title}</h1>")
 
     assert page.title == title

@@ -1,4 +1,4 @@
-"""Single values: numbers, prices, times, dates, yields, codes."""
+"""Parsers of single values: numbers, prices, times, dates, yields and codes."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ from richpins.values.yields import Yield, read_yield
         ("١٢٫٥", None, "12.5"),
     ],
 )
-def test_a_number_is_read_as_its_country_writes_it(value, currency, expected):
+def test_number_is_parsed_in_the_notation_of_its_country(value, currency, expected):
     assert numbers.decimal(value, currency) == Decimal(expected)
 
 
 @pytest.mark.parametrize(
     "value", [None, True, "", "free", "1.2.3", "1,2.3,4", "9" * 40, float("nan"), float("inf"), [1]]
 )
-def test_a_text_without_one_number_is_ignored(value):
+def test_text_without_exactly_one_number_is_ignored(value):
     assert numbers.decimal(value) is None
 
 
-def test_currencies_are_codes_or_symbols_that_only_one_has():
+def test_currency_is_a_code_or_an_unambiguous_symbol():
     assert money.currency_of("eur") == "EUR"
     assert money.currency_of("£ 12") == "GBP"
     assert money.currency_of("12.00 CHF") == "CHF"
@@ -93,14 +93,14 @@ def test_currencies_are_codes_or_symbols_that_only_one_has():
         ("Prep: 15 minutes", 15),
     ],
 )
-def test_a_duration_is_whole_minutes(value, minutes):
+def test_duration_is_in_whole_minutes(value, minutes):
     assert durations.minutes(value) == minutes
 
 
 @pytest.mark.parametrize(
     "value", [None, "", "PT0M", "PT", "P", "soon", "0", "overnight", "-5", "PT999999H", {}]
 )
-def test_a_text_without_a_duration_is_ignored(value):
+def test_text_without_a_duration_is_ignored(value):
     assert durations.minutes(value) is None
 
 
@@ -132,7 +132,7 @@ def test_a_text_without_a_duration_is_ignored(value):
         ("1714557600000", "2024-05-01T10:00:00+00:00"),
     ],
 )
-def test_a_date_keeps_the_precision_and_zone_it_has(value, iso):
+def test_date_keeps_its_precision_and_time_zone(value, iso):
     assert dates.moment(value).isoformat() == iso
 
 
@@ -151,7 +151,7 @@ def test_a_date_keeps_the_precision_and_zone_it_has(value, iso):
         7,
     ],
 )
-def test_an_ambiguous_or_unreadable_date_is_ignored(value):
+def test_ambiguous_or_unreadable_date_is_ignored(value):
     assert dates.moment(value) is None
 
 
@@ -177,16 +177,16 @@ def test_an_ambiguous_or_unreadable_date_is_ignored(value):
         ("one loaf", "1 loaf"),
     ],
 )
-def test_a_yield_is_a_number_with_its_unit(value, text):
+def test_yield_is_a_number_with_a_unit(value, text):
     assert str(read_yield(value)) == text
 
 
 @pytest.mark.parametrize("value", [None, "", "some", "0", [], True])
-def test_a_text_without_a_yield_is_ignored(value):
+def test_text_without_a_yield_is_ignored(value):
     assert read_yield(value) is None
 
 
-def test_availability_and_condition_are_words_of_schema_org_and_open_graph():
+def test_availability_and_condition_accept_schema_org_and_open_graph():
     assert availability("http://schema.org/InStock") == "in_stock"
     assert availability("schema:OutOfStock") == "out_of_stock"
     assert availability("pre order") == "pre_order"
@@ -195,7 +195,7 @@ def test_availability_and_condition_are_words_of_schema_org_and_open_graph():
     assert condition("x") is None
 
 
-def test_codes_with_a_wrong_check_digit_are_none():
+def test_codes_with_a_wrong_check_digit_are_ignored():
     assert isbn("ISBN 978-0-306-40615-7") == "9780306406157"
     assert isbn("0-306-40615-2") == "0306406152"
     assert isbn("9780306406158") is None
@@ -204,7 +204,7 @@ def test_codes_with_a_wrong_check_digit_are_none():
     assert gtin("00000000") is None
 
 
-def test_coordinates_stay_within_the_globe():
+def test_impossible_coordinates_are_ignored():
     assert coordinates(("48.1° N", "11,5 W")).longitude == Decimal("-11.5")
     assert coordinates(("91", "0.5")) is None
     assert coordinates(("0", "0")) is None
@@ -222,32 +222,32 @@ def test_coordinates_stay_within_the_globe():
         ({"ratingValue": "0", "ratingCount": "3"}, "0"),
     ],
 )
-def test_a_rating_is_between_zero_and_the_top_of_its_scale(rating, value):
+def test_rating_stays_within_its_scale(rating, value):
     rich_pin = pin(recipe_ld(aggregateRating=rating)).recipe.rating
 
     assert (rich_pin and rich_pin.value) == (value and Decimal(value))
 
 
-def test_a_rating_is_a_number_above_zero():
+def test_rating_must_be_a_number_above_zero():
     assert ratings.rating("4.5").value == Decimal("4.5")
     assert ratings.rating("none") is None
     assert ratings.rating(0) is None
 
 
-def test_names_are_neither_addresses_nor_bylines():
+def test_url_is_not_a_name_and_by_is_removed():
     assert scalars.name("By Ann Baker ") == "Ann Baker"
     assert scalars.name("https://a.test/ann") is None
     assert scalars.names(["Ann", "Ann", "", "Bo"]) == ("Ann", "Bo")
 
 
-def test_text_loses_markup_escapes_and_odd_blanks():
+def test_markup_escapes_and_odd_whitespace_are_removed_from_text():
     assert clean("a&amp;amp;b <b>c</b>\u200b\u00a0 d<br>e") == "a&b c d e"
     assert clean("2 < 3 and 4 > 1") == "2 < 3 and 4 > 1"
     assert lines("<p>a</p>b<br/>c\nd<li>e") == ["a", "b", "c", "d", "e"]
 
 
 @given(st.text(max_size=60) | st.floats() | st.integers())
-def test_readers_take_anything(value):
+def test_parsers_accept_any_value(value):
     assert isinstance(numbers.decimal(value, "EUR"), Decimal | None)
     assert isinstance(money.currency_of(value), str | None)
     assert isinstance(durations.minutes(value), int | None)
@@ -258,7 +258,7 @@ def test_readers_take_anything(value):
 
 
 @given(st.decimals(0, 9_999_999, places=2))
-def test_a_price_is_read_back_in_two_manners(price):
+def test_price_round_trips_in_two_notations(price):
     american = f"{price:,.2f}"
     german = american.translate({ord(","): ".", ord("."): ","})
 
@@ -267,12 +267,12 @@ def test_a_price_is_read_back_in_two_manners(price):
 
 
 @given(st.integers(1, 5_000))
-def test_an_iso_duration_is_read_back(minutes):
+def test_iso_duration_round_trips(minutes):
     assert durations.minutes(f"PT{minutes // 60}H{minutes % 60}M") == minutes
 
 
 @given(st.datetimes(timezones=st.just(None)))
-def test_an_iso_time_is_read_back(when):
+def test_iso_time_round_trips(when):
     when = when.replace(year=max(1000, min(2199, when.year)), day=min(when.day, 28))
 
     assert dates.moment(when.isoformat()) == when

@@ -1,4 +1,4 @@
-"""Days, durations, prices and yields as sites write them: neighbors of values that were misread."""
+"""Dates, durations, prices and yields as sites write them, close to values that were misread."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from richpins.values.yields import read_yield
         ("2024.05.03.", "hu", "2024-05-03"),
     ],
 )
-def test_a_day_is_read_in_its_language(text, language, day):
+def test_date_is_parsed_in_its_language(text, language, day):
     assert str(dates.moment(text, language))[:10] == day
 
 
@@ -63,7 +63,7 @@ def test_a_day_is_read_in_its_language(text, language, day):
         ("PT1.5H", 90),
     ],
 )
-def test_a_duration_is_read_in_minutes(text, minutes):
+def test_duration_is_parsed_in_minutes(text, minutes):
     assert durations.minutes(text) == minutes
 
 
@@ -84,7 +84,7 @@ def test_a_duration_is_read_in_minutes(text, minutes):
         ("Preis: 12,99 EUR inkl. MwSt.", "12.99"),
     ],
 )
-def test_a_price_is_read_with_what_stands_around_it(text, amount):
+def test_price_is_parsed_with_the_text_around_it(text, amount):
     assert amount_of(text, "XXX") == Decimal(amount)
 
 
@@ -113,7 +113,7 @@ def test_a_price_is_read_with_what_stands_around_it(text, amount):
         ("2 loaves, one for the freezer", "2", "loaves"),
     ],
 )
-def test_a_yield_is_a_number_and_what_it_counts(text, quantity, unit):
+def test_yield_is_a_number_and_its_unit(text, quantity, unit):
     read = read_yield(text)
 
     assert (read.quantity, read.unit) == (Decimal(quantity), unit)

@@ -1,4 +1,4 @@
-"""Values in the spellings of many sites: durations, yields, steps, icons, items, encodings."""
+"""Values in the spellings of many sites: durations, yields, steps, icons, items and encodings."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from richpins.values.yields import read_yield
 @pytest.mark.parametrize(
     "text", ["PT-15M", "PT1H-5M", "P-1DT2H", "-PT15M", "PT−15M", "PT-1H-5M", "P0DT0H-45M"]
 )
-def test_a_duration_with_a_negative_part_is_ignored(text):
+def test_duration_with_a_negative_part_is_ignored(text):
     assert durations.minutes(text) is None
     assert pin(recipe_ld(totalTime=text)).recipe.total_minutes is None
 
 
 @pytest.mark.parametrize(("text", "minutes"), [("PT15-20M", 20), ("PT15M", 15), ("15-20 min", 20)])
-def test_a_range_of_durations_is_not_a_duration_below_zero(text, minutes):
+def test_range_of_durations_is_not_negative(text, minutes):
     assert durations.minutes(text) == minutes
 
 
@@ -33,7 +33,7 @@ def test_a_range_of_durations_is_not_a_duration_below_zero(text, minutes):
     st.sampled_from([("½", "0.5"), ("¼", "0.25"), ("¾", "0.75"), ("⅛", "0.12"), ("⅔", "0.67")]),
     st.sampled_from(["", " "]),
 )
-def test_a_fraction_in_one_character_counts(whole, fraction, gap):
+def test_unicode_fraction_is_added(whole, fraction, gap):
     sign, decimal = fraction
     number = f"{whole}{gap}{sign}" if whole else sign
 
@@ -45,7 +45,7 @@ def test_a_fraction_in_one_character_counts(whole, fraction, gap):
 
 @pytest.mark.parametrize("kind", ["HowToStep", "HowToDirection", "ListItem"])
 @pytest.mark.parametrize("text", ["text", "description"])
-def test_the_name_of_a_step_is_its_heading(kind, text):
+def test_name_of_a_step_is_its_heading(kind, text):
     steps = [
         {"@type": kind, "name": "Rice", text: "Boil it."},
         {"@type": kind, "name": "Serve hot."},
@@ -71,7 +71,7 @@ _INGREDIENTS = "<h1>Soup</h1><h2>Ingredients</h2><ul><li>2 leeks<li>1 l water<li
         ),
     ],
 )
-def test_the_number_of_a_step_in_its_own_element_is_left_out(first, other):
+def test_step_number_in_a_separate_element_is_left_out(first, other):
     steps = f"<h2>Directions</h2><ul><li>{first}<li>{other}</ul>"
 
     assert pin(_INGREDIENTS + steps).recipe.instructions == (
@@ -80,7 +80,7 @@ def test_the_number_of_a_step_in_its_own_element_is_left_out(first, other):
     )
 
 
-def test_a_number_that_is_not_a_number_of_a_step_stays():
+def test_other_number_at_the_start_of_a_step_is_kept():
     steps = "<h2>Directions</h2><ul><li><b>2</b> leeks are chopped into small rings.<li><b>4</b> eggs are beaten well until they foam.</ul>"
 
     assert pin(_INGREDIENTS + steps).recipe.instructions == (
@@ -92,7 +92,7 @@ def test_a_number_that_is_not_a_number_of_a_step_stays():
 @pytest.mark.parametrize(
     "shown", ["Elkészítési idő: 1 óra 30 perc", "Teljes idő 90 perc", "Összidő: 1,5 óra"]
 )
-def test_a_hungarian_time_is_read(shown):
+def test_hungarian_time_is_parsed(shown):
     page = (
         f"<html lang=hu>{recipe_ld(recipeIngredient=['1 tojás', '2 hagyma'])}<main>{shown}</main>"
     )
@@ -103,7 +103,7 @@ def test_a_hungarian_time_is_read(shown):
 @pytest.mark.parametrize(
     "others", ["<link rel='alternate icon' href=/a.png>", "<link rel=mask-icon href=/m.svg>"]
 )
-def test_an_icon_comes_before_its_alternates(others):
+def test_icon_is_preferred_to_its_alternates(others):
     assert (
         pin(f"<title>x</title>{others}<link rel=icon href=/i.svg>").icon_url
         == "https://a.test/i.svg"
@@ -114,7 +114,7 @@ def test_an_icon_comes_before_its_alternates(others):
 
 @pytest.mark.parametrize("role", ["review", "comment", "isRelatedTo"])
 @pytest.mark.parametrize("before", [True, False])
-def test_a_property_of_a_missing_item_is_not_the_subject(role, before):
+def test_orphaned_property_is_not_the_subject(role, before):
     place = (
         '<div itemscope itemtype="https://schema.org/Restaurant"><h1 itemprop=name>Paseo</h1></div>'
     )
@@ -128,7 +128,7 @@ def test_a_property_of_a_missing_item_is_not_the_subject(role, before):
 
 
 @pytest.mark.parametrize("card", ["h-card", "vcard"])
-def test_the_organization_of_a_card_is_not_a_part_of_a_name(card):
+def test_organization_in_an_author_card_is_not_part_of_the_name(card):
     name = {"h-card": "p-name", "vcard": "fn"}[card]
     page = pin(
         f'<h1>Note</h1><a class="p-author author {card}" href=/k><span class="{name}">Kyle West</span>'
@@ -141,7 +141,7 @@ def test_the_organization_of_a_card_is_not_a_part_of_a_name(card):
 @pytest.mark.parametrize("kind", ["utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("declared", ["", "<meta charset=utf-16>", "<meta charset=iso-8859-1>"])
 @pytest.mark.parametrize("title", ["Grüße", "Привет", "橋"])
-def test_utf16_is_known_by_its_null_bytes(kind, declared, title):
+def test_utf16_is_recognized_by_its_null_bytes(kind, declared, title):
     body = f"<!doctype html><html><head>{declared}<title>{title}</title>".encode(kind)
 
     assert extract(body, "https://a.test/", "text/html").title == title
@@ -150,11 +150,11 @@ def test_utf16_is_known_by_its_null_bytes(kind, declared, title):
 @pytest.mark.parametrize(
     "body", [b"<title>a\0b</title>", b"\0<title>x</title>", b"<\0t", b"\0\0\0\0"]
 )
-def test_a_null_byte_makes_no_utf16(body):
+def test_single_null_bytes_do_not_make_utf16(body):
     assert encoding(body + b"<p>caf\xe9</p>", None) not in {"utf-16le", "utf-16be"}
 
 
-def test_a_page_of_articles_in_an_unnamed_blog_keeps_them():
+def test_post_of_an_undeclared_blog_is_an_article():
     page = pin('<div itemprop=blogPost itemscope itemtype="https://schema.org/BlogPosting">'
                "<h1 itemprop=headline>Bridge</h1></div>")  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Authors, days and pictures of articles in the visible text, and what is none of the article's."""
+"""Authors, dates and pictures of articles in visible text, and those that belong to something else."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def article(body: str, head: str = "") -> RichPin:
             "<div><strong>Ann de la Lee</strong></div><time datetime=2024-05-06>6 May</time>",
             ("Ann de la Lee",),
         ),
-        # A postal address, a subtitle, an address of the site, and a bold line without a date.
+        # A postal address, a subtitle, the site's address, and a bold line without a date.
         ("<address>12 High Street, Leek Town</address>", ()),
         ("<p><b>What the town decided</b></p><p>6 May 2024</p>", ()),
         ("<footer><address><a href=/>Ann Lee</a></address></footer>", ()),
         ("<p><b>Ann Lee</b></p><p>The mayor spoke.</p>", ()),
     ],
 )
-def test_an_author_is_found_in_an_address_or_in_bold_below_the_title(byline, names):
+def test_author_is_found_in_an_address_or_in_bold_below_the_title(byline, names):
     assert article(f"<article><h1>Leeks</h1>{byline}{STORY}</article>").authors == names
 
 
 @pytest.mark.parametrize(
     "text", ["Logout", "Sign out", "My Account", "Leek News", "Leek Town Times"]
 )
-def test_a_menu_or_a_publisher_is_not_an_author(text):
+def test_menu_item_or_publisher_is_not_an_author(text):
     assert article(f"<h1>Leeks</h1><span class=author>{text}</span>{STORY}").authors == ()
 
 
@@ -52,7 +52,7 @@ def test_a_menu_or_a_publisher_is_not_an_author(text):
         "<nav><span class=date>9 September 2024</span></nav>",
     ],
 )
-def test_the_day_of_another_article_comes_last(other):
+def test_date_of_another_article_is_a_last_resort(other):
     shown = article(f"{other}<h1>Leeks</h1>{DAY}{STORY}")
     alone = article(f"{other}<h1>Leeks</h1>{STORY}")
 
@@ -73,7 +73,7 @@ FIGURE = "<figure><img src=/leeks.jpg></figure>"
         (f"<h1>Leeks</h1>{FIGURE}", "http://paper.test/leeks.jpg"),
     ],
 )
-def test_the_first_figure_of_the_article_is_its_image_if_the_page_offers_none(body, image):
+def test_first_figure_is_the_image_if_none_is_declared(body, image):
     page = article(body)
 
     assert (page.image.url if page.image else None) == image

@@ -1,4 +1,4 @@
-"""What pages write around the ingredients and steps of a recipe, and which lists they are."""
+"""Text around the ingredients and steps of a recipe, and choosing the right lists."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def reasons(rich_pin, field):
     return [dropped.reason for dropped in rich_pin.dropped if dropped.field == field]
 
 
-def test_the_card_has_the_steps_that_a_text_before_it_describes():
+def test_recipe_card_is_preferred_to_the_story_before_it():
     story = (
         "<h2>Ingredients</h2><p>You need leeks, butter and a good stock for this soup.</p>"
         "<h2>How to make leek soup</h2><p>I always wash my leeks twice, which my mother taught me.</p>"
@@ -37,7 +37,7 @@ def test_the_card_has_the_steps_that_a_text_before_it_describes():
     assert recipe.instructions == READ_STEPS
 
 
-def test_a_card_without_a_heading_over_its_ingredients_is_found_by_its_classes():
+def test_card_without_an_ingredients_heading_is_found_by_its_classes():
     story = "<h2>Ingredients</h2><ul><li>Leeks: use young ones.</li><li>Butter: salted.</li></ul>"
 
     recipe = pin(
@@ -48,7 +48,7 @@ def test_a_card_without_a_heading_over_its_ingredients_is_found_by_its_classes()
     assert recipe.ingredients == READ_INGREDIENTS
 
 
-def test_a_box_with_the_time_is_not_the_list_of_steps():
+def test_box_with_the_time_is_not_the_list_of_steps():
     box = "<div><label>Preparation</label><span>35 min.</span></div>"
 
     assert page(before=box).recipe.instructions == READ_STEPS
@@ -84,19 +84,19 @@ def test_yields_times_buttons_and_calories_are_not_ingredients(entry):
     assert page(listed).recipe.ingredients == READ_INGREDIENTS
 
 
-def test_a_step_that_begins_like_a_button_stays():
+def test_step_worded_like_a_button_is_kept():
     first = "Add all ingredients to a bowl and mix well."
 
     assert page(steps=f"<ol><li>{first}</li><li>Wait.</li></ol>").recipe.instructions[0] == first
 
 
-def test_a_table_of_calories_ends_the_steps():
+def test_nutrition_table_ends_the_steps():
     table = "<table><tr><td>Total fat</td><td>18 g</td></tr><tr><td>Sodium</td><td>840 mg</td></tr></table>"
 
     assert page(steps=f"{STEPS}{table}").recipe.instructions == READ_STEPS
 
 
-def test_a_form_and_an_invitation_after_the_steps_are_none():
+def test_form_and_call_to_action_after_the_steps_are_not_steps():
     after = (
         "<p>Save this soup on Pinterest so that you find it again later!</p>"
         "<form><p>Never miss a recipe, and write your address into this field.</p></form>"
@@ -107,7 +107,7 @@ def test_a_form_and_an_invitation_after_the_steps_are_none():
 
 
 @pytest.mark.parametrize("line", ["Notes:", "Variations", "Tips"])
-def test_a_line_that_begins_another_part_ends_the_steps(line):
+def test_title_of_another_section_ends_the_steps(line):
     steps = f"<p>Cut the leeks into rings and wash them.</p><p>Simmer them in the stock.</p><p><b>{line}</b></p>"
 
     recipe = page(steps=f"<div>{steps}<p>Use onions where there are no leeks.</p></div>").recipe
@@ -115,7 +115,7 @@ def test_a_line_that_begins_another_part_ends_the_steps(line):
     assert recipe.instructions == READ_STEPS
 
 
-def test_ingredients_that_a_step_repeats_are_not_steps():
+def test_ingredients_repeated_in_a_step_are_not_steps():
     steps = (
         "<ol><li>Cut the leeks into rings and wash them."
         "<div class=step-ingredients>2 cups leeks, 1 tbsp butter</div></li>"
@@ -137,7 +137,7 @@ def test_amounts_in_cells_after_the_names_come_first():
     assert page(f"<div>{cells}</div>").recipe.ingredients == READ_INGREDIENTS
 
 
-def test_steps_continue_in_the_blocks_after_the_first():
+def test_steps_continue_in_the_following_blocks():
     blocks = "".join(f"<div><div>Step</div><div>{text}</div></div>" for text in READ_STEPS)
 
     recipe = page(steps=f"<div><p>Video</p></div><div>{blocks}{blocks}</div>").recipe
@@ -145,7 +145,7 @@ def test_steps_continue_in_the_blocks_after_the_first():
     assert recipe.instructions[-2:] == READ_STEPS
 
 
-def test_names_that_only_number_the_instructions_are_left_out():
+def test_names_that_only_number_the_steps_are_left_out():
     steps = [
         {"@type": "HowToStep", "name": f"instruction {number}", "text": text}
         for number, text in enumerate(READ_STEPS)
@@ -154,11 +154,11 @@ def test_names_that_only_number_the_instructions_are_left_out():
     assert pin(recipe_ld(recipeInstructions=steps)).recipe.instructions == READ_STEPS
 
 
-def test_the_time_to_perform_is_not_the_time_to_cook():
+def test_perform_time_is_not_the_cook_time():
     assert pin(recipe_ld(performTime="PT2H")).recipe.cook_minutes is None
 
 
-def test_units_written_again_for_screen_readers_count_once():
+def test_units_repeated_for_screen_readers_count_once():
     times = "<p>Prep Time 1 hour hr 15 minutes mins Cook Time 30 minutes mins</p>"
 
     recipe = page(before=times).recipe
@@ -166,17 +166,17 @@ def test_units_written_again_for_screen_readers_count_once():
     assert (recipe.prep_minutes, recipe.cook_minutes, recipe.total_minutes) == (75, 30, 105)
 
 
-def test_days_count_in_a_shown_time():
+def test_days_are_counted_in_a_visible_time():
     assert page(before="<p>Total Time: 1 day 30 minutes</p>").recipe.total_minutes == 1470
 
 
-def test_one_of_two_times_is_not_the_total():
+def test_prep_time_alone_is_not_the_total():
     recipe = page(before="<p>Prep Time: 10 minutes</p>").recipe
 
     assert (recipe.prep_minutes, recipe.total_minutes) == (10, None)
 
 
-def test_fragments_are_left_out_as_steps_with_the_reason():
+def test_fragments_are_dropped_as_steps_with_a_reason():
     steps = "<ul><li>Soups of the season for every day</li><li>Sauces</li><li>Bread</li><li>Cake</li></ul>"
 
     rich_pin = page(steps=steps)
@@ -186,7 +186,7 @@ def test_fragments_are_left_out_as_steps_with_the_reason():
     assert reasons(rich_pin, "recipe.instructions") == ["doubtful: most entries are not sentences"]
 
 
-def test_a_list_without_amounts_is_left_out_as_ingredients_with_the_reason():
+def test_list_without_amounts_is_dropped_as_ingredients_with_a_reason():
     rich_pin = page("<ul><li>Chicken</li><li>Beef</li><li>Pork</li><li>2 eggs</li></ul>")
 
     assert rich_pin.recipe.ingredients == ()
@@ -194,7 +194,7 @@ def test_a_list_without_amounts_is_left_out_as_ingredients_with_the_reason():
     assert reasons(rich_pin, "recipe.ingredients") == ["doubtful: most entries have no amount"]
 
 
-def test_a_page_with_doubts_about_both_parts_is_not_a_recipe():
+def test_page_with_both_parts_doubtful_is_not_a_recipe():
     words = "<ul><li>Soups</li><li>Sauces of the season for every day</li><li>Bread</li></ul>"
 
     assert page(words, words).type == "page"

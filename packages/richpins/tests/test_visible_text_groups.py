@@ -1,4 +1,4 @@
-"""Lists of visible recipes with titles of groups, and with lines beside them that are not entries."""
+"""Visible recipe lists with group titles, and lines next to them that are not entries."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def recipe_of(ingredients: str, steps: str = STEPS, heading: str = INGREDIENTS) 
         "</ul><h4>Dough</h4><ul>",
     ],
 )
-def test_a_title_in_a_list_names_the_group_of_those_after_it(title: str) -> None:
+def test_title_in_a_list_names_the_following_group(title: str) -> None:
     recipe = recipe_of(
         f"<ul><li>1 pinch salt</li>{title}<li>500 g flour</li><li>2 eggs</li><li>milk</li></ul>"
     )
@@ -63,11 +63,11 @@ def test_bold_lines_of_a_paragraph_name_groups() -> None:
     "row",
     ["<li><b>500 g flour</b></li>", "<li><b>2 eggs</b></li>", "<li>For the dough, butter</li>"],
 )
-def test_an_ingredient_is_not_a_title_for_being_bold_or_explained(row: str) -> None:
+def test_bold_or_explained_ingredient_is_not_a_title(row: str) -> None:
     assert len(recipe_of(f"<ul>{row}<li>1 l milk</li><li>1 pinch salt</li></ul>").ingredients) == 3
 
 
-def test_if_all_ingredients_are_bold_no_line_is_a_title() -> None:
+def test_no_line_is_a_title_if_all_ingredients_are_bold() -> None:
     names = ("flour", "water", "salt")
     rows = "".join(f"<li><b>{name}</b></li>" for name in names)
 
@@ -98,7 +98,7 @@ def test_if_all_ingredients_are_bold_no_line_is_a_title() -> None:
         "<p>Equipment</p><ul><li>1 bowl</li><li>1 whisk</li></ul>",
     ],
 )
-def test_a_line_beside_the_ingredients_is_not_an_ingredient(line: str) -> None:
+def test_line_next_to_the_ingredients_is_not_an_ingredient(line: str) -> None:
     assert recipe_of(ROWS + line).ingredients == ("500 g flour", "2 eggs")
 
 
@@ -109,13 +109,13 @@ def test_a_line_beside_the_ingredients_is_not_an_ingredient(line: str) -> None:
         "<ul><li><a href=/salt>salt</a></li></ul>",
     ],
 )
-def test_an_ingredient_that_is_a_link_stays(line: str) -> None:
+def test_linked_ingredient_is_kept(line: str) -> None:
     rows = "<p>500 g flour</p><p>2 eggs</p>" if line[:2] == "<p" else ROWS
 
     assert recipe_of(rows + line).ingredients == ("500 g flour", "2 eggs", "salt")
 
 
-def test_cells_of_rows_in_blocks_of_their_own_are_an_entry_each() -> None:
+def test_cells_of_nested_row_blocks_form_one_entry_per_row() -> None:
     rows = "".join(
         f"<div class=row><input type=checkbox><div><div>{amount}</div><div>{name}</div></div></div>"
         for amount, name in (("2 rods", "cinnamon"), ("1 pinch", "salt"), ("1 bag", "sugar"))
@@ -144,13 +144,13 @@ BAKED = "Bake the loaf for an hour, until it is brown."
         "<div><div>Bake the loaf for an hour</div><div>Let it rest.</div></div>",
     ],
 )
-def test_an_item_of_a_list_is_one_step(item: str) -> None:
+def test_list_item_is_one_step(item: str) -> None:
     steps = steps_of(f"<ol><li>{MIXED}</li><li>{item}</li></ol>")
 
     assert steps == (MIXED, "Bake the loaf for an hour. Let it rest.")
 
 
-def test_the_only_item_of_a_list_is_as_many_steps_as_it_has_lines() -> None:
+def test_single_list_item_is_split_into_lines() -> None:
     assert steps_of(f"<ul><li>{MIXED}<br>{BAKED}</li></ul>") == (MIXED, BAKED)
 
 
@@ -164,7 +164,7 @@ def test_numbered_lines_of_an_item_are_steps() -> None:
     "title",
     ["<p>For the crust:</p>", "<p><b>The crust</b></p>", "<h4>Crust</h4>", "<p>Crust</p>"],
 )
-def test_a_title_names_the_steps_of_the_list_after_it(title: str) -> None:
+def test_title_between_two_lists_is_not_a_step(title: str) -> None:
     steps = steps_of(f"<ol><li>{MIXED}</li></ol>{title}<ol><li>{BAKED}</li></ol>")
 
     assert steps == (MIXED, BAKED)
@@ -185,11 +185,11 @@ def test_a_title_names_the_steps_of_the_list_after_it(title: str) -> None:
         "<figure><figcaption>A loaf on a board, with butter.</figcaption></figure>",
     ],
 )
-def test_a_line_after_the_steps_is_not_a_step(line: str) -> None:
+def test_line_after_the_steps_is_not_a_step(line: str) -> None:
     assert steps_of(f"<ol><li>{MIXED}</li><li>{BAKED}</li></ol>{line}") == (MIXED, BAKED)
 
 
-def test_a_button_in_a_step_is_not_a_part_of_it() -> None:
+def test_button_is_not_part_of_a_step() -> None:
     done = "<label><span class=u-sr-only>Done</span></label><button>Start timer</button>"
 
     assert steps_of(f"<ol><li>{done}{MIXED}</li><li>{done}{BAKED}</li></ol>") == (MIXED, BAKED)

@@ -1,20 +1,20 @@
-"""What a page hides is no part of its title, its ingredients or its steps."""
+"""Hidden content is not part of the title, the ingredients or the steps."""
 
 import pytest
 from pins import pin
 
 
-def test_the_style_of_a_heading_is_not_a_title():
+def test_style_of_a_heading_is_not_a_title():
     page = pin("<h1><style>.a{margin:1px}</style><span class=a>Leek soup</span></h1>")
 
     assert page.title == "Leek soup"
 
 
-def test_the_blocks_of_a_heading_are_words_of_their_own():
+def test_blocks_of_a_heading_are_separate_words():
     assert pin("<h1><div>Leek</div><div>soup</div></h1>").title == "Leek soup"
 
 
-def test_a_switch_of_units_is_not_an_ingredient_and_noscript_is_not_text():
+def test_unit_switch_and_noscript_are_not_ingredients():
     recipe = pin(
         "<title>Soup</title><h2>Ingredients</h2><div>Units Scale</div><ul><li>2 leeks"
         "<noscript><img src=/a.jpg></noscript></li><li>1 pinch of salt</li></ul>"
@@ -37,14 +37,14 @@ SCRIPT = "<script>Track User Name</script><style>.a{b:1}</style>"
         f"<div class=author><span>Anna Leek</span><script>{'x = 1;' * 800}</script></div>",
     ],
 )
-def test_a_script_inside_a_byline_is_not_a_name(byline):
+def test_script_inside_a_byline_is_not_a_name(byline):
     page = pin(f"<title>Leeks</title><h1>Leeks</h1>{byline}<p>They grow in winter, too.</p>")
 
     assert page.authors == ("Anna Leek",)
 
 
 @pytest.mark.parametrize("tag", ["time", "span class=post-date"])
-def test_a_script_inside_a_date_is_not_a_part_of_it(tag):
+def test_script_inside_a_date_is_not_part_of_it(tag):
     page = pin(
         f"<h2>Leeks</h2><{tag}><script>d('2001-01-01')</script>4 March 2024</{tag.split()[0]}>"
     )
@@ -53,7 +53,7 @@ def test_a_script_inside_a_date_is_not_a_part_of_it(tag):
     assert page.published_at.isoformat().startswith("2024-03-04")
 
 
-def test_a_script_of_a_recipe_has_no_times_and_no_servings():
+def test_times_and_servings_in_a_script_are_ignored():
     recipe = pin(
         "<title>Soup</title><main><script>say('Prep time: 99 min, Cook time: 88 min')</script>"
         "<span class=servings>4<script>var n = 12</script></span><h2>Ingredients</h2><ul><li>2 leeks"
@@ -65,7 +65,7 @@ def test_a_script_of_a_recipe_has_no_times_and_no_servings():
     assert str(recipe.yields) == "4 servings"
 
 
-def test_words_before_and_behind_a_script_are_not_a_caption_with_its_value():
+def test_words_around_a_script_are_not_a_label_and_its_value():
     recipe = pin(
         "<title>Sopa</title><main><p>2 personas<script>ad()</script><ul><li>4 puerros<li>1 l de agua</ul>"
         "<h2>Ingredientes</h2><ul><li>4 puerros<li>1 pizca de sal</ul><h2>Preparación</h2><ol>"

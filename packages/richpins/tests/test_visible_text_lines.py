@@ -1,4 +1,4 @@
-"""Lists of recipes line by line: no line of the page is missing, foreign, or cut."""
+"""Recipe lists line by line: no line is missing, unrelated, or cut."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def recipe(body: str, title: str = "Pancakes") -> Recipe:
     return found
 
 
-def steps(behind: str, items: str = "") -> tuple[str, ...]:
-    return recipe(f"{AMOUNTS}<h2>Method</h2>{STEPS.format(items)}{behind}").instructions
+def steps(after: str, items: str = "") -> tuple[str, ...]:
+    return recipe(f"{AMOUNTS}<h2>Method</h2>{STEPS.format(items)}{after}").instructions
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,12 @@ def steps(behind: str, items: str = "") -> tuple[str, ...]:
         "Tools must be dry before you whisk.",
     ],
 )
-def test_a_step_that_begins_like_the_heading_of_another_part_is_a_step(step: str) -> None:
+def test_step_worded_like_the_heading_of_another_section_is_kept(step: str) -> None:
     last = "Serve it with the sauce."
     assert steps("", f"<li>{step}</li><li>{last}</li>") == (*FIRST, step, last)
 
 
-def test_a_heading_in_a_list_of_steps_still_ends_it() -> None:
+def test_heading_inside_a_list_of_steps_ends_it() -> None:
     items = "<li>Notes:</li><li>The dough keeps for three days in the fridge.</li>"
     assert steps("", items) == FIRST
 
@@ -47,11 +47,11 @@ def test_a_heading_in_a_list_of_steps_still_ends_it() -> None:
 @pytest.mark.parametrize(
     "step", ["Mix what is left of step 2 with the meat.", "Repeat step 1 for the second half."]
 )
-def test_the_number_of_another_step_within_a_step_stays(step: str) -> None:
+def test_reference_to_another_step_is_kept(step: str) -> None:
     assert steps("", f"<li>{step}</li>") == (*FIRST, step)
 
 
-def test_a_number_in_an_element_of_its_own_belongs_to_the_short_step_behind_it() -> None:
+def test_number_in_a_separate_element_belongs_to_the_following_step() -> None:
     texts = [
         *FIRST,
         *(f"Turn it again and wait {n} minutes." for n in range(3, 10)),
@@ -68,12 +68,12 @@ def test_paragraphs_in_a_list_without_items_are_its_entries() -> None:
     assert recipe(f"{AMOUNTS}<h2>Method</h2><ul>{blocks}</ul>").instructions == FIRST
 
 
-def test_a_paragraph_after_the_numbered_steps_is_not_a_step() -> None:
+def test_paragraph_after_the_numbered_steps_is_not_a_step() -> None:
     assert steps("<p>If you have no milk, water works just as well.</p>") == FIRST
     assert steps("<div><p>We made it for our neighbors last year.</p></div>") == FIRST
 
 
-def test_a_paragraph_between_two_numbered_lists_and_below_a_heading_is_a_step() -> None:
+def test_paragraph_between_numbered_lists_or_below_a_step_heading_is_a_step() -> None:
     between, last = "Leave it to rest for an hour.", "Bake it until it is brown."
     assert steps(f"<p>{between}</p><ol start=3><li>{last}</li><li>Serve it hot.</li></ol>") == (
         *FIRST, between, last, "Serve it hot.",
@@ -81,7 +81,7 @@ def test_a_paragraph_between_two_numbered_lists_and_below_a_heading_is_a_step() 
     assert steps(f"<h4>Step 3: Bake</h4><p>{last}</p>") == (*FIRST, last)
 
 
-def test_answers_to_choose_from_are_not_steps() -> None:
+def test_survey_answers_are_not_steps() -> None:
     answers = "".join(
         f"<li><label><input type=radio name=stars value={n}>{text}</label></li>"
         for n, text in enumerate(["Not for me at all, I am sorry.", "I loved it, and so did he."])
@@ -89,17 +89,17 @@ def test_answers_to_choose_from_are_not_steps() -> None:
     assert steps(f"<div><ul>{answers}</ul></div>") == FIRST
 
 
-def test_a_word_that_is_a_button_stays_in_its_sentence() -> None:
-    explained = (
+def test_word_inside_a_button_stays_in_its_sentence() -> None:
+    with_word = (
         "Bring the water to a <button type=button><span>boil</span></button>, then add salt."
     )
-    pressed = "Drain the noodles. <button>Start the timer</button>"
-    assert steps("", f"<li>{explained}</li><li>{pressed}</li>") == (
+    with_button = "Drain the noodles. <button>Start the timer</button>"
+    assert steps("", f"<li>{with_word}</li><li>{with_button}</li>") == (
         *FIRST, "Bring the water to a boil, then add salt.", "Drain the noodles.",
     )  # fmt: skip
 
 
-def test_links_to_other_recipes_in_the_element_of_the_steps_are_none() -> None:
+def test_links_to_other_recipes_are_not_steps() -> None:
     others = "".join(
         f'<li><a href="/{n}">Soup of the day {n} with noodles and herbs</a></li>' for n in "abcde"
     )
@@ -114,7 +114,7 @@ def test_links_to_other_recipes_in_the_element_of_the_steps_are_none() -> None:
         "1 kg cherry tomatoes on the vine|4 teaspoons Maldon salt (or 2 of table salt)|2 sprigs thyme",
     ],
 )
-def test_the_same_ingredients_for_other_portions_or_in_other_units_are_read_once(
+def test_ingredients_for_other_servings_or_units_are_read_once(
     other: str,
 ) -> None:
     first = (
@@ -129,13 +129,13 @@ def test_the_same_ingredients_for_other_portions_or_in_other_units_are_read_once
     assert recipe(body).ingredients == first
 
 
-def test_ingredients_of_another_part_with_a_word_in_common_are_kept() -> None:
+def test_ingredients_of_another_part_with_a_common_word_are_kept() -> None:
     glaze = "<h3>Glaze</h3><ul><li>50 g sugar</li><li>20 ml milk</li><li>1 vanilla pod</li></ul>"
     found = recipe(f"{AMOUNTS}{glaze}<h2>Method</h2>{STEPS.format('')}")
     assert len(found.ingredients) == 6
 
 
-def test_nutrients_in_the_element_of_the_ingredients_are_none() -> None:
+def test_nutrients_next_to_the_ingredients_are_not_ingredients() -> None:
     nutrients = "<ul class=nutrition-list><li>salt <b>0.2</b> g</li><li>zinc <b>1</b> mg</li></ul>"
     listed = "<ul><li>200 g flour</li><li>2 eggs</li><li>100 ml milk</li></ul>"
     body = f"<div class=ingredients-panel>{listed}{nutrients}</div>"
@@ -143,12 +143,12 @@ def test_nutrients_in_the_element_of_the_ingredients_are_none() -> None:
     assert found.ingredients == ("200 g flour", "2 eggs", "100 ml milk")
 
 
-def test_a_list_whose_class_has_a_word_for_nutrients_as_its_style_is_read() -> None:
+def test_nutrition_as_a_style_class_does_not_hide_a_list() -> None:
     styled = STEPS.format("").replace("<ol>", '<ol class="m-list -nutrition">')
     assert recipe(f"{AMOUNTS}<h2>Method</h2>{styled}").instructions == FIRST
 
 
-def test_the_name_of_the_recipe_is_not_an_entry_of_its_lists() -> None:
+def test_name_of_the_recipe_is_not_an_entry() -> None:
     body = AMOUNTS.replace("<ul>", "<ul><li>Pancakes</li>")
     found = recipe(
         f"{body}<h2>Method</h2>{STEPS.format('').replace('<ol>', '<ol><li>Pancakes</li>')}"
@@ -165,20 +165,22 @@ def test_amounts_of_ingredients_above_a_step_are_not_steps() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("called", ["ingredient-group__header", "ingredient-header"])
-def test_an_item_whose_class_calls_it_a_header_names_the_entries_after_it(called: str) -> None:
-    listed = f"<li>200 g flour</li><li>2 eggs</li><li class={called}>Sauce</li><li>100 ml milk</li>"
+@pytest.mark.parametrize("css_class", ["ingredient-group__header", "ingredient-header"])
+def test_item_with_a_header_class_names_the_following_group(css_class: str) -> None:
+    listed = (
+        f"<li>200 g flour</li><li>2 eggs</li><li class={css_class}>Sauce</li><li>100 ml milk</li>"
+    )
     found = recipe(f"<h2>Ingredients</h2><ul>{listed}</ul><h2>Method</h2>{STEPS.format('')}")
     assert found.ingredients == ("200 g flour", "2 eggs", "100 ml milk")
     assert [group.name for group in found.ingredient_groups] == [None, "Sauce"]
 
 
-def test_an_amount_may_follow_its_name_and_a_duration_is_not_an_amount() -> None:
+def test_amount_may_follow_its_name_and_a_duration_is_not_an_amount() -> None:
     assert measured(["Monkfish 1 kg", "Onion 2 unid.", "2 eggs", "Salt q.b."]) == 3
     assert measured(["30 min easy", "5.0", "Soup of the day", "Ready in 2021, at last"]) == 0
 
 
-def test_steps_that_are_repeated_for_print_below_a_heading_are_read_once() -> None:
+def test_steps_repeated_for_print_are_read_once() -> None:
     printed = STEPS.format("").replace("milk.", "milk, all of it.")
     assert steps(f"<h3>Print</h3><div>{printed}</div>") == FIRST
     assert steps(f"<h3>In detail</h3><div>{printed}</div>") == FIRST
@@ -200,17 +202,17 @@ def test_steps_that_are_repeated_for_print_below_a_heading_are_read_once() -> No
         "3/12",
     ],
 )
-def test_a_line_of_the_site_is_no_step(line):
+def test_site_notice_is_not_a_step(line):
     assert steps("", f"<li>{line}</li>") == FIRST
 
 
 @pytest.mark.parametrize("line", ["Place a screen over the pan.", "Add 1/2 of the milk."])
-def test_a_step_with_words_of_such_lines_stays(line):
+def test_step_that_resembles_a_site_notice_is_kept(line):
     assert steps("", f"<li>{line}</li>") == (*FIRST, line)
 
 
 @pytest.mark.parametrize("name", ["The dough", "Der Teig", "La pâte", "De vulling"])
-def test_an_article_and_a_noun_name_a_part_of_the_steps(name):
+def test_article_and_noun_name_a_group_of_steps(name):
     found = recipe(f"{AMOUNTS}<h2>Method</h2><p>{name}</p><p>{FIRST[0]}</p><p>{FIRST[1]}</p>")
 
     assert found.instructions == FIRST

@@ -1,4 +1,4 @@
-"""Symptoms of pages that show a recipe under odd headings, in odd markup, or under none."""
+"""Recipes under unusual headings, in unusual markup, or without headings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STEPS = "<p>Cut the leeks into rings of a thumb's width and wash them.</p><p>Sim
 AMOUNTS = "<ul><li>2 cups leeks</li><li>1 tbsp butter</li><li>1 l stock</li><li>salt</li></ul>"
 
 
-def test_amounts_of_things_need_no_heading_when_sentences_follow():
+def test_amounts_followed_by_sentences_need_no_heading():
     rich_pin = pin(f"<h1>Leek soup</h1><div>{AMOUNTS}</div><hr><div>{STEPS}</div>")
 
     assert rich_pin.type == "recipe"
@@ -20,13 +20,13 @@ def test_amounts_of_things_need_no_heading_when_sentences_follow():
     assert rich_pin.provenance["recipe.instructions"].position == "at 'behind amounts'"
 
 
-def test_a_list_of_numbers_of_other_things_is_not_a_recipe():
+def test_list_of_other_numbers_is_not_a_recipe():
     scores = "<ul><li>2 goals</li><li>1 own goal</li><li>3 corners</li></ul>"
 
     assert pin(f"<p>No tablespoon of luck.</p>{scores}{STEPS}").type == "page"
 
 
-def test_steps_behind_ingredients_need_no_heading():
+def test_steps_after_ingredients_need_no_heading():
     rich_pin = pin(
         f"<h3>Ingredients</h3>{AMOUNTS}{STEPS}<h3>Comments</h3><p>Nice one, thank you very much.</p>"
     )
@@ -47,7 +47,7 @@ def test_what_you_need_makes_a_recipe_only_with_amounts():
     )
 
 
-def test_a_picture_before_a_heading_does_not_hide_it():
+def test_emoji_before_a_heading_does_not_hide_it():
     rich_pin = pin(
         f"<h2>\U0001f6d2 Ingredients</h2>{AMOUNTS}<h2>\U0001f468\u200d\U0001f373 Directions</h2>{STEPS}"
     )
@@ -66,7 +66,7 @@ def test_amount_and_name_in_blocks_of_one_row_are_one_ingredient():
     assert rich_pin.recipe.ingredients == ("2 g leek", "100 g rice", "1 l milk")
 
 
-def test_a_line_end_of_the_source_ends_no_step():
+def test_line_break_in_the_source_does_not_end_a_step():
     rich_pin = pin(
         f"<h2>Ingredients</h2>{AMOUNTS}<h2>Method</h2><p>Cut the leeks\n   and wash them.</p>"
     )
@@ -74,7 +74,7 @@ def test_a_line_end_of_the_source_ends_no_step():
     assert rich_pin.recipe.instructions == ("Cut the leeks and wash them.",)
 
 
-def test_a_button_in_every_row_is_not_a_part_of_the_ingredients():
+def test_button_in_every_row_is_not_part_of_the_ingredients():
     rows = "".join(
         f"<li>{each} <a>Add to list</a></li>" for each in ("2 leeks", "1 l stock", "salt")
     )
@@ -84,7 +84,7 @@ def test_a_button_in_every_row_is_not_a_part_of_the_ingredients():
     assert rich_pin.recipe.ingredients == ("2 leeks", "1 l stock", "salt")
 
 
-def test_a_tab_of_the_same_name_does_not_hide_the_steps():
+def test_tab_with_the_same_name_does_not_hide_the_steps():
     rich_pin = pin(
         f"<button>Method</button><p>30 min</p><h2>Ingredients</h2>{AMOUNTS}<h2>Method</h2>{STEPS}"
     )
@@ -92,7 +92,7 @@ def test_a_tab_of_the_same_name_does_not_hide_the_steps():
     assert len(rich_pin.recipe.instructions) == 2
 
 
-def test_step_titles_in_boxes_called_instructions_are_not_steps():
+def test_step_titles_in_instruction_boxes_are_not_steps():
     boxes = "".join(
         f"<div class=instruction><h3>Step {n}</h3><p>{text}</p></div>"
         for n, text in ((1, "Cut the leeks."), (2, "Simmer them."))
@@ -103,7 +103,7 @@ def test_step_titles_in_boxes_called_instructions_are_not_steps():
     assert rich_pin.recipe.instructions == ("Cut the leeks.", "Simmer them.")
 
 
-def test_properties_of_a_recipe_without_an_item_around_them_are_read():
+def test_recipe_properties_outside_any_item_are_read():
     rich_pin = pin(
         "<h1>Soup</h1><span itemprop=recipeYield>Serves 4</span><ul><li itemprop=recipeIngredient>2 leeks</li>"
         "<li itemprop=recipeIngredient>salt</li></ul><div itemprop=recipeInstructions><p>Stir.</p></div>"
@@ -115,11 +115,11 @@ def test_properties_of_a_recipe_without_an_item_around_them_are_read():
     assert rich_pin.provenance["recipe.ingredients"].syntax == "microdata"
 
 
-def test_properties_without_an_item_that_anything_may_have_make_no_recipe():
+def test_generic_properties_outside_any_item_do_not_make_a_recipe():
     assert pin("<p itemprop=name>Soup</p><p itemprop=author>Ann</p>").type == "page"
 
 
-def test_what_has_ingredients_and_steps_is_a_recipe_whatever_it_is_called():
+def test_item_of_any_type_with_ingredients_and_steps_is_a_recipe():
     rich_pin = pin(
         recipe_ld(
             **{
@@ -133,14 +133,14 @@ def test_what_has_ingredients_and_steps_is_a_recipe_whatever_it_is_called():
     assert rich_pin.type == "recipe"
 
 
-def test_a_list_that_is_there_again_for_print_is_read_once():
+def test_list_repeated_for_print_is_read_once():
     twice = ["2 leeks", "1 l stock"] * 2
 
     assert pin(recipe_ld(recipeIngredient=twice)).recipe.ingredients == ("2 leeks", "1 l stock")
 
 
 @pytest.mark.parametrize(
-    ("steps", "read"),
+    ("steps", "expected"),
     [
         ("1. Cut. 2. Stir. 3. Eat.", ("Cut.", "Stir.", "Eat.")),
         ("1.切丁 2.拌匀 3.翻炒", ("切丁", "拌匀", "翻炒")),
@@ -150,13 +150,14 @@ def test_a_list_that_is_there_again_for_print_is_read_once():
         ("Heat 1.5 l. 2 minutes will do.", ("Heat 1.5 l. 2 minutes will do.",)),
     ],
 )
-def test_numbers_that_only_count_the_steps_are_taken_off(steps, read):
+def test_step_numbers_are_removed(steps, expected):
     assert (
-        pin(recipe_ld(recipeIngredient=["x"], recipeInstructions=steps)).recipe.instructions == read
+        pin(recipe_ld(recipeIngredient=["x"], recipeInstructions=steps)).recipe.instructions
+        == expected
     )
 
 
-def test_a_blank_that_was_encoded_twice_is_a_blank():
+def test_double_encoded_space_is_a_space():
     assert pin(recipe_ld(recipeIngredient=["2 cups\u00c2\u00a0leeks"])).recipe.ingredients == (
         "2 cups leeks",
     )
@@ -172,7 +173,7 @@ def test_a_blank_that_was_encoded_twice_is_a_blank():
         ("<p class=recipe-yield>8 bowls</p>", "8 bowls"),
     ],
 )
-def test_servings_are_shown_in_many_ways(shown, text):
+def test_servings_are_recognized_in_many_forms(shown, text):
     yields = pin(
         recipe_ld(recipeIngredient=["x"], recipeInstructions="Stir.") + shown
     ).recipe.yields
@@ -180,7 +181,7 @@ def test_servings_are_shown_in_many_ways(shown, text):
     assert (str(yields) if yields else None) == text
 
 
-def test_minutes_may_follow_hours_without_their_unit():
+def test_minutes_may_follow_hours_without_a_unit():
     rich_pin = pin(
         recipe_ld(recipeIngredient=["x"], recipeInstructions="Stir.") + "<p>Total time 1 h 05</p>"
     )
@@ -199,7 +200,7 @@ SHOWN = f"<h2>Ingredients</h2>{AMOUNTS}<h2>Method</h2>{STEPS}"
         "Soup is what people make of leeks " * 3 + "and th",
     ],
 )
-def test_marked_steps_that_say_nothing_give_way_to_those_shown(steps):
+def test_meaningless_declared_steps_are_replaced_by_the_visible_ones(steps):
     more = "<p>" + "Then stir it now and again, and take care that nothing burns. " * 4 + "</p>"
 
     rich_pin = pin(recipe_ld(recipeIngredient=["x", "y"], recipeInstructions=steps) + SHOWN + more)
@@ -207,13 +208,13 @@ def test_marked_steps_that_say_nothing_give_way_to_those_shown(steps):
     assert len(rich_pin.recipe.instructions) == 3
 
 
-def test_short_marked_steps_stay_where_nothing_longer_is_shown():
+def test_short_declared_steps_are_kept_if_nothing_longer_is_visible():
     assert pin(
         recipe_ld(recipeIngredient=["x", "y"], recipeInstructions="Mix.")
     ).recipe.instructions == ("Mix.",)
 
 
-def test_a_list_of_short_marked_steps_is_not_replaced_by_the_text_around_the_recipe():
+def test_list_of_short_declared_steps_is_not_replaced_by_surrounding_text():
     items = "".join(
         f"<li itemprop=recipeIngredient>{100 + n} g {name}</li>"
         for n, name in enumerate(("red lentils", "carrots", "cumin", "lemon"))
@@ -234,7 +235,7 @@ def test_a_list_of_short_marked_steps_is_not_replaced_by_the_text_around_the_rec
     assert rich_pin.provenance["recipe.instructions"].syntax == "microdata"
 
 
-def test_one_marked_ingredient_gives_way_to_a_list_of_them():
+def test_single_declared_ingredient_is_replaced_by_a_visible_list():
     rich_pin = pin(
         recipe_ld(recipeIngredient=["2 leeks, 1 l stock, salt"], recipeInstructions="Stir it all.")
         + SHOWN
@@ -243,7 +244,7 @@ def test_one_marked_ingredient_gives_way_to_a_list_of_them():
     assert rich_pin.recipe.ingredients[0] == "2 cups leeks"
 
 
-def test_a_heading_may_name_the_dish_beside_the_part():
+def test_heading_may_contain_the_name_of_the_dish():
     rich_pin = pin(
         f"<h2>Leek soup – Ingredients</h2>{AMOUNTS}<h2>Directions: Leek soup</h2>{STEPS}"
     )
@@ -251,13 +252,13 @@ def test_a_heading_may_name_the_dish_beside_the_part():
     assert (len(rich_pin.recipe.ingredients), len(rich_pin.recipe.instructions)) == (4, 2)
 
 
-def test_an_unrelated_heading_does_not_end_the_search_for_steps():
+def test_unrelated_heading_does_not_end_the_search_for_steps():
     rich_pin = pin(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Leek soup</h2><figure></figure>{STEPS}")
 
     assert len(rich_pin.recipe.instructions) == 2
 
 
-def test_ingredients_for_each_part_are_all_read():
+def test_ingredients_of_every_part_are_read():
     rich_pin = pin(
         "<h3>Ingredients for the soup</h3><ul><li>2 leeks</li><li>salt</li></ul>"
         "<h3>Ingredients for the bread</h3><ul><li>1 kg flour</li><li>yeast</li></ul>"
@@ -267,7 +268,7 @@ def test_ingredients_for_each_part_are_all_read():
     assert rich_pin.recipe.ingredients == ("2 leeks", "salt", "1 kg flour", "yeast")
 
 
-def test_lines_of_one_element_are_ingredients():
+def test_lines_of_one_element_are_separate_ingredients():
     lines = "• 2 leeks<br>• 1 l stock<br>• salt"
 
     assert pin(f"<h4>Ingredients</h4><h5>{lines}</h5><h4>Method</h4>{STEPS}").recipe.ingredients == (
@@ -275,20 +276,20 @@ def test_lines_of_one_element_are_ingredients():
     )  # fmt: skip
 
 
-def test_amounts_by_the_line_need_no_heading():
+def test_amounts_on_separate_lines_need_no_heading():
     rich_pin = pin(f"<i>tbsp</i><p>• 15 g leek<br>• 1 tbsp oil<br>• salt<br>• 1 l stock</p>{STEPS}")
 
     assert rich_pin.recipe.ingredients == ("15 g leek", "1 tbsp oil", "salt", "1 l stock")
 
 
-def test_an_entity_in_the_heading_does_not_hide_the_page():
+def test_entity_in_the_heading_does_not_hide_the_recipe():
     assert (
         pin(f"<html lang=fr><h2>Ingr&eacute;dients</h2>{AMOUNTS}<h2>Préparation</h2>{STEPS}").type
         == "recipe"
     )
 
 
-def test_the_same_list_in_other_units_is_read_once():
+def test_same_list_in_other_units_is_read_once():
     lists = "<li>US</li><li>METRIC</li><li>8.8oz flour</li><li>2 eggs</li><li>250g flour</li><li>2 eggs</li>"
 
     rich_pin = pin(f"<h2>Ingredients</h2><ul>{lists}</ul><h2>Method</h2>{STEPS}")
@@ -296,13 +297,13 @@ def test_the_same_list_in_other_units_is_read_once():
     assert rich_pin.recipe.ingredients == ("8.8oz flour", "2 eggs")
 
 
-def test_a_link_to_edit_is_not_a_step():
+def test_edit_link_is_not_a_step():
     rich_pin = pin(f"<h2>Ingredients</h2>{AMOUNTS}<div><h2>Method</h2><i>[ edit ]</i></div>{STEPS}")
 
     assert rich_pin.recipe.instructions[0].startswith("Cut")
 
 
-def test_seconds_alone_are_not_a_time_of_a_recipe():
+def test_time_of_only_seconds_is_ignored():
     rich_pin = pin(
         recipe_ld(recipeIngredient=["x"], recipeInstructions="Stir.", prepTime="PT45S")
         + "<p>Preparation time: 45 minutes</p>"
@@ -322,7 +323,7 @@ def test_seconds_alone_are_not_a_time_of_a_recipe():
     ],
     ids=["nested lists", "long lines", "numbers", "loose properties", "deep heading"],
 )
-def test_pages_made_to_be_slow_are_read(body):
+def test_slow_pages_are_read(body):
     assert pin(body).type in {"page", "recipe"}
 
 
@@ -336,7 +337,7 @@ def test_pages_made_to_be_slow_are_read(body):
         "<ol><li>烤箱预热<li>洋葱切碎炒香<li>烤熟</ol>",
     ],
 )
-def test_steps_of_a_list_need_no_full_stops(steps):
+def test_steps_of_a_list_need_no_periods(steps):
     recipe = pin(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Directions</h2>{steps}").recipe
 
     assert len(recipe.instructions) == steps.count("<li>")
@@ -351,22 +352,22 @@ def test_steps_of_a_list_need_no_full_stops(steps):
         "<ol><li>200 g flour<li>100 g butter and a little more<li>3 eggs</ol>",
     ],
 )
-def test_other_lines_without_full_stops_are_not_steps(steps):
+def test_other_lines_without_periods_are_not_steps(steps):
     page = pin(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Directions</h2>{steps}")
 
     assert page.recipe is None or not page.recipe.instructions
 
 
 @pytest.mark.parametrize(
-    "caption", ["Cook time", "Oven Time", "Rest Time", "Marinating Time", "Prep time", "Chill Time"]
+    "label", ["Cook time", "Oven Time", "Rest Time", "Marinating Time", "Prep time", "Chill Time"]
 )
-def test_the_time_of_a_part_of_the_work_is_not_a_total(caption):
+def test_time_of_one_part_of_the_work_is_not_the_total(label):
     markup = recipe_ld(recipeIngredient=["x"], recipeInstructions="Stir.")
 
-    assert pin(f"{markup}<p>Serves 4</p><p>{caption}: 20 min</p>").recipe.total_minutes is None
+    assert pin(f"{markup}<p>Serves 4</p><p>{label}: 20 min</p>").recipe.total_minutes is None
 
 
-def test_a_declared_time_of_cooking_alone_is_not_a_total():
+def test_declared_cook_time_alone_is_not_the_total():
     assert pin(recipe_ld(cookTime="PT20M")).recipe.total_minutes is None
     assert pin(recipe_ld(prepTime="PT20M")).recipe.total_minutes is None
     assert pin(recipe_ld(prepTime="PT5M", cookTime="PT20M")).recipe.total_minutes == 25
@@ -384,7 +385,7 @@ def test_a_declared_time_of_cooking_alone_is_not_a_total():
     ],
 )
 @pytest.mark.parametrize("stop", [".", ""])
-def test_numbered_paragraphs_are_steps_however_short(steps, stop):
+def test_short_numbered_paragraphs_are_steps(steps, stop):
     recipe = pin(
         "<title>Leek soup</title><h1>Leek soup</h1><h2>Ingredients</h2><ul><li>2 leeks<li>1 l water"
         f"<li>salt</ul><h2>Directions</h2>{re.sub(r'(?<=[a-z])[.](?=<)', stop, steps)}"

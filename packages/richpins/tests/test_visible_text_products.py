@@ -1,4 +1,4 @@
-"""What a shop's page shows of a product whose markup does not say it: brand, numbers, stock."""
+"""Product facts that only the visible page has: brand, numbers and stock."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def product(markup):
         "<div><span>{} </span>:&nbsp;<span>{}</span></div>",
     ],
 )
-def test_a_value_is_found_next_to_its_label(row):
+def test_value_is_found_next_to_its_label(row):
     shown = product("".join(row.format(*each) for each in (
         ("Brand", "Pot &amp; Co"), ("Art.-Nr.", "PK 17-b"), ("EAN", "4006381333931"),
         ("Model number", "KB/200"), ("Availability", "In stock"),
@@ -45,7 +45,7 @@ def test_a_value_is_found_next_to_its_label(row):
 @pytest.mark.parametrize(
     "label", ["Marke", "Hersteller", "Výrobca", "Märke", "Бренд", "Производитель", "品牌"]
 )
-def test_brands_are_known_in_many_languages(label):
+def test_brand_labels_are_recognized_in_many_languages(label):
     assert product(f"<p>{label}: Kannenwerk</p>").brand == "Kannenwerk"
 
 
@@ -56,7 +56,7 @@ def test_brands_are_known_in_many_languages(label):
         ("Kod producenta", "mpn"), ("Hersteller-Artikelnummer", "mpn"), ("型番", "mpn"),
     ],
 )  # fmt: skip
-def test_numbers_are_known_in_many_languages(label, field):
+def test_number_labels_are_recognized_in_many_languages(label, field):
     shown = product(f"<table><tr><th>{label}</th><td>K-0417</td></tr></table>")
 
     assert {"sku": shown.sku, "mpn": shown.mpn} == {"sku": None, "mpn": None, field: "K-0417"}
@@ -80,28 +80,28 @@ def test_numbers_are_known_in_many_languages(label, field):
         "<p>Hersteller: Kannenwerk GmbH, Am Markt 7</p>",
     ],
 )
-def test_what_is_not_next_to_its_label_is_not_a_brand(markup):
+def test_text_not_next_to_the_label_is_not_a_brand(markup):
     assert product(markup).brand is None
 
 
-def test_a_label_above_the_heading_belongs_to_something_else():
+def test_label_above_the_heading_is_ignored():
     assert pin(f"{KETTLE}<p>Brand: Kannenwerk</p><h1>Kettle Blue</h1>").product.brand is None
 
 
-def test_a_number_has_digits_and_a_bar_code_its_check_digit():
+def test_number_must_have_digits_and_a_bar_code_a_valid_check_digit():
     shown = product("<p>SKU: ask us</p><p>EAN: 4006381333932</p><p>MPN: see the box</p>")
 
     assert (shown.sku, shown.gtin, shown.mpn) == (None, None, None)
 
 
-def test_the_markup_comes_before_the_visible_text():
+def test_markup_takes_precedence_over_visible_text():
     marked = ld({"@type": "Product", "name": "K", "brand": "Marked", "sku": "M1", "offers": OFFER})
     shown = pin(f"{marked}<h1>K</h1><p>Brand: Shown</p><p>SKU: S1</p>")
 
     assert (shown.product.brand, shown.product.sku) == ("Marked", "M1")
 
 
-def test_an_article_has_no_brand_or_stock():
+def test_article_has_no_brand_or_stock():
     article = ld({"@type": "NewsArticle", "headline": "Kettles"})
     rich_pin = pin(f"{article}<h1>Kettles</h1><p>Brand: Kannenwerk</p><p>In stock</p>")
 
@@ -143,17 +143,17 @@ def test_an_article_has_no_brand_or_stock():
         ("<script>say('<p>In stock</p>')</script>", None),
     ],
 )
-def test_a_phrase_or_a_button_tells_the_stock(markup, expected):
+def test_phrase_or_button_gives_the_availability(markup, expected):
     assert product(markup).availability == expected
 
 
-def test_what_is_said_of_many_things_is_not_said_of_the_product():
+def test_phrase_repeated_for_many_items_is_ignored():
     others = "<li><p>In stock</p><button class=b>Add to cart</button></li>" * (MAX_ALIKE + 1)
 
     assert product(f"<ul>{others}</ul>").availability is None
 
 
-def test_labels_are_searched_up_to_a_bound():
+def test_label_search_is_bounded():
     far = f"<p>{'x' * MAX_BYTES}</p><p>Brand: Kannenwerk</p>"
     scripts = f"<script>{'x' * MAX_BYTES}</script><style>{'x' * MAX_BYTES}</style>"
 

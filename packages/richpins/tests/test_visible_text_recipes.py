@@ -1,4 +1,4 @@
-"""Recipes that a page shows without saying so in its markup, and what markup leaves open."""
+"""Recipes shown without markup, and facts missing from the markup."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_lists_under_their_headings_make_a_recipe():
         ("材料", "作り方"),
     ],
 )
-def test_headings_are_known_in_many_languages(ingredients, steps):
+def test_headings_are_recognized_in_many_languages(ingredients, steps):
     rich_pin = pin(
         f"<h3>{ingredients}</h3><ul><li>a 1</li><li>b 2</li></ul><h3>{steps}</h3><ol><li>Wait.</li></ol>"
     )
@@ -46,7 +46,7 @@ def test_headings_are_known_in_many_languages(ingredients, steps):
     )
 
 
-def test_class_names_serve_where_there_is_no_heading():
+def test_class_names_are_used_if_there_is_no_heading():
     rich_pin = pin(
         "<p>Our ingredients are fresh.</p><div class=recipe-ingredients><ul><li>2 leeks</li><li>salt</li></ul></div>"
         "<div class=recipe-directions><ol><li>Stir.</li></ol></div>"
@@ -59,13 +59,13 @@ def test_ingredients_alone_are_not_a_recipe():
     assert pin("<h2>Ingredients</h2><ul><li>Aqua</li><li>Glycerin</li></ul>").type == "page"
 
 
-def test_a_product_with_ingredients_stays_a_product():
+def test_product_with_ingredients_stays_a_product():
     product = '<script type="application/ld+json">{"@type":"Product","name":"Soup"}</script>'
 
     assert pin(product + LISTS).type == "product"
 
 
-def test_markup_without_steps_takes_those_that_are_shown():
+def test_visible_steps_complete_markup_without_steps():
     rich_pin = pin(recipe_ld(recipeIngredient=["2 leeks"]) + LISTS)
 
     assert rich_pin.recipe.ingredients == ("2 leeks",)
@@ -81,7 +81,9 @@ def test_markup_without_steps_takes_those_that_are_shown():
         (("2 eggs", "3 limes", "1 l tea"), ("leeks", "carrots", "stock")),
     ],
 )
-def test_marked_names_without_amounts_give_way_only_to_the_same_list_with_them(shown, ingredients):
+def test_declared_names_without_amounts_are_replaced_by_the_same_list_with_amounts(
+    shown, ingredients
+):
     items = "".join(f"<li>{item}</li>" for item in shown)
 
     rich_pin = pin(
@@ -92,7 +94,7 @@ def test_marked_names_without_amounts_give_way_only_to_the_same_list_with_them(s
     assert rich_pin.recipe.ingredients == ingredients
 
 
-def test_captions_tell_times_and_servings():
+def test_labels_give_times_and_servings():
     rich_pin = pin(
         LISTS + "<p>Prep time: <b>10 min</b> | Cooking time 1 h 5 min | Serves 4-6 people</p>"
     )
@@ -111,14 +113,14 @@ def test_captions_tell_times_and_servings():
         ("Makes 12 cookies", "12 cookies"),
     ],
 )
-def test_servings_are_read_from_captions(shown, text):
+def test_servings_are_read_from_labels(shown, text):
     assert str(captions.servings(shown)[0]) == text
 
 
 @pytest.mark.parametrize(
     "shown", ["", "Serves you right", "We cook 24 hours a day in total", "2 people like this"]
 )
-def test_a_caption_without_its_value_is_nothing(shown):
+def test_label_without_its_value_is_ignored(shown):
     assert captions.times(shown) == {}
 
 
@@ -135,7 +137,7 @@ def test_a_caption_without_its_value_is_nothing(shown):
         ("Ready in around 20 mins", None, None, 20),
     ],
 )
-def test_each_caption_has_the_duration_that_is_meant(shown, prep, cook, total):
+def test_each_label_gets_its_own_duration(shown, prep, cook, total):
     times = captions.times(shown)
 
     fields = ("prep_minutes", "cook_minutes", "total_minutes")
@@ -146,7 +148,7 @@ def test_each_caption_has_the_duration_that_is_meant(shown, prep, cook, total):
     )
 
 
-def test_a_duration_behind_the_servings_is_the_total():
+def test_duration_after_the_servings_is_the_total():
     recipe = pin(LISTS + "<p>4 personen</p><p>15 min</p>").recipe
 
     assert (str(recipe.yields), recipe.total_minutes) == ("4 servings", 15)
@@ -155,15 +157,15 @@ def test_a_duration_behind_the_servings_is_the_total():
 @given(st.lists(st.sampled_from(["<h2>Ingredients</h2>", "<h3>Method</h3>", "<ul>", "</ul>", "<li>2 leeks",
     "<div>", "</div>", "<p>Stir.", "Serves 4 ", "Prep: 5 min ", "<table><tr><td>x", "<b>Steps</b>"]), max_size=30))  # fmt: skip
 @example(["<h3>Method</h3>", "<p>Stir.", "<h2>Ingredients</h2>", "<p>Stir.", "<p>Stir."])
-def test_any_order_of_parts_is_read(pieces):
+def test_any_order_of_parts_can_be_read(pieces):
     rich_pin = pin("ingredients" + "".join(pieces))
 
-    # One of the two lists may be left out because it is in doubt (docs/adr/0077).
+    # One of the two lists may be omitted as doubtful (docs/adr/0077).
     recipe = rich_pin.recipe
     assert recipe is None or recipe.ingredients or recipe.instructions
 
 
-def test_parts_of_a_declared_total_are_read_from_the_main_part_of_a_page():
+def test_parts_of_a_declared_total_are_read_from_the_main_content():
     marked = recipe_ld(
         recipeIngredient=["x"],
         recipeInstructions="Stir it until it is done.",

@@ -1,4 +1,4 @@
-"""Which words a page has, and where, from one pass over it."""
+"""Which words a page contains and where, from a single pass."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from richpins.structured_data.words import MAX_PLACES, Words
 
 
 @pytest.mark.parametrize("word", [*words.CARTS, *words.PRICES, "材料", "ingr&e", "itemscope"])
-def test_a_word_is_found_in_any_place_and_case(word):
+def test_word_is_found_at_any_position_and_in_any_case(word):
     for before in (0, 1, 262_143, 262_144, 300_000):
         body = b"x" * before + word.upper().encode() if word.isascii() else word.encode()
         assert word in Words(body), before
@@ -26,7 +26,7 @@ def test_a_word_is_found_in_any_place_and_case(word):
         ("date", False),
     ],
 )
-def test_a_word_in_a_class_differs_from_one_elsewhere(html, expected):
+def test_word_in_a_class_is_distinguished_from_one_elsewhere(html, expected):
     assert Words(html.encode()).in_class("publish", "date") is expected
 
 
@@ -40,7 +40,7 @@ def test_a_word_in_a_class_differs_from_one_elsewhere(html, expected):
         ("<!-- price -->", False),
     ],
 )
-def test_a_word_in_a_tag_differs_from_one_elsewhere(html, expected):
+def test_word_in_a_tag_is_distinguished_from_one_elsewhere(html, expected):
     assert Words(html.encode()).in_tag("price") is expected
 
 
@@ -56,23 +56,23 @@ def test_a_word_in_a_tag_differs_from_one_elsewhere(html, expected):
         ("the typeof operator", False),
     ],
 )
-def test_an_attribute_differs_from_a_word_in_a_script(html, expected):
+def test_attribute_is_distinguished_from_a_word_in_a_script(html, expected):
     assert Words(html.encode()).is_attribute("typeof") is expected
 
 
 @pytest.mark.parametrize("text", ["2 tsp", "tsp", "2tsp.", "2 tsps of", "2\u00a0tsp</b>"])
-def test_a_unit_is_a_word_of_its_own_or_its_plural(text):
+def test_unit_may_be_a_separate_word_or_a_plural(text):
     assert Words(text.encode()).stands_alone("tsp")
 
 
 @pytest.mark.parametrize(
     "text", ["getspec", "a_tsp", "<tspan>", "Universit\u00e4tsplatz", "TSP13K", "tsp-id", "tspsy"]
 )
-def test_a_unit_within_a_longer_word_is_ignored(text):
+def test_unit_within_a_longer_word_is_ignored(text):
     assert not Words(text.encode()).stands_alone("tsp")
 
 
-def test_a_word_in_too_many_places_counts_as_found():
+def test_word_with_too_many_occurrences_counts_as_found():
     many = Words(b"date " * (MAX_PLACES + 1) + b'<b class="date">')
 
     assert many.in_class("date")

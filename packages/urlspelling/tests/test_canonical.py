@@ -1,4 +1,4 @@
-"""Decisions about identity, many of them from bugs that crawlers have had."""
+"""Decisions about canonical URLs, many of them based on bugs of crawlers."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ HOME = "https://shop.example/"
 AWAY = "https://elsewhere.test/shoes"
 
 
-def of(url=PAGE, **evidence) -> Decision:
+def decision_for(url=PAGE, **evidence) -> Decision:
     evidence.setdefault(
         "final_url", evidence["redirects"][-1].target if evidence.get("redirects") else url
     )
@@ -29,19 +29,19 @@ def reason(decision, url):
     return next(reason for _, rejected, reason in decision.rejected if rejected == url)
 
 
-# Nothing said, or the page named itself.
+# No declaration, or the page names itself.
 
 
-def test_a_page_without_statements_is_its_own_canonical_url():
-    decision = of()
+def test_page_without_declarations_is_its_own_canonical_url():
+    decision = decision_for()
 
     assert decision == Decision(
         canonical_url=PAGE, provisional=False, rule="self", reasons=decision.reasons
     )
 
 
-def test_a_page_that_names_itself_is_not_provisional_and_not_rejected():
-    decision = of(link_canonical=(PAGE,))
+def test_page_that_names_itself_is_final():
+    decision = decision_for(link_canonical=(PAGE,))
 
     assert (decision.canonical_url, decision.provisional, decision.rule) == (
         PAGE,
@@ -51,8 +51,8 @@ def test_a_page_that_names_itself_is_not_provisional_and_not_rejected():
     assert not decision.rejected
 
 
-def test_an_error_page_declares_nothing_not_even_by_a_redirect():
-    decision = of(redirects=(moved(PAGE, OTHER),), status=404, link_canonical=(HOME,))
+def test_error_page_declares_nothing_even_after_a_redirect():
+    decision = decision_for(redirects=(moved(PAGE, OTHER),), status=404, link_canonical=(HOME,))
 
     assert (decision.canonical_url, decision.aliases) == (PAGE, ())
 
@@ -60,8 +60,8 @@ def test_an_error_page_declares_nothing_not_even_by_a_redirect():
 # Redirects.
 
 
-def test_a_permanent_redirect_makes_its_target_stand_for_the_page():
-    decision = of(redirects=(moved(PAGE, OTHER),))
+def test_permanent_redirect_makes_its_target_canonical():
+    decision = decision_for(redirects=(moved(PAGE, OTHER),))
 
     assert (decision.canonical_url, decision.rule, decision.provisional) == (
         OTHER,
@@ -71,31 +71,35 @@ def test_a_permanent_redirect_makes_its_target_stand_for_the_page():
     assert decision.aliases == (PAGE,)
 
 
-def test_a_temporary_redirect_leaves_the_asked_url_as_it_is():
-    decision = of(redirects=(moved(PAGE, OTHER, permanent=False),))
+def test_temporary_redirect_keeps_the_requested_url():
+    decision = decision_for(redirects=(moved(PAGE, OTHER, permanent=False),))
 
     assert (decision.canonical_url, decision.rule, decision.aliases) == (PAGE, "self", ())
 
 
 def test_permanent_redirects_count_up_to_the_first_temporary_one():
-    decision = of(
+    decision = decision_for(
         redirects=(moved(PAGE, OTHER), moved(OTHER, AWAY, permanent=False), moved(AWAY, HOME))
     )
 
     assert (decision.canonical_url, decision.aliases) == (OTHER, (PAGE,))
 
 
-def test_a_sign_in_page_behind_a_temporary_redirect_does_not_swallow_the_page():
+def test_sign_in_page_after_a_temporary_redirect_does_not_replace_the_page():
     sign_in = "https://shop.example/sign-in"
 
-    decision = of(redirects=(moved(PAGE, sign_in, permanent=False),), link_canonical=(sign_in,))
+    decision = decision_for(
+        redirects=(moved(PAGE, sign_in, permanent=False),), link_canonical=(sign_in,)
+    )
 
     assert decision.canonical_url == PAGE
     assert sign_in in reason(decision, sign_in)
 
 
-def test_a_page_behind_a_temporary_redirect_may_name_the_asked_url():
-    decision = of(redirects=(moved(PAGE, OTHER, permanent=False),), link_canonical=(PAGE,))
+def test_page_after_a_temporary_redirect_may_name_the_requested_url():
+    decision = decision_for(
+        redirects=(moved(PAGE, OTHER, permanent=False),), link_canonical=(PAGE,)
+    )
 
     assert (decision.canonical_url, decision.rule, decision.provisional) == (
         PAGE,
@@ -112,30 +116,33 @@ def test_a_page_behind_a_temporary_redirect_may_name_the_asked_url():
         ("https://www.shop.example/a", "https://shop.example/a"),
     ],
 )
-def test_a_temporary_redirect_to_https_or_www_is_only_another_spelling(url, target):
-    assert of(url, redirects=(moved(url, target, permanent=False),)).canonical_url == target
+def test_temporary_redirect_to_https_or_www_is_only_another_spelling(url, target):
+    assert (
+        decision_for(url, redirects=(moved(url, target, permanent=False),)).canonical_url == target
+    )
 
 
-def test_a_temporary_redirect_from_https_to_http_is_not():
+def test_temporary_redirect_from_https_to_http_is_not_another_spelling():
     url, target = "https://shop.example/a", "http://shop.example/a"
 
-    assert of(url, redirects=(moved(url, target, permanent=False),)).canonical_url == url
+    assert decision_for(url, redirects=(moved(url, target, permanent=False),)).canonical_url == url
 
 
-def test_a_dead_page_sent_to_the_homepage_does_not_become_the_homepage():
-    decision = of(redirects=(moved(PAGE, HOME),), link_canonical=(HOME,))
+def test_dead_page_redirected_to_the_homepage_does_not_become_the_homepage():
+    decision = decision_for(redirects=(moved(PAGE, HOME),), link_canonical=(HOME,))
 
     assert decision.canonical_url == PAGE
 
 
-def test_a_short_link_to_a_homepage_does():
+def test_short_link_may_resolve_to_a_homepage():
     assert (
-        of("https://sho.rt/x", redirects=(moved("https://sho.rt/x", HOME),)).canonical_url == HOME
+        decision_for("https://sho.rt/x", redirects=(moved("https://sho.rt/x", HOME),)).canonical_url
+        == HOME
     )
 
 
-def test_a_final_url_without_the_hops_that_led_there_is_not_trusted():
-    assert of(final_url=OTHER).canonical_url == PAGE
+def test_final_url_without_its_redirects_is_not_trusted():
+    assert decision_for(final_url=OTHER).canonical_url == PAGE
 
 
 # Declarations.
@@ -145,70 +152,70 @@ def test_a_final_url_without_the_hops_that_led_there_is_not_trusted():
 def test_each_source_can_name_another_page(source):
     text = {"og_url": OTHER, "meta_refresh": (0.0, OTHER)}.get(source, (OTHER,))
 
-    decision = of(**{source: text})
+    decision = decision_for(**{source: text})
 
     assert (decision.canonical_url, decision.rule, decision.provisional) == (OTHER, source, True)
     assert decision.aliases == (PAGE,)
 
 
-def test_the_link_header_is_trusted_more_than_the_document():
-    decision = of(link_header=(OTHER,), link_canonical=(PAGE,))
+def test_link_header_takes_precedence_over_the_document():
+    decision = decision_for(link_header=(OTHER,), link_canonical=(PAGE,))
 
     assert (decision.canonical_url, decision.rule) == (OTHER, "link_header")
     assert "Link header" in reason(decision, PAGE)
 
 
-def test_a_canonical_link_is_trusted_more_than_og_url():
-    decision = of(link_canonical=(OTHER,), og_url="https://shop.example/share/shoes")
+def test_canonical_link_takes_precedence_over_og_url():
+    decision = decision_for(link_canonical=(OTHER,), og_url="https://shop.example/share/shoes")
 
     assert decision.canonical_url == OTHER
     assert "has precedence" in reason(decision, "https://shop.example/share/shoes")
 
 
-def test_og_url_that_agrees_is_a_reason():
-    assert "og:url agrees" in of(link_canonical=(OTHER,), og_url=OTHER).reasons
+def test_agreeing_og_url_is_a_reason():
+    assert "og:url agrees" in decision_for(link_canonical=(OTHER,), og_url=OTHER).reasons
 
 
-def test_two_canonicals_that_differ_are_both_ignored():
-    decision = of(link_canonical=(OTHER, "https://shop.example/boots"))
+def test_conflicting_canonicals_are_both_ignored():
+    decision = decision_for(link_canonical=(OTHER, "https://shop.example/boots"))
 
     assert (decision.canonical_url, len(decision.rejected)) == (PAGE, 2)
 
 
-def test_two_canonicals_that_agree_are_one():
-    assert of(link_canonical=(OTHER, OTHER)).canonical_url == OTHER
+def test_agreeing_canonicals_count_as_one():
+    assert decision_for(link_canonical=(OTHER, OTHER)).canonical_url == OTHER
 
 
-def test_when_canonicals_differ_og_url_may_still_speak():
-    assert of(link_canonical=(OTHER, HOME), og_url=OTHER).rule == "og_url"
+def test_og_url_is_used_if_canonicals_conflict():
+    assert decision_for(link_canonical=(OTHER, HOME), og_url=OTHER).rule == "og_url"
 
 
-def test_a_canonical_in_the_body_is_recorded_and_ignored():
-    decision = of(body_canonical=(OTHER,))
+def test_canonical_in_the_body_is_recorded_and_ignored():
+    decision = decision_for(body_canonical=(OTHER,))
 
     assert decision.canonical_url == PAGE
     assert decision.rejected == (("body_canonical", OTHER, "outside the head"),)
 
 
-def test_what_is_not_a_url_is_recorded():
-    assert ("link canonical", "http://", "not an http(s) URL") in of(
+def test_unparsable_candidate_is_recorded():
+    assert ("link canonical", "http://", "not an http(s) URL") in decision_for(
         unparsable=(("link canonical", "http://"),)
     ).rejected
 
 
-def test_a_refresh_that_lets_the_page_be_read_first_is_not_a_redirect():
-    assert of(meta_refresh=(5.0, OTHER)).canonical_url == PAGE
+def test_delayed_refresh_is_not_a_redirect():
+    assert decision_for(meta_refresh=(5.0, OTHER)).canonical_url == PAGE
 
 
-def test_a_page_that_reloads_itself_is_its_own_canonical_url():
-    assert of(meta_refresh=(0.0, PAGE)).rule == "self"
+def test_page_that_reloads_itself_is_its_own_canonical_url():
+    assert decision_for(meta_refresh=(0.0, PAGE)).rule == "self"
 
 
-# Guards.
+# Protections.
 
 
-def test_the_homepage_does_not_stand_for_a_page_inside():
-    decision = of(link_canonical=(HOME,), og_url=HOME)
+def test_homepage_is_not_accepted_as_canonical_for_an_inner_page():
+    decision = decision_for(link_canonical=(HOME,), og_url=HOME)
 
     assert (decision.canonical_url, decision.rule) == (PAGE, "self")
     assert "homepage" in reason(decision, HOME)
@@ -217,36 +224,40 @@ def test_the_homepage_does_not_stand_for_a_page_inside():
 @pytest.mark.parametrize(
     "page", ["index.html", "default.aspx", "en/", "fr-CA", "?source=mail", "home"]
 )
-def test_the_homepage_stands_for_its_own_spellings(page):
-    assert of(HOME + page, link_canonical=(HOME,)).canonical_url == HOME
+def test_homepage_is_canonical_for_its_own_spellings(page):
+    assert decision_for(HOME + page, link_canonical=(HOME,)).canonical_url == HOME
 
 
-def test_a_canonical_on_another_domain_is_not_believed():
-    decision = of(link_canonical=(AWAY,))
+def test_canonical_on_another_domain_is_not_trusted():
+    decision = decision_for(link_canonical=(AWAY,))
 
     assert decision.canonical_url == PAGE
     assert "another domain" in reason(decision, AWAY)
 
 
 def test_another_host_of_the_same_site_is_not_another_domain():
-    assert of("https://m.shop.example/shoes", link_canonical=(OTHER,)).canonical_url == OTHER
+    assert (
+        decision_for("https://m.shop.example/shoes", link_canonical=(OTHER,)).canonical_url == OTHER
+    )
 
 
-def test_two_sites_on_one_hosting_service_are_two_domains():
-    decision = of("https://a.github.io/x", link_canonical=("https://b.github.io/x",))
+def test_two_sites_on_one_hosting_service_are_different_domains():
+    decision = decision_for("https://a.github.io/x", link_canonical=("https://b.github.io/x",))
 
     assert decision.canonical_url == "https://a.github.io/x"
 
 
-def test_a_canonical_that_redirects_here_is_not_followed_back():
-    decision = of(OTHER, redirects=(moved(OTHER, PAGE),), link_canonical=(OTHER,))
+def test_canonical_that_redirects_here_is_not_followed_back():
+    decision = decision_for(OTHER, redirects=(moved(OTHER, PAGE),), link_canonical=(OTHER,))
 
     assert decision.canonical_url == PAGE
     assert "redirects permanently to this page" in reason(decision, OTHER)
 
 
-def test_a_canonical_known_to_redirect_here_is_not_followed_back():
-    decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=301, redirects_to=PAGE)})
+def test_canonical_known_to_redirect_here_is_not_followed_back():
+    decision = decision_for(
+        link_canonical=(OTHER,), known={OTHER: KnownPage(status=301, redirects_to=PAGE)}
+    )
 
     assert decision.canonical_url == PAGE
     assert "redirects back" in reason(decision, OTHER)
@@ -256,72 +267,78 @@ def test_a_canonical_known_to_redirect_here_is_not_followed_back():
     "page",
     [KnownPage(status=404), KnownPage(status=410), KnownPage(gone=True), KnownPage(status=418)],
 )
-def test_a_canonical_known_to_be_gone_is_ignored(page):
-    decision = of(link_canonical=(OTHER,), known={OTHER: page})
+def test_canonical_known_to_be_gone_is_ignored(page):
+    decision = decision_for(link_canonical=(OTHER,), known={OTHER: page})
 
     assert decision.canonical_url == PAGE
     assert "gone" in reason(decision, OTHER)
 
 
 @pytest.mark.parametrize("status", [401, 402, 403, 429, 451, 500, 503])
-def test_a_canonical_that_was_only_busy_or_withheld_is_provisional(status):
-    decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=status)})
+def test_canonical_that_was_busy_or_blocked_is_provisional(status):
+    decision = decision_for(link_canonical=(OTHER,), known={OTHER: KnownPage(status=status)})
 
     assert (decision.canonical_url, decision.provisional) == (OTHER, True)
 
 
 @pytest.mark.parametrize("own", [None, OTHER])
-def test_a_canonical_that_was_fetched_and_agrees_is_final(own):
-    decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=200, canonical_url=own)})
+def test_fetched_and_agreeing_canonical_is_final(own):
+    decision = decision_for(
+        link_canonical=(OTHER,), known={OTHER: KnownPage(status=200, canonical_url=own)}
+    )
 
     assert (decision.canonical_url, decision.provisional) == (OTHER, False)
 
 
-def test_a_chain_of_canonicals_leads_to_its_end():
+def test_chain_of_canonicals_is_followed_to_its_end():
     end = "https://shop.example/all-shoes"
     known = {OTHER: KnownPage(status=200, canonical_url=end), end: KnownPage(status=200)}
 
-    decision = of(link_canonical=(OTHER,), known=known)
+    decision = decision_for(link_canonical=(OTHER,), known=known)
 
     assert (decision.canonical_url, decision.provisional) == (end, False)
     assert f"{OTHER} leads on to {end}" in decision.reasons
 
 
-def test_a_chain_that_ends_in_the_unknown_is_provisional():
+def test_chain_that_ends_at_an_unknown_page_is_provisional():
     end = "https://shop.example/all-shoes"
 
-    assert of(
+    assert decision_for(
         link_canonical=(OTHER,), known={OTHER: KnownPage(status=200, canonical_url=end)}
     ).provisional
 
 
-def test_a_chain_that_leaves_the_site_is_refused_as_a_whole():
-    decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=301, redirects_to=AWAY)})
+def test_chain_that_leaves_the_site_is_rejected_as_a_whole():
+    decision = decision_for(
+        link_canonical=(OTHER,), known={OTHER: KnownPage(status=301, redirects_to=AWAY)}
+    )
 
     assert decision.canonical_url == PAGE
 
 
-def test_two_pages_that_name_each_other_stand_for_themselves():
-    decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=200, canonical_url=PAGE)})
+def test_two_pages_that_name_each_other_keep_their_own_urls():
+    decision = decision_for(
+        link_canonical=(OTHER,), known={OTHER: KnownPage(status=200, canonical_url=PAGE)}
+    )
 
     assert decision.canonical_url == PAGE
     assert "points back" in reason(decision, OTHER)
 
 
-def test_a_loop_among_others_is_not_entered():
+def test_loop_of_other_pages_is_ignored():
     third = "https://shop.example/boots"
     known = {
         OTHER: KnownPage(status=200, canonical_url=third),
         third: KnownPage(status=200, canonical_url=OTHER),
     }
 
-    decision = of(link_canonical=(OTHER,), known=known)
+    decision = decision_for(link_canonical=(OTHER,), known=known)
 
     assert decision.canonical_url == PAGE
     assert "loop" in reason(decision, OTHER)
 
 
-def test_an_endless_chain_is_given_up():
+def test_endless_chain_is_abandoned():
     known = {
         f"https://shop.example/{n}": KnownPage(
             status=301, redirects_to=f"https://shop.example/{n + 1}"
@@ -329,20 +346,22 @@ def test_an_endless_chain_is_given_up():
         for n in range(99)
     }
 
-    decision = of(link_canonical=("https://shop.example/0",), known=known)
+    decision = decision_for(link_canonical=("https://shop.example/0",), known=known)
 
     assert decision.canonical_url == PAGE
 
 
-def test_an_old_http_canonical_does_not_take_a_page_back_from_https():
+def test_old_http_canonical_does_not_downgrade_an_https_page():
     old = PAGE.replace("https:", "http:")
 
-    assert of(link_canonical=(old,)).canonical_url == PAGE
+    assert decision_for(link_canonical=(old,)).canonical_url == PAGE
 
 
-def test_http_and_www_pairs_follow_the_tag():
+def test_http_and_www_variants_follow_the_canonical_link():
     assert (
-        of("http://shop.example/a", link_canonical=("https://www.shop.example/a",)).canonical_url
+        decision_for(
+            "http://shop.example/a", link_canonical=("https://www.shop.example/a",)
+        ).canonical_url
         == "https://www.shop.example/a"
     )
 
@@ -350,29 +369,29 @@ def test_http_and_www_pairs_follow_the_tag():
 # AMP and languages.
 
 
-def test_an_amp_page_stands_behind_its_original():
+def test_amp_page_follows_its_original():
     amp = "https://shop.example/amp/shoes"
 
-    assert of(amp, is_amp=True, link_canonical=(OTHER,)).canonical_url == OTHER
+    assert decision_for(amp, is_amp=True, link_canonical=(OTHER,)).canonical_url == OTHER
 
 
-def test_a_page_does_not_stand_behind_its_own_amp_version():
+def test_page_does_not_follow_its_own_amp_version():
     amp = "https://shop.example/amp/shoes"
 
-    assert of(OTHER, amp_url=amp, link_canonical=(amp,)).canonical_url == OTHER
+    assert decision_for(OTHER, amp_url=amp, link_canonical=(amp,)).canonical_url == OTHER
 
 
-def test_a_copy_in_an_amp_cache_belongs_to_the_site_it_was_taken_from():
+def test_copy_in_an_amp_cache_belongs_to_its_original_site():
     copy = "https://shop-example.cdn.ampproject.org/c/s/shop.example/amp/shoes"
 
-    assert of(copy, is_amp=True, link_canonical=(OTHER,)).canonical_url == OTHER
-    assert of(copy, is_amp=True, link_canonical=(AWAY,)).canonical_url == copy
+    assert decision_for(copy, is_amp=True, link_canonical=(OTHER,)).canonical_url == OTHER
+    assert decision_for(copy, is_amp=True, link_canonical=(AWAY,)).canonical_url == copy
 
 
-def test_a_translation_is_another_page():
+def test_translation_is_a_separate_page():
     german = "https://shop.example/de/schuhe"
 
-    decision = of(
+    decision = decision_for(
         german,
         link_canonical=(OTHER,),
         hreflang=(("de", german), ("en", OTHER), ("x-default", OTHER)),
@@ -382,16 +401,18 @@ def test_a_translation_is_another_page():
     assert "en" in reason(decision, OTHER)
 
 
-def test_a_variant_that_lists_only_the_originals_follows_its_canonical():
+def test_variant_that_lists_only_the_originals_follows_its_canonical():
     german = "https://shop.example/de/schuhe"
     variant = f"{german}?size=42"
 
-    decision = of(variant, link_canonical=(german,), hreflang=(("de", german), ("en", OTHER)))
+    decision = decision_for(
+        variant, link_canonical=(german,), hreflang=(("de", german), ("en", OTHER))
+    )
 
     assert decision.canonical_url == german
 
 
-# Whatever is said.
+# Properties that hold for any evidence.
 
 urls = st.sampled_from(
     [
@@ -442,7 +463,7 @@ def test_any_evidence_gives_one_explained_decision(evidence):
 
 
 @given(evidences)
-def test_a_page_known_to_be_gone_never_stands_for_another(evidence):
+def test_page_known_to_be_gone_is_never_canonical_for_another(evidence):
     decision = decide(evidence)
 
     known = evidence.known.get(decision.canonical_url)
@@ -451,7 +472,7 @@ def test_a_page_known_to_be_gone_never_stands_for_another(evidence):
 
 
 @given(evidences)
-def test_without_declarations_only_redirects_decide(evidence):
+def test_only_redirects_decide_without_declarations(evidence):
     silent = replace(evidence, link_header=(), link_canonical=(), og_url=None, meta_refresh=None)
 
     assert decide(silent).canonical_url in {silent.url, *(hop.target for hop in silent.redirects)}

@@ -1,4 +1,4 @@
-"""The examples in docstrings of the public API print what they say."""
+"""The examples in docstrings of the public API print the output shown."""
 
 import doctest
 from importlib import import_module
@@ -15,11 +15,11 @@ EXAMPLES = {
     "urlspelling.hosts": 2,
     "urlspelling.link_header": 2,
 }
-"""The least number of examples in each module, so that none is lost unseen."""
+"""The minimum number of examples in each module, so that none disappears unnoticed."""
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_examples_print_what_they_say(name):
+def test_examples_print_the_output_shown(name):
     failed, tried = doctest.testmod(import_module(name))
 
     assert tried >= EXAMPLES[name]

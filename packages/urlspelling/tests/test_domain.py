@@ -7,7 +7,7 @@ from urlspelling.domain import host, is_ip, origin, registered_domain, reversed_
 
 
 @pytest.mark.parametrize(
-    ("url", "of", "name"),
+    ("url", "expected_origin", "name"),
     [
         ("https://www.example.com/a?b", "https://www.example.com", "www.example.com"),
         ("http://example.com:8080/", "http://example.com:8080", "example.com"),
@@ -17,14 +17,14 @@ from urlspelling.domain import host, is_ip, origin, registered_domain, reversed_
         ("http://[2001:db8::1]:81/x", "http://[2001:db8::1]:81", "[2001:db8::1]"),
     ],
 )
-def test_origin_and_host_are_parts_of_the_url(url, of, name):
-    assert (origin(url), host(url)) == (of, name)
+def test_origin_and_host_are_parts_of_the_url(url, expected_origin, name):
+    assert (origin(url), host(url)) == (expected_origin, name)
 
 
 @pytest.mark.parametrize(
     "url", ["", "example.com", "ftp://a/", "http://", "http:///x", "http://me@a/", "http://a\\b/"]
 )
-def test_what_is_not_normalized_has_no_origin(url):
+def test_url_that_is_not_normalized_has_no_origin(url):
     with pytest.raises(InvalidUrl):
         origin(url)
     with pytest.raises(InvalidUrl):
@@ -54,19 +54,19 @@ def test_what_is_not_normalized_has_no_origin(url):
         ("a" * 300 + ".com", "a" * 300 + ".com"),
     ],
 )
-def test_the_registered_domain_is_the_public_suffix_and_one_label(name, registered):
+def test_registered_domain_is_the_public_suffix_and_one_label(name, registered):
     assert registered_domain(name) == registered
 
 
 @pytest.mark.parametrize(
-    ("name", "answer"),
+    ("name", "expected"),
     [("1.2.3.4", True), ("[::1]", True), ("1.2.3.4.example", False), ("example.com", False)],
 )
-def test_an_address_differs_from_a_name(name, answer):
-    assert is_ip(name) is answer
+def test_ip_address_is_distinguished_from_a_name(name, expected):
+    assert is_ip(name) is expected
 
 
-def test_hosts_of_one_site_sort_together_when_reversed():
+def test_reversed_hosts_of_one_site_sort_together():
     assert reversed_host("www.example.com") == "com.example.www"
     assert reversed_host("10.0.0.1") == "10.0.0.1"
     assert reversed_host("[::1]") == "[::1]"
@@ -76,12 +76,12 @@ labels = st.lists(st.text("abc0-", min_size=1, max_size=5), min_size=1, max_size
 
 
 @given(labels)
-def test_reversing_twice_changes_nothing(name):
+def test_reversing_a_host_twice_restores_it(name):
     assert is_ip(reversed_host(name)) or reversed_host(reversed_host(name)) == name
 
 
 @given(labels)
-def test_a_registered_domain_ends_its_host_and_is_its_own(name):
+def test_registered_domain_is_a_suffix_of_its_host_and_idempotent(name):
     registered = registered_domain(name)
 
     assert name == registered or name.endswith("." + registered)

@@ -8,7 +8,7 @@ from urlspelling import InvalidSiteRules, InvalidUrl, UrlSpellingError
 @pytest.mark.parametrize(
     "error", [InvalidUrl("ftp://a/", "not an http(s) URL"), InvalidSiteRules("a: b", "c: d")]
 )
-def test_an_error_survives_pickling_with_its_message(error):
+def test_errors_survive_pickling(error):
     again = pickle.loads(pickle.dumps(error))
 
     assert type(again) is type(error)
@@ -22,5 +22,5 @@ def test_errors_are_value_errors_of_this_package(kind):
     assert issubclass(kind, ValueError)
 
 
-def test_a_long_url_is_cut_in_the_message():
+def test_long_url_is_cut_in_the_message():
     assert len(str(InvalidUrl("x" * 5000, "too long"))) < 300

@@ -1,4 +1,4 @@
-"""Hosts with and without ports, in every spelling that settings and headers use."""
+"""Hosts with and without ports, in every spelling found in settings and headers."""
 
 import pytest
 
@@ -21,7 +21,7 @@ from urlspelling.hosts import and_parents, longest_match, split_port
         ("", ("", "")),
     ],
 )
-def test_a_port_is_digits_behind_a_host_or_a_bracket(text, parts):
+def test_port_is_the_digits_after_a_host_or_bracket(text, parts):
     assert split_port(text) == parts
 
 
@@ -36,10 +36,10 @@ def test_a_port_is_digits_behind_a_host_or_a_bracket(text, parts):
         ("", {""}, None),
     ],
 )
-def test_the_longest_name_that_is_the_host_or_a_parent_of_it_matches(host, names, match):
+def test_longest_name_that_is_the_host_or_its_parent_matches(host, names, match):
     assert longest_match(host, names) == match
     assert match is None or match in list(and_parents(host))
 
 
-def test_a_host_and_its_parents_come_from_the_longest_on():
+def test_host_comes_before_its_parents():
     assert list(and_parents("a.b.c")) == ["a.b.c", "b.c", "c"]

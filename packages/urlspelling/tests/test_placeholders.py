@@ -1,4 +1,4 @@
-"""Texts in place of a canonical URL that name no page, and real URLs that look like them."""
+"""Placeholders instead of a canonical URL, and real URLs that look like them."""
 
 import pytest
 
@@ -20,7 +20,7 @@ PAGE = "https://a.test/p/1"
         "/a.test/p/1", "https://a.test/shop/a.test/p/1",
     ],
 )  # fmt: skip
-def test_a_text_that_names_no_page(text):
+def test_placeholder_is_recognized(text):
     assert why_no_page(text, PAGE)
 
 
@@ -34,7 +34,7 @@ def test_a_text_that_names_no_page(text):
         "https://a.test:8080/p", "https://a.test/p/1?next=https://a.test/",
     ],
 )  # fmt: skip
-def test_a_text_that_may_be_a_page(text):
+def test_possible_page_is_not_a_placeholder(text):
     assert why_no_page(text, PAGE) is None
 
 
@@ -47,5 +47,5 @@ def test_a_text_that_may_be_a_page(text):
         ("https://a.test/%7B%7Bcite%7D%7D", "https://a.test/%7B%7Bcite%7D%7D"),
     ],
 )
-def test_what_the_pages_own_url_has_is_a_name(text, page):
+def test_word_that_is_part_of_the_page_url_is_not_a_placeholder(text, page):
     assert why_no_page(text, page) is None

@@ -1,4 +1,4 @@
-"""What the package names is there, and loads only when it is used."""
+"""Public names of the package are available, and are loaded only on first use."""
 
 import subprocess
 import sys
@@ -9,12 +9,12 @@ import urlspelling
 
 
 @pytest.mark.parametrize("name", urlspelling.__all__)
-def test_every_public_name_is_there(name):
+def test_every_public_name_is_available(name):
     assert getattr(urlspelling, name) is not None
     assert name in dir(urlspelling)
 
 
-def test_a_name_that_does_not_exist_is_an_attribute_error():
+def test_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="nothing_such"):
         _ = urlspelling.nothing_such
 

@@ -40,21 +40,21 @@ RULES = QueryRules(
         ("a=1;jsessionid=77&b=2;c", "a=1&b=2;c"),
     ],
 )
-def test_a_query_has_one_spelling(query, tidy):
-    assert RULES.tidy(query, None) == tidy
-    assert RULES.tidy(tidy, None) == tidy
+def test_query_has_one_normal_form(query, tidy):
+    assert RULES.normalize_query(query, None) == tidy
+    assert RULES.normalize_query(tidy, None) == tidy
 
 
-def test_a_site_keeps_and_drops_what_others_do_not():
+def test_site_rule_overrides_the_general_rules():
     site = RULES.site("www.a.test")
 
-    assert RULES.tidy("si=1&click=2&utm_x=3", site) == "click=2"
+    assert RULES.normalize_query("si=1&click=2&utm_x=3", site) == "click=2"
 
 
-def test_the_longest_matching_host_decides_alone():
+def test_longest_matching_host_decides_alone():
     site = RULES.site("x.sub.a.test")
 
-    assert RULES.tidy("si=1&b&a&click", site) == "si=1&b&a"
+    assert RULES.normalize_query("si=1&b&a&click", site) == "si=1&b&a"
 
 
 @pytest.mark.parametrize(
@@ -67,15 +67,15 @@ def test_other_hosts_have_no_rule(host):
 def test_later_sites_replace_earlier_ones():
     rules = RULES.with_sites([SiteRule("a.test", sort=False)])
 
-    assert rules.tidy("b&click&a", rules.site("a.test")) == "b&a"
+    assert rules.normalize_query("b&click&a", rules.site("a.test")) == "b&a"
     assert rules.site("sub.a.test") == RULES.site("sub.a.test")
 
 
-def test_thousands_of_names_do_not_pile_up():
+def test_cache_of_names_is_bounded():
     rules = QueryRules()
 
     for n in range(20_000):
-        rules.tidy(f"n{n}=1", None)
+        rules.normalize_query(f"n{n}=1", None)
 
     assert len(rules._kept_names) < 10_000
 
@@ -84,31 +84,31 @@ names = st.text("ab%2B+;=", max_size=6)
 
 
 @given(st.lists(names, max_size=6), st.randoms())
-def test_the_order_of_parameters_does_not_matter(parameters, chance):
+def test_order_of_parameters_does_not_matter(parameters, chance):
     shuffled = parameters[:]
     chance.shuffle(shuffled)
 
-    assert packaged_rules_once.tidy("&".join(parameters), None) == packaged_rules_once.tidy(
-        "&".join(shuffled), None
-    )
+    assert packaged_rules_once.normalize_query(
+        "&".join(parameters), None
+    ) == packaged_rules_once.normalize_query("&".join(shuffled), None)
 
 
 packaged_rules_once = packaged_rules()
 
 
 @given(st.lists(names.filter(lambda name: ";" not in name and name), max_size=6))
-def test_the_short_cut_sorts_as_the_rule_does(parameters):
+def test_shortcut_sorts_as_the_rule_does(parameters):
     plain = QueryRules()
-    tidy = plain.tidy("&".join(parameters), None)
+    tidy = plain.normalize_query("&".join(parameters), None)
 
-    assert tidy == plain.tidy("&".join(parameters), None)
+    assert tidy == plain.normalize_query("&".join(parameters), None)
     assert tidy == "&".join(sorted(parameters, key=sort_key))
 
 
-# The files.
+# The rule files.
 
 
-def test_the_packaged_files_are_dated_lower_case_and_without_doubles():
+def test_packaged_files_are_dated_lowercase_and_without_duplicates():
     folder = resources.files("urlspelling")
     data = tomllib.loads(folder.joinpath("query_rules.toml").read_text())
     seen = [
@@ -124,7 +124,7 @@ def test_the_packaged_files_are_dated_lower_case_and_without_doubles():
     assert all(name == name.lower() and re.fullmatch(r"[a-z0-9_]+", name) for name in seen)
 
 
-def test_a_site_rule_of_the_package_works():
+def test_packaged_site_rule_works():
     assert (
         normalize("https://www.youtube.com/watch?v=1&si=2&t=3")
         == "https://www.youtube.com/watch?t=3&v=1"
@@ -135,7 +135,7 @@ def test_a_site_rule_of_the_package_works():
     )
 
 
-def test_an_operators_rules_hold_for_the_whole_process():
+def test_operator_rules_apply_to_the_whole_process():
     try:
         normalize("http://operator.test/?b&a&x")
         use_site_rules(
@@ -149,7 +149,7 @@ def test_an_operators_rules_hold_for_the_whole_process():
     assert normalize("http://operator.test/?b&a&x") == "http://operator.test/?a&b&x"
 
 
-def test_every_fault_of_a_site_file_is_reported_at_once():
+def test_all_problems_of_a_site_file_are_reported_at_once():
     text = '[[site]]\nhost = 7\n[[site]]\nhost = "a"\ndrop = "x"\nsort = "no"\nkeeps = []'
 
     with pytest.raises(InvalidSiteRules) as caught:
@@ -164,6 +164,6 @@ def test_every_fault_of_a_site_file_is_reported_at_once():
 
 
 @pytest.mark.parametrize("text", ["[[site", "site = 7", 'site = ["a"]'])
-def test_a_file_that_is_not_a_site_file_is_a_config_error(text):
+def test_malformed_site_file_is_a_config_error(text):
     with pytest.raises(InvalidSiteRules, match=r"sites\.toml"):
         site_rules(text, "sites.toml")

@@ -12,7 +12,7 @@ from zengraph.testing.cell_table import CellTableContract
 README = Path(__file__).resolve().parents[1] / "README.md"
 
 
-def test_the_examples_of_the_readme_print_what_it_shows():
+def test_readme_examples_print_the_output_shown():
     text = README.read_text().replace("```\n", "\n").replace("```pycon\n", "\n")
 
     examples = doctest.DocTestParser().get_doctest(text, {}, "README.md", str(README), 0)
@@ -23,7 +23,7 @@ def test_the_examples_of_the_readme_print_what_it_shows():
     assert result.failed == 0, "".join(shown)
 
 
-def test_the_class_of_the_readme_supplies_an_engine():
+def test_engine_contract_example_of_the_readme_works():
     _, _, rest = README.read_text().partition("```python\n")
     names = {"pytest": pytest, "MyTables": MemoryTables}
 

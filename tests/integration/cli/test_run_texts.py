@@ -1,11 +1,11 @@
-"""The main texts of a run's file: found while the run goes on, within a bound of memory."""
+"""The main texts for a run's file: extracted while the run continues, within a memory limit."""
 
 from contextlib import closing
 
 import orjson
 import pytest
 
-from aragog.cli.run_texts import AHEAD, RunTexts
+from aragog.cli.run_texts import MAX_RUNNING, RunTexts
 from aragog.runtime.clock import ManualClock
 from aragog.settings import PipelineSettings
 from tests.support.stores import NOW_MS, page, stand
@@ -14,13 +14,13 @@ from tests.unit.pages.test_main_text import FIRST, PAGE
 from zengraph.tables.memory import MemoryTables
 
 NAME = "page.markdown"
-URLS = [f"http://a.example/{number}" for number in range(3 * AHEAD)]
+URLS = [f"http://a.example/{number}" for number in range(3 * MAX_RUNNING)]
 HTML = {"content_type": "text/html; charset=utf-8"}
 
 
 @pytest.fixture
 def store():
-    """A store with an article under each of the URLs."""
+    """A store with an article under each URL."""
     opened = stand(MemoryTables(ManualClock(NOW_MS))).store
     opened.write_pages([page(url) for url in URLS])
     for url in URLS:
@@ -35,18 +35,18 @@ def texts():
 
 
 def found_while_running(texts, store):
-    """The URLs whose text is there before anybody asks for it."""
+    """The URLs whose text is ready before it is requested."""
 
     def is_over():
         texts.start_queued(store)
-        return not texts._later and texts._running == 0
+        return not texts._queued and texts._running == 0
 
     wait_until(is_over)
-    return set(texts._begun)
+    return set(texts._futures)
 
 
-def test_texts_are_found_while_other_pages_are_fetched(texts, store):
-    """What was seen: a site was fetched in 23 s, and then its texts were found one by one."""
+def test_texts_are_extracted_while_other_pages_are_fetched(texts, store):
+    """A site was fetched in 23 s, and only then were its texts extracted, one by one."""
     for url in URLS:
         texts.begin(store, url)
 
@@ -56,26 +56,26 @@ def test_texts_are_found_while_other_pages_are_fetched(texts, store):
     assert texts._bytes == 0
 
 
-def test_texts_beyond_the_bound_are_found_as_the_file_is_written(store):
+def test_texts_over_the_limit_are_extracted_while_the_file_is_written(store):
     with closing(RunTexts(PipelineSettings(), (NAME,), max_bytes=1)) as texts:
         for url in URLS:
             texts.begin(store, url)
         wait_until(lambda: texts._running == 0)
         texts.start_queued(store)
 
-        assert len(texts._later) >= len(URLS) - AHEAD
+        assert len(texts._queued) >= len(URLS) - MAX_RUNNING
         assert all(texts.fields(store, url, (NAME,)) for url in reversed(URLS))
-        assert not texts._later
+        assert not texts._queued
         assert texts._bytes == 0
 
 
-def test_a_page_that_was_not_begun_has_its_text(texts, store):
+def test_text_of_a_page_not_started_before_is_extracted(texts, store):
     assert FIRST in orjson.loads(texts.fields(store, URLS[0], (NAME,))[NAME])
 
 
-def test_without_names_nothing_is_found(store):
+def test_no_texts_are_extracted_without_field_names(store):
     with closing(RunTexts(PipelineSettings(), ())) as texts:
         texts.begin(store, URLS[0])
 
-        assert not texts._begun
-        assert not texts._later
+        assert not texts._futures
+        assert not texts._queued

@@ -1,4 +1,4 @@
-"""`aragog domain …`: what it lists, changes and records, in the real Redis and store."""
+"""`aragog domain …`: what it lists, changes and records, with a real Redis and store."""
 
 import json
 
@@ -15,7 +15,7 @@ from aragog.bootstrap.redis_services import (
 )
 from aragog.bootstrap.stores import url_store
 from aragog.cli.domain import domain
-from aragog.crawl.pipeline.outcome_log import KEPT, REFUSALS, DomainOutcome, OutcomeLog
+from aragog.crawl.pipeline.outcome_log import MAX_OUTCOMES, REFUSALS, DomainOutcome, OutcomeLog
 from aragog.crawl.pipeline.waiting_urls import ROBOTS, SLOT
 from aragog.crawl.politeness.lines import LineEntry
 from aragog.crawl.politeness.slots import RateExceeded, SlotRequest
@@ -64,7 +64,7 @@ def stored(settings, *urls):
     store.close()
 
 
-def test_all_domains_are_listed_whatever_the_system_knows_them_from(settings, worker):
+def test_domains_known_to_any_part_of_the_system_are_listed(settings, worker):
     stored(settings, "http://www.stored.example/x", "http://stored.example/")
     lines_of(settings).park([LineEntry("waits.example", 5, b"{}")] * 100)
     worker.report_many([("fails.example", False)] * 4)
@@ -84,14 +84,16 @@ def test_all_domains_are_listed_whatever_the_system_knows_them_from(settings, wo
     assert list(rows("new.example")) == ["new.example"]
 
 
-def test_robots_and_outcomes_are_shown_and_looking_at_them_does_not_keep_them_in_use(settings):
+def test_showing_robots_and_outcomes_does_not_extend_their_cache(settings):
     rules = robots_cache(settings)
     now_ms = components(settings).clock.now_ms()
     rules.put("https://shop.example", 200, b"User-agent: *\nCrawl-delay: 5", now_ms - 60_000)
     rules.put("https://www.down.example", 503, b"", now_ms)
     log = OutcomeLog(redis_client(settings), prefix="aragog:")
     log.note({"shop.example": [DomainOutcome(OutcomeKind.BUSY, 503)]})
-    log.note({"shop.example": [DomainOutcome(OutcomeKind.FETCHED)] * KEPT, "down.example": []})
+    log.note(
+        {"shop.example": [DomainOutcome(OutcomeKind.FETCHED)] * MAX_OUTCOMES, "down.example": []}
+    )
     log.note({"shop.example": [DomainOutcome(OutcomeKind.GONE)]})
 
     domains = rows("shop.example") | rows("down.example")
@@ -104,7 +106,7 @@ def test_robots_and_outcomes_are_shown_and_looking_at_them_does_not_keep_them_in
     assert rules.refreshes.expiring(now_ms + 10**9) == []
 
 
-def test_a_domain_that_only_refuses_is_shown_as_such_until_it_answers(settings):
+def test_domain_that_refuses_us_is_listed_until_it_answers(settings):
     log = OutcomeLog(redis_client(settings), prefix="aragog:")
     forbidden, limited = (
         DomainOutcome(OutcomeKind.FORBIDDEN, 403),
@@ -132,7 +134,7 @@ def test_a_domain_that_only_refuses_is_shown_as_such_until_it_answers(settings):
     assert (log.refusing(9), log.count_refusing()) == ([], 0)
 
 
-def test_a_stop_holds_other_processes_and_a_resume_lets_them_go_on(settings, worker):
+def test_stop_holds_other_processes_until_resume(settings, worker):
     run("stop", "http://www.shop.example/x", "--reason", "asked to")
     (slot,) = worker.reserve([SlotRequest("shop.example")])
     assert isinstance(slot, RateExceeded)
@@ -152,7 +154,7 @@ def test_a_stop_holds_other_processes_and_a_resume_lets_them_go_on(settings, wor
     assert "asked to" in run("history", "shop.example")
 
 
-def test_the_usual_rate_comes_back_without_a_number(settings):
+def test_rate_without_a_number_restores_the_default(settings):
     run("rate", "shop.example", 3)
     assert rows("shop.example")["shop.example"]["override"] == "3/s"
     run("rate", "shop.example")
@@ -164,15 +166,18 @@ def test_the_usual_rate_comes_back_without_a_number(settings):
     [("rate", "shop.example", 0), ("rate", "shop.example", "nan"), ("stop", "no domain"),
      ("list", "--sort", "size"), ("list", "--cursor", "x"), ("history", "--limit", 0)],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused_and_changes_nothing(settings, command):
+def test_invalid_command_is_refused_and_changes_nothing(settings, command):
     ran = CliRunner().invoke(domain, [str(part) for part in command])
 
     assert ran.exit_code != 0
     assert json.loads(run("history", "--json")) == []
 
 
-def test_urls_that_wait_for_a_robots_txt_are_listed_and_counted_as_such(settings):
-    """60,000 were on no page and in no list, and were then counted as waiting for a slot."""
+def test_urls_that_wait_for_robots_txt_are_listed_and_counted_as_such(settings):
+    """
+    60,000 such URLs appeared on no page and in no list, and were then counted as waiting for a
+    slot.
+    """
     waiting = [LineEntry("http://silent.example:8080", 5, b"{}")] * 100
     lines_of(settings).park([*waiting, LineEntry("paced.example", 5, b"{}")])
 

@@ -1,4 +1,4 @@
-"""Where Flower has logins, only users change domains, and the history names them."""
+"""If Flower has logins, only users change domains, and the history names them."""
 
 import re
 import urllib.error
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.redis, pytest.mark.slow]
 STOP = {"domain": "shop.example", "action": "stop", "reason": "asked to"}
 
 
-def test_a_change_needs_a_login_and_a_token_and_is_recorded_with_the_users_name():
+def test_domain_change_needs_login_and_token_and_records_the_user():
     with flower_system(FLOWER_BASIC_AUTH="ann:secret", FLOWER_UNAUTHENTICATED_API="") as system:
         opener = urllib.request.build_opener(
             urllib.request.HTTPCookieProcessor(CookieJar()), urllib.request.ProxyHandler({})

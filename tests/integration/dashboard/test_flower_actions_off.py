@@ -1,4 +1,4 @@
-"""Flower without a login: its buttons are there, but off, with the reason."""
+"""Flower without a login: its buttons are shown but disabled, with the reason."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def flower():
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_the_buttons_of_our_pages_are_off_and_say_why(flower, path):
+def test_buttons_on_our_pages_are_disabled_with_the_reason(flower, path):
     system, page = flower
     page.goto(f"{system.url}{path}")
 
@@ -40,7 +40,7 @@ def test_the_buttons_of_our_pages_are_off_and_say_why(flower, path):
     assert violations(page, within=".pinlater-page") == []
 
 
-def test_the_buttons_of_flowers_own_pages_are_off_and_say_why(flower):
+def test_buttons_on_flowers_own_pages_are_disabled_with_the_reason(flower):
     system, page = flower
 
     def workers():

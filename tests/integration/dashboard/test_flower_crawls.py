@@ -1,4 +1,4 @@
-"""Crawls in Flower, and the link of `aragog up` that opens the buttons of one browser."""
+"""Crawls in Flower, and the link of `aragog up` that enables the buttons for one browser."""
 
 import json
 import re
@@ -25,7 +25,7 @@ EVIL = "unreadable: <script>alert(1)</script>"
 
 
 class Browser:
-    """Cookies kept, redirects followed; `headers` go with every request."""
+    """Keeps cookies and follows redirects; `headers` are sent with every request."""
 
     def __init__(self, base, **headers):
         self.base, self.headers, self.cookies = base, headers, CookieJar()
@@ -103,7 +103,7 @@ def test_crawls_and_their_reports_are_shown(system):
     assert browser.ask("/aragog/crawls?crawl=none")[0] == 400
 
 
-def test_traps_of_a_crawl_are_shown_and_opened(system):
+def test_traps_of_a_crawl_are_shown_and_can_be_opened(system):
     traps, browser = SharedState.of(system.settings).traps, opened(system)
     traps.note_closed([ClosedTemplate("a.example", "/calendar/{n}/", "9 pages <b>said nothing")])
 
@@ -123,7 +123,7 @@ def test_traps_of_a_crawl_are_shown_and_opened(system):
     browser.change("learned", form=form)
 
 
-def test_the_link_of_aragog_up_opens_the_buttons_of_one_browser(system, control):
+def test_link_of_aragog_up_enables_the_buttons_for_one_browser(system, control):
     stranger, browser = Browser(system.url), opened(system)
 
     assert KEY_NEEDED in stranger.ask("/aragog/crawls?crawl=docs")[1].replace("&#x60;", "`")
@@ -141,7 +141,7 @@ def test_the_link_of_aragog_up_opens_the_buttons_of_one_browser(system, control)
     assert browser.change("explode")[0] == 400
 
 
-def test_another_key_opens_nothing(system):
+def test_wrong_key_enables_nothing(system):
     browser = Browser(system.url)
 
     assert browser.ask(link(system.url, "guess", {}))[0] == 403
@@ -158,7 +158,7 @@ def test_another_key_opens_nothing(system):
     ],
     ids=str,
 )
-def test_a_page_of_another_port_or_site_cannot_press_the_buttons(system, control, headers):
+def test_pages_from_another_port_or_site_cannot_press_the_buttons(system, control, headers):
     browser = opened(system)
 
     assert browser.change("pause", **headers)[0] == 403
@@ -167,7 +167,7 @@ def test_a_page_of_another_port_or_site_cannot_press_the_buttons(system, control
     assert browser.change("pause", **{"Sec-Fetch-Site": "same-origin"})[0] == 200
 
 
-def test_the_cookie_is_kept_from_scripts_and_other_sites(system):
+def test_cookie_is_hidden_from_scripts_and_other_sites(system):
     browser = opened(system)
 
     (cookie,) = [cookie for cookie in browser.cookies if cookie.name == "aragog_key"]
@@ -175,7 +175,7 @@ def test_the_cookie_is_kept_from_scripts_and_other_sites(system):
     assert cookie.get_nonstandard_attr("SameSite") == "Strict"
 
 
-def test_a_key_is_made_once_and_not_beside_a_login(tmp_path):
+def test_key_is_created_once_and_not_with_a_login(tmp_path):
     key = create_key(tmp_path / "run", {})
 
     assert create_key(tmp_path / "run", {}) == key
@@ -184,7 +184,7 @@ def test_a_key_is_made_once_and_not_beside_a_login(tmp_path):
     assert link("http://h:1", "k", {"FLOWER_URL_PREFIX": "/f/"}) == "http://h:1/f/aragog/open?key=k"
 
 
-def test_the_pages_of_crawls_are_accessible_and_their_buttons_work(system, control):
+def test_crawl_pages_are_accessible_and_their_buttons_work(system, control):
     with chromium_page(chromium_or_skip()) as page:
         page.goto(link(system.url, read_key(system.folder / "run"), {}))
         assert violations(page, within=".pinlater-page") == []

@@ -1,4 +1,4 @@
-"""The pages in headless Chromium: what a person sees at 1280 px, and what the controls do."""
+"""The pages in headless Chromium: what a user sees at 1280 px, and what the controls do."""
 
 import pytest
 from playwright.sync_api import expect
@@ -23,7 +23,7 @@ PAGES = (
 OVERFLOWING = """() => [document.documentElement, ...document.querySelectorAll('.table-responsive')]
     .filter(box => box.scrollWidth > box.clientWidth)
     .map(box => [box.className || box.tagName, box.scrollWidth, box.clientWidth])"""
-# Cells whose text has a line break within a word: a range over the word has two rectangles.
+# Cells whose text breaks within a word: a range over the word has two rectangles.
 BROKEN_WORDS = r"""() => [...document.querySelectorAll(
         'th, td:not(.pinlater-text):not(.text-break)')].flatMap(cell => {
     const found = [], texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
@@ -65,7 +65,7 @@ def cells(page, table, number):
 
 
 def column(page, table, number):
-    """The texts as they are now; after a click, `expect` waits until the page shows its effect."""
+    """The current texts; after a click, `expect` waits until the page shows the effect."""
     return cells(page, table, number).all_inner_texts()
 
 
@@ -92,7 +92,7 @@ def test_our_pages_are_accessible_and_fit_at_each_width(visit, width, scheme):
     show_on(page, WIDTH, "light")
 
 
-def test_all_domains_are_paged_through_each_once(visit):
+def test_paging_shows_every_domain_once(visit):
     page, seen = visit("/aragog/domains?sort=name"), []
     while True:
         names = column(page, "aragog-domains", 1)
@@ -109,7 +109,7 @@ def test_all_domains_are_paged_through_each_once(visit):
     assert sum(name.startswith("small-") for name in seen) == SMALL_DOMAINS
 
 
-def test_domains_are_sorted_by_the_column_that_is_clicked(visit):
+def test_clicking_a_column_sorts_the_domains(visit):
     page = visit("/aragog/domains")
     assert column(page, "aragog-domains", 1)[:2] == ["shop.example", "news.example"]
 
@@ -122,7 +122,7 @@ def test_domains_are_sorted_by_the_column_that_is_clicked(visit):
     assert column(page, "aragog-domains", 1)[1] == "slow.example"
 
 
-def test_a_search_finds_domains_by_a_part_of_their_name(visit):
+def test_search_finds_domains_by_part_of_their_name(visit):
     page = visit("/aragog/domains")
 
     page.get_by_role("searchbox").fill("small-3")
@@ -132,7 +132,7 @@ def test_a_search_finds_domains_by_a_part_of_their_name(visit):
     expect(cells(page, "aragog-domains", 1)).to_have_text(small)
 
 
-def test_the_cause_that_holds_each_domain_back_is_shown(visit):
+def test_reason_for_each_delayed_domain_is_shown(visit):
     responses = {}
     for sort in ("backlog", "rate"):
         page = visit(f"/aragog/domains?sort={sort}")
@@ -145,7 +145,7 @@ def test_the_cause_that_holds_each_domain_back_is_shown(visit):
     assert responses["stopped.example"] == "stopped by an operator"
 
 
-def test_a_domain_is_stopped_resumed_and_rated_and_the_history_says_who_and_why(visit):
+def test_domain_can_be_stopped_resumed_and_limited_with_history(visit):
     page = visit("/aragog/domains?domain=news.example")
 
     page.get_by_label("Reason to stop or resume").fill("<b>they asked</b>")
@@ -208,7 +208,7 @@ def test_queues_are_searched_sorted_and_paused(visit):
     expect(queues).to_have_text(["reports-of-the-warehouse-department"])
 
 
-def test_the_broker_page_counts_due_and_later_apart_and_invents_no_queue(visit):
+def test_broker_page_counts_due_and_later_jobs_separately_and_shows_only_real_queues(visit):
     page = visit("/broker")
 
     titles = page.locator("#queue-table th").all_inner_texts()
@@ -219,7 +219,7 @@ def test_the_broker_page_counts_due_and_later_apart_and_invents_no_queue(visit):
     assert counts["canonicalize"] == "0"
 
 
-def test_no_text_of_a_page_becomes_markup(visit):
+def test_text_from_a_page_is_escaped(visit):
     page = visit(f"/aragog/url?url={HOSTILE}<script>document.title='hacked'</script>")
     assert page.title() == "URL · Flower"
 
@@ -228,7 +228,7 @@ def test_no_text_of_a_page_becomes_markup(visit):
     assert page.get_by_role("region", name="Rich Pin").inner_text().count("<script>") == 2
 
 
-def test_a_url_is_looked_up_and_fetched_now(visit):
+def test_url_can_be_looked_up_and_fetched_now(visit):
     page = visit("/aragog/url")
     page.get_by_label("URL").fill("HTTPS://Shop.example:443/vase")
     page.get_by_role("button", name="Look up").click()
@@ -244,8 +244,8 @@ def test_a_url_is_looked_up_and_fetched_now(visit):
     expect(page.get_by_label("URL")).to_have_value("https://shop.example/bowl")
 
 
-def test_the_list_of_tasks_says_which_urls_wait_in_no_task(visit):
-    """It showed one task where 266 URLs of a domain waited in its line."""
+def test_task_list_names_urls_that_wait_without_a_task(visit):
+    """The list showed one task while 266 URLs of a domain were waiting in line."""
     page = visit("/tasks")
     note = page.locator("#aragog-waiting")
 

@@ -1,4 +1,4 @@
-"""Flower is changed in its own process alone, once, and only a version that is known."""
+"""Flower is patched only in its own process, once, and only if its version is known."""
 
 import http.client
 import os
@@ -54,19 +54,19 @@ def run(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
 
-def test_a_second_call_and_an_unknown_version_change_nothing():
+def test_second_install_and_unknown_version_change_nothing():
     done = run(IN_FLOWER)
 
     assert done.returncode == 0, done.stderr
 
 
-def test_a_worker_imports_nothing_of_it():
+def test_worker_imports_nothing_of_flower():
     done = run(IN_A_WORKER)
 
     assert done.returncode == 0, done.stderr
 
 
-def test_flower_by_hand_does_not_listen_off_loopback_without_a_login(tmp_path):
+def test_flower_without_a_login_listens_on_loopback_only(tmp_path):
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "FLOWER_"))}
     done = subprocess.run(
         [
@@ -84,8 +84,8 @@ def test_flower_by_hand_does_not_listen_off_loopback_without_a_login(tmp_path):
     assert "FLOWER_BASIC_AUTH" in done.stderr
 
 
-def test_the_api_of_flower_refuses_callers_without_a_login(tmp_path, own_redis):
-    """It can end workers; FLOWER_UNAUTHENTICATED_API opens it, and only on loopback."""
+def test_flower_api_refuses_callers_without_a_login(tmp_path, own_redis):
+    """The API can end workers. FLOWER_UNAUTHENTICATED_API opens it, but only on loopback."""
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "FLOWER_"))}
     environ |= {"ARAGOG_DATA_DIR": str(tmp_path), "ARAGOG_REDIS__URL": own_redis.url}
     port, log = free_port(), tmp_path / "log"

@@ -1,4 +1,7 @@
-"""Flower itself, on a running system: workers, queues, jobs that wait, domains, what is known of a URL."""
+"""
+Flower itself on a running system: workers, queues, waiting jobs, domains, and the explanation of a
+URL.
+"""
 
 import json
 import re
@@ -30,7 +33,7 @@ PAGE = "http://shop.example/vase"
 
 
 class Browser:
-    """Cookies kept, redirects followed."""
+    """Keeps cookies and follows redirects."""
 
     def __init__(self, base):
         self.base = base
@@ -58,7 +61,7 @@ class Browser:
 
 @pytest.fixture(scope="module")
 def system():
-    """Jobs that wait, a stored page, a domain with a backlog; the worker and Flower run."""
+    """Waiting jobs, a stored page and a domain with a backlog; a worker and Flower run."""
     with flower_system(["upkeep"]) as running:
         _fill(running.settings)
         yield running
@@ -90,11 +93,11 @@ def test_workers_and_their_queues_are_listed(browser, system):
     (name,) = workers
     assert name.startswith("upkeep@"), system.logs()
     assert {queue["name"] for queue in workers[name]["active_queues"]} == {"upkeep", "watches"}
-    # The page lists whom Flower has heard of, and workers speak every 2 s.
+    # The page lists workers that Flower has heard from; they send a heartbeat every 2 s.
     wait_until(lambda: name in browser.get("/workers")[1], every_s=0.3)
 
 
-def test_flowers_own_broker_page_counts_jobs_that_wait(browser):
+def test_flowers_broker_page_counts_waiting_jobs(browser):
     queues = browser.json("/api/queues/length")["active_queues"]
     status, page = browser.get("/broker")
 
@@ -115,11 +118,11 @@ def test_queues_are_shown_by_state_and_priority(browser):
     assert (fetch["later"], fetch["due"], fetch["by_priority"]) == (1, 0, {"5": 1})
     assert status == 200
     assert 'aria-current="page">Queues</a>' in page
-    # 3,000 in the line of a domain, and the one that is due in an hour.
+    # 3,000 in the line of a domain, and one that is due in an hour.
     assert "About 3,001 URLs wait: 3,000 for a slot" in page
 
 
-def test_a_job_that_waits_on_the_server_is_listed(browser):
+def test_waiting_job_is_listed(browser):
     listed = browser.json("/pinlater/jobs.json", queue="fetch", state="pending")
     status, page = browser.get("/pinlater/jobs", queue="fetch", state="pending")
 
@@ -130,7 +133,7 @@ def test_a_job_that_waits_on_the_server_is_listed(browser):
     assert browser.get("/pinlater/jobs", queue="fetch", state="nonsense")[0] == 400
 
 
-def test_the_busiest_domains_are_shown(browser):
+def test_busiest_domains_are_shown(browser):
     domain, of_the_queue = browser.json("/aragog/domains.json")["domains"]
     status, page = browser.get("/aragog/domains")
 
@@ -141,7 +144,7 @@ def test_the_busiest_domains_are_shown(browser):
     assert "shop.example" in page
 
 
-def test_the_explanation_of_a_url_is_shown_and_strangers_text_is_escaped(browser):
+def test_explanation_of_a_url_is_shown_escaped(browser):
     hostile = f"{PAGE}?utm_source=\"><script>alert('url')</script>"
     status, page = browser.get("/aragog/url", url=hostile)
 
@@ -151,7 +154,7 @@ def test_the_explanation_of_a_url_is_shown_and_strangers_text_is_escaped(browser
     assert "from html title" in page
 
 
-def test_the_page_of_a_url_has_its_card_its_links_and_its_price_with_sources(browser):
+def test_url_page_has_card_links_and_price_with_sources(browser):
     status, page = browser.get("/aragog/url", url="HTTP://Shop.example:80/vase")
 
     assert status == 200
@@ -165,7 +168,7 @@ def test_the_page_of_a_url_has_its_card_its_links_and_its_price_with_sources(bro
     assert missing(expected, page) == []
 
 
-def test_what_is_not_a_url_is_answered_with_the_reason(browser):
+def test_invalid_url_is_rejected_with_the_reason(browser):
     status, page = browser.get("/aragog/url", url="<b>nonsense")
 
     assert status == 400
@@ -173,7 +176,7 @@ def test_what_is_not_a_url_is_answered_with_the_reason(browser):
     assert "<b>nonsense" not in page
 
 
-def test_explain_shows_what_the_page_shows(browser, system, monkeypatch):
+def test_explain_command_matches_the_page(browser, system, monkeypatch):
     for name, value in system.environ.items():
         monkeypatch.setenv(name, value)
     ran = CliRunner().invoke(explain, ["--json", PAGE], catch_exceptions=False)
@@ -189,7 +192,7 @@ def test_explain_shows_what_the_page_shows(browser, system, monkeypatch):
     assert "from html title" in " ".join(plain.stdout.split())
 
 
-def test_a_queue_is_paused_with_a_token_and_not_without(browser):
+def test_queue_can_be_paused_only_with_a_token(browser):
     _, page = browser.get("/pinlater/queues")
     token = re.search(r'name="_xsrf" value="([^"]+)"', page)[1]
 
@@ -205,7 +208,7 @@ def test_a_queue_is_paused_with_a_token_and_not_without(browser):
     assert ">paused<" in page
 
 
-def test_the_doctor_names_the_paused_queue_and_the_remedy(system, monkeypatch):
+def test_doctor_names_the_paused_queue_and_the_remedy(system, monkeypatch):
     for name, value in system.environ.items():
         monkeypatch.setenv(name, value)
     Admin.connect(system.settings.broker.url).pause("fetch")
@@ -216,7 +219,7 @@ def test_the_doctor_names_the_paused_queue_and_the_remedy(system, monkeypatch):
     assert "queue fetch: is paused; `aragog queue resume fetch` resumes it" in ran.stdout
 
 
-def test_prometheus_finds_our_figures_beside_flowers(browser):
+def test_prometheus_gets_our_metrics_beside_flowers(browser):
     status, text = browser.get("/metrics")
 
     assert status == 200
@@ -232,7 +235,7 @@ def test_prometheus_finds_our_figures_beside_flowers(browser):
 
 
 @pytest.mark.parametrize("path", ["/", "/pinlater/queues.json", "/api/workers", "/metrics"])
-def test_a_name_that_was_rebound_to_this_machine_is_refused(system, path):
+def test_foreign_host_name_is_refused(system, path):
     def status(host):
         request = urllib.request.Request(
             f"http://127.0.0.1:{system.port}{path}", headers={"Host": host}
@@ -249,7 +252,7 @@ def test_a_name_that_was_rebound_to_this_machine_is_refused(system, path):
     assert status(f"localhost:{system.port}") == 200
 
 
-def test_a_refresh_enqueues_the_url_and_the_page_says_what_it_waits_for(browser):
+def test_refresh_enqueues_the_url_and_shows_what_it_waits_for(browser):
     _, page = browser.get("/aragog/url", url=PAGE)
     token = re.search(r'name="_xsrf" value="([^"]+)"', page)[1]
 
@@ -266,7 +269,7 @@ def test_a_refresh_enqueues_the_url_and_the_page_says_what_it_waits_for(browser)
     )
 
 
-def test_a_refresh_of_a_url_that_was_taken_down_is_refused(browser, system):
+def test_refresh_of_a_taken_down_url_is_refused(browser, system):
     gone = "http://gone.example/page"
     store = url_store(system.settings)
     store.takedowns.take_down(url=gone)
@@ -277,19 +280,19 @@ def test_a_refresh_of_a_url_that_was_taken_down_is_refused(browser, system):
         token = re.search(r'name="_xsrf" value="([^"]+)"', page)[1]
         return browser.post("/aragog/url", url=gone, _xsrf=token)[0] == 409
 
-    # Who enqueues asks the copy of the takedowns in Redis, which upkeep brings up to date.
+    # Enqueuing checks the copy of the takedowns in Redis, which upkeep keeps up to date.
     assert wait_until(is_refused)
 
 
-def test_nothing_ended_in_a_traceback(browser, system):
+def test_no_request_ended_in_a_traceback(browser, system):
     assert "Traceback" not in system.logs()
 
 
 @pytest.mark.parametrize(
     "path", ["/workers", "/pinlater/queues", "/aragog/domains", "/api/workers", "/no-such-page"]
 )
-def test_no_page_may_be_framed(system, path):
-    """A page of a stranger could show Flower's buttons, and have an operator click them."""
+def test_pages_cannot_be_framed(system, path):
+    """Another site could show Flower's buttons in a frame and make an operator click them."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         headers = opener.open(f"{system.url}{path}", timeout=60).headers

@@ -1,4 +1,4 @@
-"""Flower's list of tasks: those of the crawl, and of upkeep only what fails."""
+"""Flower's task list: tasks of the crawl, and upkeep tasks only if they fail."""
 
 import json
 import urllib.request
@@ -21,7 +21,7 @@ def answer(system, path):
 
 
 def listed(system):
-    """How many tasks of each name are in each state."""
+    """The number of tasks by name and state."""
     tasks = answer(system, "/api/tasks").values()
     return Counter((task["name"], task["state"]) for task in tasks)
 
@@ -31,12 +31,12 @@ def succeeded(system):
     return rows["upkeep"]["succeeded"] if "upkeep" in rows else 0
 
 
-def test_upkeep_is_listed_only_where_it_fails():
+def test_upkeep_tasks_are_listed_only_if_they_fail():
     with flower_system(["upkeep"]) as system:
         app = Celery(broker=system.settings.broker.url, set_as_current=False)
 
         def announced():
-            """The worker sends events once Flower has asked it to."""
+            """The worker sends events after Flower has asked it to."""
             app.send_task(ROBOTS, queue="upkeep", kwargs=INVALID)
             return listed(system)[ROBOTS, "FAILURE"]
 

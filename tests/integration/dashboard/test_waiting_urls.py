@@ -1,4 +1,4 @@
-"""URLs that wait in the queues and not in a line: they are counted, listed and explained."""
+"""URLs that wait in queues, not in a line, are counted, listed and explained."""
 
 import json
 import time
@@ -35,7 +35,9 @@ def settings(own_redis, tmp_path, monkeypatch):
 
 @pytest.fixture
 def waiting(settings):
-    """4,000 URLs of a domain, and 1,000 of one whose robots.txt does not answer; no worker runs."""
+    """
+    4,000 URLs of one domain and 1,000 of another whose robots.txt does not respond; no worker runs.
+    """
     with Aragog(settings) as client:
         for host, count in ((MANY, 4000), (SHUT, 1000)):
             list(client.enqueue_all(f"http://{host}/{n}" for n in range(count)))
@@ -51,8 +53,8 @@ def printed(*arguments):
 
 
 @pytest.mark.usefixtures("waiting")
-def test_domains_with_urls_in_the_queues_are_listed_first():
-    """60,000 URLs that waited for a robots.txt were on no page and in no list."""
+def test_domains_with_queued_urls_are_listed_first():
+    """60,000 URLs that waited for a robots.txt appeared on no page and in no list."""
     found = json.loads(printed("domain", "list", "--json"))["domains"]
     rows = {row["domain"]: row for row in found}
 
@@ -62,7 +64,7 @@ def test_domains_with_urls_in_the_queues_are_listed_first():
 
 
 @pytest.mark.usefixtures("waiting")
-def test_explain_counts_the_queues_and_not_the_line_alone():
+def test_explain_counts_the_queues_and_the_line():
     sections = json.loads(printed("explain", "--json", f"http://{MANY}/7"))["sections"]
     (slot,) = [section for section in sections if section["title"] == "slot"]
     lines = {line["name"]: line["text"] for line in slot["lines"]}
@@ -75,7 +77,7 @@ def test_explain_counts_the_queues_and_not_the_line_alone():
 
 
 @pytest.mark.usefixtures("waiting")
-def test_status_says_what_urls_wait_for():
+def test_status_counts_waiting_urls_by_cause():
     waits = json.loads(printed("status", "--json"))["waits_for"]
 
     assert sum(waits.values()) == pytest.approx(5000, rel=0.05)
@@ -83,7 +85,7 @@ def test_status_says_what_urls_wait_for():
     assert waits["a worker"] > 2500
 
 
-def test_the_page_of_queues_says_whose_robots_txt_urls_wait_for(waiting):
+def test_queues_page_names_the_hosts_whose_robots_txt_is_awaited(waiting):
     """It showed "fetch due 1,388, oldest 4 min", as if workers were missing."""
     counted, named = queue_notes(components(waiting))
 
@@ -93,5 +95,5 @@ def test_the_page_of_queues_says_whose_robots_txt_urls_wait_for(waiting):
     assert "The workers are not the problem" in named
 
 
-def test_the_page_of_queues_says_nothing_where_nothing_waits(settings):
+def test_queues_page_has_no_notes_if_nothing_waits(settings):
     assert queue_notes(components(settings)) == []

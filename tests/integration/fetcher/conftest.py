@@ -1,8 +1,8 @@
 """
-A fetcher that may reach loopback; patient, so that a busy machine fails no test.
+A fetcher that may reach loopback, with limits generous enough for a busy machine.
 
-`origin` and `fetcher_with` are of one engine: HTTP/1.1, and HTTP/2 over TLS in the modules that
-use `BOTH_VERSIONS`. So one test holds both to the same outcome.
+`origin` and `fetcher_with` use HTTP/1.1, and also HTTP/2 over TLS in modules that use
+`BOTH_VERSIONS`, so one test expects the same outcome from both.
 """
 
 from __future__ import annotations
@@ -36,13 +36,15 @@ NAMES = ("127.0.0.1", "a.test", "b.test", "shop.test", "other.test")
 
 @pytest.fixture
 def version() -> str:
-    """The version of HTTP between the fetcher and the origin; parametrized by `BOTH_VERSIONS`."""
+    """The HTTP version between the fetcher and the origin; parametrized by `BOTH_VERSIONS`."""
     return "1.1"
 
 
 @pytest.fixture
 def origin_with(version) -> Callable[[dict[str, Handler]], Origin]:
-    """Makes origins with these handlers, over the version of the test; use them in a `with`."""
+    """
+    Makes origins with these handlers, with the HTTP version of the test; use them in a `with`.
+    """
     return lambda handlers: Origin(handlers, tls=server_context(*NAMES) if version == "2" else None)
 
 
@@ -55,7 +57,7 @@ def origin(version, origin_with) -> Iterator[Origin]:
 
 @pytest.fixture
 def fetcher_with(version) -> Iterator[Callable[..., Fetcher]]:
-    """Makes fetchers with these settings changed; closes them."""
+    """Makes fetchers with changed settings and closes them."""
     fetchers: list[Fetcher] = []
 
     def make(

@@ -1,4 +1,6 @@
-"""Named egress routes, with real proxies: what is sent by which way, and what happens when one fails."""
+"""
+Named egress routes with real proxies: which route a request takes, and what happens when one fails.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,8 @@ def site():
 
 
 @pytest.fixture
-def by():
-    """Makes fetchers with these ways and rules; closes them."""
+def make_fetcher():
+    """Makes fetchers with these routes and rules, and closes them."""
     fetchers = []
 
     def make(ways, *rules, clock=None, tls=None, **fetch):
@@ -48,18 +50,18 @@ def by():
         fetcher.close()
 
 
-def everything(*ways, **conditions):
+def all_urls(*ways, **conditions):
     return EgressRule(ways=ways, **conditions)
 
 
 @pytest.mark.parametrize("kind", [HttpProxy, SocksProxy])
-def test_a_proxy_gets_the_address_that_was_checked_and_the_login_from_the_environment(
-    site, by, kind, monkeypatch
+def test_proxy_gets_the_checked_address_and_the_login_from_the_environment(
+    site, make_fetcher, kind, monkeypatch
 ):
     monkeypatch.setenv("OFFICE_LOGIN", "me:se:cret")
     with kind(login="me:se:cret") as proxy:
         ways = {"office": WaySettings(proxy=proxy.url, login="env:OFFICE_LOGIN")}
-        fetcher = by(ways, everything("office"), host_map={HOST: site.address})
+        fetcher = make_fetcher(ways, all_urls("office"), host_map={HOST: site.address})
 
         outcome = fetcher.fetch(f"http://{HOST}:8080/")
 
@@ -70,11 +72,11 @@ def test_a_proxy_gets_the_address_that_was_checked_and_the_login_from_the_enviro
 
 
 @pytest.mark.parametrize("kind", [HttpProxy, SocksProxy])
-def test_https_through_a_proxy_is_checked_by_name_here(by, kind):
+def test_https_through_a_proxy_is_verified_by_name_here(make_fetcher, kind):
     with Origin({"/": page(HELLO)}, tls=server_context(HOST)) as site, kind() as proxy:
         ways = {"office": WaySettings(proxy=proxy.url)}
         names = {HOST: site.address, "other.test": site.address}
-        fetcher = by(ways, everything("office"), host_map=names, tls=client_context())
+        fetcher = make_fetcher(ways, all_urls("office"), host_map=names, tls=client_context())
 
         assert isinstance(fetcher.fetch(site.url("/", HOST)), o.Fetched)
         wrong = fetcher.fetch(site.url("/", "other.test"))
@@ -90,12 +92,12 @@ def test_https_through_a_proxy_is_checked_by_name_here(by, kind):
         (HttpProxy, {"resolve_at_proxy": True}),
     ],
 )
-def test_names_are_resolved_at_the_proxy_where_the_way_says_so(site, by, kind, changes):
+def test_proxy_resolves_names_if_the_route_says_so(site, make_fetcher, kind, changes):
     name = "only-known.example"
     with kind(names={name: ("127.0.0.1", site.port)}) as proxy:
         url = proxy.url.replace("socks5:", f"{changes.get('scheme', 'socks5')}:")
         way = WaySettings(proxy=url, resolve_at_proxy=changes.get("resolve_at_proxy", False))
-        fetcher = by({"far": way}, everything("far"))
+        fetcher = make_fetcher({"far": way}, all_urls("far"))
 
         outcome = fetcher.fetch(f"http://{name}:8080/")
 
@@ -114,10 +116,12 @@ def test_names_are_resolved_at_the_proxy_where_the_way_says_so(site, by, kind, c
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("scheme", ["socks5", "socks5h", "http"])
-def test_each_way_has_the_checks_of_what_a_url_says(by, url, scheme):
+def test_every_route_checks_urls_with_the_ssrf_filter(make_fetcher, url, scheme):
     with SocksProxy() as socks, HttpProxy() as http:
         proxy = http.url if scheme == "http" else socks.url.replace("socks5:", f"{scheme}:")
-        fetcher = by({"far": WaySettings(proxy=proxy)}, everything("far"), allowed_networks=())
+        fetcher = make_fetcher(
+            {"far": WaySettings(proxy=proxy)}, all_urls("far"), allowed_networks=()
+        )
 
         outcome = fetcher.fetch(url)
 
@@ -126,10 +130,10 @@ def test_each_way_has_the_checks_of_what_a_url_says(by, url, scheme):
         assert socks.asked + http.asked == []
 
 
-def test_local_names_stay_blocked_at_a_proxy_that_resolves_although_networks_are_allowed(by):
+def test_local_names_stay_blocked_at_a_resolving_proxy_despite_allowed_networks(make_fetcher):
     with SocksProxy() as proxy:
         ways = {"far": WaySettings(proxy=proxy.url.replace("socks5:", "socks5h:"))}
-        fetcher = by(ways, everything("far"), allowed_networks=("10.0.0.0/8",))
+        fetcher = make_fetcher(ways, all_urls("far"), allowed_networks=("10.0.0.0/8",))
 
         for name in ("printer.local", "localhost", "192.168.0.1.nip.io"):
             assert isinstance(fetcher.fetch(f"http://{name}:8080/"), o.Blocked)
@@ -137,27 +141,27 @@ def test_local_names_stay_blocked_at_a_proxy_that_resolves_although_networks_are
         assert proxy.asked == []
 
 
-def test_a_direct_way_starts_at_its_address(site, by):
-    came_from = []
+def test_direct_route_uses_its_source_address(site, make_fetcher):
+    source_addresses = []
 
     def note(_, wire):
-        came_from.append(wire.sock.getpeername()[0])
+        source_addresses.append(wire.sock.getpeername()[0])
         return page(HELLO)
 
     site.handlers["*"] = note
     ways = {"second": WaySettings(addresses=("127.0.0.9",))}
-    fetcher = by(ways, everything("second"))
+    fetcher = make_fetcher(ways, all_urls("second"))
 
     outcome = fetcher.fetch(site.url("/"))
 
     assert isinstance(outcome, o.Fetched), outcome
     assert outcome.way == "second"
-    assert came_from == ["127.0.0.9"]
+    assert source_addresses == ["127.0.0.9"]
 
 
-def test_an_address_that_the_machine_does_not_have_is_a_failing_way(site, by):
+def test_unavailable_source_address_fails_the_route(site, make_fetcher):
     ways = {"moved": WaySettings(addresses=("192.0.2.7",))}
-    fetcher = by(ways, everything("moved", "direct"))
+    fetcher = make_fetcher(ways, all_urls("moved", "direct"))
 
     outcome = fetcher.fetch(site.url("/"))
 
@@ -166,14 +170,14 @@ def test_an_address_that_the_machine_does_not_have_is_a_failing_way(site, by):
     assert "192.0.2.7 cannot be used" in fetcher.adapter.egress.health.reason(["moved"])
 
 
-def test_the_next_way_is_taken_when_a_proxy_is_dead_and_the_dead_one_is_left_alone(site, by):
+def test_next_route_replaces_a_dead_proxy_that_is_then_left_alone(site, make_fetcher):
     clock = ManualClock()
     with HttpProxy() as good:
         ways = {
             "dead": WaySettings(proxy=DEAD.format(port=free_port())),
             "good": WaySettings(proxy=good.url),
         }
-        fetcher = by(ways, everything("dead", "good"), clock=clock)
+        fetcher = make_fetcher(ways, all_urls("dead", "good"), clock=clock)
 
         outcomes = [fetcher.fetch(site.url(f"/{n}")) for n in range(3)]
 
@@ -182,15 +186,15 @@ def test_the_next_way_is_taken_when_a_proxy_is_dead_and_the_dead_one_is_left_alo
         assert [request.target for request in site.seen] == ["/0", "/1", "/2"]
 
 
-def test_a_proxy_that_answers_407_fails_and_nothing_of_its_login_is_shown(
-    site, by, monkeypatch, caplog
+def test_proxy_that_answers_407_fails_and_its_login_stays_secret(
+    site, make_fetcher, monkeypatch, caplog
 ):
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("OFFICE_LOGIN", "me:wr0ng-word")
     for kind in (HttpProxy, SocksProxy):
         with kind(login="me:right") as proxy:
             ways = {"office": WaySettings(proxy=proxy.url, login="env:OFFICE_LOGIN")}
-            fetcher = by(ways, everything("office"))
+            fetcher = make_fetcher(ways, all_urls("office"))
 
             outcome = fetcher.fetch(site.url("/"))
 
@@ -202,9 +206,9 @@ def test_a_proxy_that_answers_407_fails_and_nothing_of_its_login_is_shown(
     assert site.seen == []
 
 
-def test_no_request_leaves_by_a_way_that_the_rule_does_not_name(site, by):
+def test_request_uses_only_the_routes_of_its_rule(site, make_fetcher):
     ways = {"dead": WaySettings(proxy=DEAD.format(port=free_port()))}
-    fetcher = by(ways, everything("dead"))
+    fetcher = make_fetcher(ways, all_urls("dead"))
 
     outcome = fetcher.fetch(site.url("/"))
 
@@ -213,27 +217,29 @@ def test_no_request_leaves_by_a_way_that_the_rule_does_not_name(site, by):
     assert site.seen == []
 
 
-def test_a_way_that_works_again_is_used_again(site, by):
+def test_recovered_route_is_used_again(site, make_fetcher):
     clock, port = ManualClock(), free_port()
     ways = {"office": WaySettings(proxy=DEAD.format(port=port))}
-    fetcher = by(ways, everything("office", "direct"), clock=clock)
+    fetcher = make_fetcher(ways, all_urls("office", "direct"), clock=clock)
     assert fetcher.fetch(site.url("/1")).way is None
 
     with HttpProxy(port=port):
-        assert fetcher.fetch(site.url("/2")).way is None  # its trial is not due
+        assert fetcher.fetch(site.url("/2")).way is None  # its retry is not due
         clock.advance_ms(5_100)
         assert fetcher.fetch(site.url("/3")).way == "office"
         assert fetcher.fetch(site.url("/4")).way == "office"
     assert fetcher.adapter.egress.health.reason(["office"]) == ""
 
 
-def test_a_target_that_a_proxy_does_not_reach_is_not_a_failure_of_the_way(site, by):
+def test_target_unreachable_for_a_proxy_is_not_a_failure_of_the_route(site, make_fetcher):
     for kind, answer in (
         (HttpProxy, b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"),
         (SocksProxy, socks_answer(5)),
     ):
         with kind(answer=answer) as proxy:
-            fetcher = by({"office": WaySettings(proxy=proxy.url)}, everything("office", "direct"))
+            fetcher = make_fetcher(
+                {"office": WaySettings(proxy=proxy.url)}, all_urls("office", "direct")
+            )
 
             outcome = fetcher.fetch(site.url("/"))
 
@@ -243,12 +249,12 @@ def test_a_target_that_a_proxy_does_not_reach_is_not_a_failure_of_the_way(site, 
     assert site.seen == []
 
 
-def test_a_proxy_that_reaches_none_of_five_domains_in_a_row_fails_itself(by):
+def test_proxy_that_reaches_none_of_five_domains_in_a_row_is_failing(make_fetcher):
     answer = b"HTTP/1.1 503 No way\r\nContent-Length: 0\r\n\r\n"
     names = {f"site{n}.test": f"127.0.0.1:{8080 + n}" for n in range(5)}
     with HttpProxy(answer=answer) as proxy:
         ways = {"office": WaySettings(proxy=proxy.url)}
-        fetcher = by(ways, everything("office"), host_map=names)
+        fetcher = make_fetcher(ways, all_urls("office"), host_map=names)
 
         for name in names:
             assert isinstance(fetcher.fetch(f"http://{name}:8080/"), o.Unreachable)
@@ -256,27 +262,27 @@ def test_a_proxy_that_reaches_none_of_five_domains_in_a_row_fails_itself(by):
         assert isinstance(fetcher.fetch("http://site0.test:8080/"), o.Deferred)
 
 
-def test_a_proxy_that_refuses_a_target_leaves_it_to_the_next_way_and_stays_in_use(site, by):
+def test_target_refused_by_a_proxy_takes_the_next_route(site, make_fetcher):
     for kind, answer in (
         (HttpProxy, b"HTTP/1.1 403 Not here\r\nContent-Length: 0\r\n\r\n"),
         (SocksProxy, socks_answer(2)),
     ):
         with kind(answer=answer) as proxy:
             way = {"office": WaySettings(proxy=proxy.url)}
-            fetcher = by(way, everything("office", "direct"))
+            fetcher = make_fetcher(way, all_urls("office", "direct"))
 
             assert fetcher.fetch(site.url("/")).way is None
             assert fetcher.adapter.egress.health.retry_in_ms(["office"]) == 0
 
-            alone = by(way, everything("office")).fetch(site.url("/"))
+            alone = make_fetcher(way, all_urls("office")).fetch(site.url("/"))
             assert isinstance(alone, o.Unreachable), alone
             assert alone.kind == "connect"
 
 
-def test_a_connection_is_used_again_within_its_way_only(site, by):
+def test_connections_are_reused_within_a_route_only(site, make_fetcher):
     with HttpProxy() as one, HttpProxy() as two:
         ways = {"one": WaySettings(proxy=one.url), "two": WaySettings(proxy=two.url)}
-        fetcher = by(ways)
+        fetcher = make_fetcher(ways)
 
         used = [
             fetcher.fetch(site.url("/"), egress=EgressContext(way=way)).way
@@ -287,13 +293,13 @@ def test_a_connection_is_used_again_within_its_way_only(site, by):
         assert (len(one.asked), len(two.asked), len({r.connection for r in site.seen})) == (1, 1, 3)
 
 
-def test_a_session_is_one_word_for_a_domain_and_its_connections_are_its_own(site, by, monkeypatch):
+def test_each_domain_has_one_session_with_its_own_connections(site, make_fetcher, monkeypatch):
     monkeypatch.setenv("LOGIN", "customer-{domain}-{session}:pw")
     clock = ManualClock()
     names = {"a.one.test": site.address, "b.one.test": site.address, "two.test": site.address}
     with HttpProxy() as proxy:
         ways = {"pool": WaySettings(proxy=proxy.url, login="env:LOGIN", session_s=60)}
-        fetcher = by(ways, everything("pool"), clock=clock, host_map=names)
+        fetcher = make_fetcher(ways, all_urls("pool"), clock=clock, host_map=names)
         for host in names:
             assert isinstance(fetcher.fetch(f"http://{host}:8080/"), o.Fetched)
         clock.advance_ms(61_000)
@@ -307,23 +313,23 @@ def test_a_session_is_one_word_for_a_domain_and_its_connections_are_its_own(site
     assert len({a, two, later}) == 3
 
 
-def test_a_login_is_read_again_for_each_connection(site, by, tmp_path):
+def test_login_is_reread_for_each_connection(site, make_fetcher, tmp_path):
     file = tmp_path / "login"
     file.write_text("me:old\n")
     with HttpProxy() as proxy:
         ways = {"office": WaySettings(proxy=proxy.url, login=f"file:{file}")}
-        fetcher = by(ways, everything("office"))
+        fetcher = make_fetcher(ways, all_urls("office"))
         fetcher.fetch(site.url("/"))
         fetcher.adapter.connections.close()
         file.write_text("me:new\n")
-        other = by(ways, everything("office"))
+        other = make_fetcher(ways, all_urls("office"))
         file.write_text("me:newer\n")
         other.fetch(site.url("/"))
 
     assert proxy.logins == ["me:old", "me:newer"]
 
 
-def test_a_login_that_is_not_there_is_named_without_its_value(by, tmp_path, monkeypatch):
+def test_missing_login_is_reported_without_its_value(make_fetcher, tmp_path, monkeypatch):
     monkeypatch.delenv("NOWHERE", raising=False)
     monkeypatch.setenv("BROKEN", "only-a-user-s3cret")
     for login, expected in (
@@ -332,15 +338,15 @@ def test_a_login_that_is_not_there_is_named_without_its_value(by, tmp_path, monk
         ("env:BROKEN", "user:password"),
     ):
         with pytest.raises(ConfigError, match=expected) as caught:
-            by({"office": WaySettings(proxy="http://127.0.0.1:1", login=login)})
+            make_fetcher({"office": WaySettings(proxy="http://127.0.0.1:1", login=login)})
         assert "s3cret" not in str(caught.value)
 
 
-def test_fetch_proxy_is_the_way_of_urls_that_no_rule_matches(site, by):
+def test_fetch_proxy_is_the_route_of_urls_that_match_no_rule(site, make_fetcher):
     with SocksProxy(login="me:pw") as usual, HttpProxy() as office:
-        fetcher = by(
+        fetcher = make_fetcher(
             {"office": WaySettings(proxy=office.url)},
-            everything("office", hosts=("shop.test",)),
+            all_urls("office", hosts=("shop.test",)),
             proxy=usual.url.replace("//", "//me:pw@"),
             host_map={HOST: site.address},
         )
@@ -350,19 +356,19 @@ def test_fetch_proxy_is_the_way_of_urls_that_no_rule_matches(site, by):
         assert usual.logins == ["me:pw"]
 
 
-def test_an_unknown_way_that_a_request_names_is_none(site, by):
-    outcome = by({}).fetch(site.url("/"), egress=EgressContext(way="moon"))
+def test_unknown_route_in_a_request_defers_it(site, make_fetcher):
+    outcome = make_fetcher({}).fetch(site.url("/"), egress=EgressContext(way="moon"))
 
     assert isinstance(outcome, o.Deferred)
     assert "no egress route named moon" in outcome.reason
 
 
 @pytest.mark.parametrize("kind", [HttpProxy, SocksProxy])
-def test_a_proxy_gets_addresses_of_version_6_as_well(site, by, kind):
+def test_proxy_accepts_ipv6_addresses(site, make_fetcher, kind):
     far = "2001:4860:4860::8888"
     with kind(names={far: ("127.0.0.1", site.port)}) as proxy:
         ways = {"office": WaySettings(proxy=proxy.url)}
-        fetcher = by(ways, everything("office"), host_map={HOST: f"[{far}]:8080"})
+        fetcher = make_fetcher(ways, all_urls("office"), host_map={HOST: f"[{far}]:8080"})
 
         outcome = fetcher.fetch(f"http://{HOST}:8080/")
 
@@ -371,7 +377,7 @@ def test_a_proxy_gets_addresses_of_version_6_as_well(site, by, kind):
         assert proxy.asked[0].replace("[", "").replace("]", "") == f"{far}:8080"
 
 
-def test_a_direct_way_without_an_address_of_version_6_leaves_such_hosts_to_the_next(by):
+def test_direct_route_without_ipv6_leaves_ipv6_hosts_to_the_next(make_fetcher):
     far = "[2001:4860:4860::8888]:8080"
     answer = b"HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n"
     with HttpProxy(answer=answer) as proxy:
@@ -379,18 +385,18 @@ def test_a_direct_way_without_an_address_of_version_6_leaves_such_hosts_to_the_n
             "here": WaySettings(addresses=("127.0.0.1",)),
             "office": WaySettings(proxy=proxy.url),
         }
-        fetcher = by(ways, everything("here", "office"), host_map={HOST: far})
+        fetcher = make_fetcher(ways, all_urls("here", "office"), host_map={HOST: far})
 
         assert fetcher.fetch(f"http://{HOST}:8080/").way == "office"
         assert fetcher.adapter.egress.health.retry_in_ms(["here"]) == 0
 
 
-def test_a_login_that_is_gone_fails_its_way_and_not_the_batch(site, by, tmp_path):
+def test_lost_login_fails_its_route_but_not_the_batch(site, make_fetcher, tmp_path):
     file = tmp_path / "login"
     file.write_text("me:pw")
     with HttpProxy(login="me:pw") as proxy:
         ways = {"office": WaySettings(proxy=proxy.url, login=f"file:{file}")}
-        fetcher = by(ways, everything("office"))
+        fetcher = make_fetcher(ways, all_urls("office"))
         file.unlink()
 
         outcome = fetcher.fetch(site.url("/"))

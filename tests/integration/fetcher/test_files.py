@@ -1,4 +1,4 @@
-"""Files of items are taken as they are declared, and only of the types that are accepted."""
+"""Files of items are fetched with their declared type, if that type is accepted."""
 
 from dataclasses import replace
 
@@ -29,8 +29,8 @@ SETTINGS = FetchSettings(
         ("image/png", PNG * 100, OutcomeKind.TOO_LARGE),
     ],
 )
-def test_a_file_has_one_of_the_accepted_types(content_type, body, outcome):
-    """WebP was refused as binary, declared as what it is."""
+def test_file_has_one_of_the_accepted_types(content_type, body, outcome):
+    """WebP with its correct type was refused as binary."""
     with Origin({"//files.test/": answer(200, body, content_type=content_type)}) as origin:
         settings = replace(for_files(SETTINGS), host_map={"files.test": origin.address})
         with Fetcher(settings, as_declared=True) as fetcher:

@@ -1,4 +1,7 @@
-"""What only HTTP/2 can do wrong: an outcome in bounded time, bytes and memory, or no matter at all."""
+"""
+Misbehavior that only HTTP/2 allows: an outcome within bounded time, bytes and memory, or no effect
+at all.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ class _Counting(OpenGate):
         /h2/too-much       protocol  not a valid HTTP/2 response
     """),
 )
-def test_an_attack_is_unreachable_and_says_why(origin, fetcher, path, kind, reason):
+def test_attack_is_unreachable_with_its_reason(origin, fetcher, path, kind, reason):
     outcome = fetcher.fetch(origin.url(path))
 
     assert isinstance(outcome, o.Unreachable), outcome
@@ -54,11 +57,11 @@ def test_an_attack_is_unreachable_and_says_why(origin, fetcher, path, kind, reas
 
 
 @pytest.mark.parametrize("path", ["/h2/hpack-bomb", "/h2/many-headers"])
-def test_headers_beyond_the_cap_after_decompression_are_too_large(origin, fetcher, path):
+def test_headers_over_the_cap_after_decompression_are_too_large(origin, fetcher, path):
     assert isinstance(fetcher.fetch(origin.url(path)), o.TooLarge)
 
 
-def test_each_request_on_one_connection_takes_a_permit_of_its_own(origin, fetcher):
+def test_each_request_on_a_shared_connection_takes_its_own_permit(origin, fetcher):
     gate = _Counting()
 
     for _ in range(3):
@@ -69,7 +72,7 @@ def test_each_request_on_one_connection_takes_a_permit_of_its_own(origin, fetche
     assert {request.connection for request in origin.seen} == {1}
 
 
-def test_control_frames_between_the_data_are_no_matter(origin, fetcher):
+def test_control_frames_between_data_have_no_effect(origin, fetcher):
     outcome = fetcher.fetch(origin.url("/h2/pause-ping"))
 
     assert isinstance(outcome, o.Fetched)
@@ -79,7 +82,7 @@ def test_control_frames_between_the_data_are_no_matter(origin, fetcher):
 @pytest.mark.parametrize(
     ("path", "connections"), [("/h2/idle-ping", [1, 1]), ("/h2/idle-goaway", [1, 2])]
 )
-def test_frames_between_two_requests_say_whether_the_connection_stays(
+def test_frames_between_requests_decide_whether_the_connection_is_kept(
     origin, fetcher, path, connections
 ):
     fetcher.fetch(origin.url(path))
@@ -90,14 +93,14 @@ def test_frames_between_two_requests_say_whether_the_connection_stays(
     assert [request.connection for request in origin.seen] == connections
 
 
-def test_a_body_that_may_never_be_sent_ends_with_the_deadline(origin, fetcher_with):
+def test_body_that_cannot_be_sent_ends_at_the_deadline(origin, fetcher_with):
     with fetcher_with(deadline_s=2.0).session() as session, pytest.raises(requests.Timeout):
         session.post(origin.url("/h2/closed-window"), data=b"x" * 200_000)
 
     assert origin.seen == []
 
 
-def test_a_large_body_is_sent_as_the_window_allows(origin, fetcher):
+def test_large_body_is_sent_within_the_window(origin, fetcher):
     with fetcher.session() as session:
         response = session.post(origin.url("/echo"), data=b"x" * 500_000)
 
@@ -108,18 +111,16 @@ def test_a_large_body_is_sent_as_the_window_allows(origin, fetcher):
     ("path", "reason"),
     [("/h2/http11", "requires HTTP/1.1"), ("/h2/upper", "not a valid HTTP/2 response")],
 )
-def test_a_host_whose_http2_fails_gets_http11_from_the_next_request_on(
-    origin, fetcher, path, reason
-):
+def test_host_with_broken_http2_gets_http11_from_the_next_request_on(origin, fetcher, path, reason):
     first = fetcher.fetch(origin.url(path))
     second = fetcher.fetch(origin.url("/echo"))
 
     assert (first.kind, reason in first.reason) == ("protocol", True)
-    assert b"\nHost: " in second.body  # HTTP/2 has :authority, and names in lower case
+    assert b"\nHost: " in second.body  # HTTP/2 has :authority and lowercase names
     assert [request.path for request in origin.seen] == [path, "/echo"]
 
 
-def test_a_refused_request_on_a_kept_connection_is_repeated_on_a_new_one(origin, fetcher):
+def test_refused_request_on_a_kept_connection_is_repeated_on_a_new_one(origin, fetcher):
     gate = _Counting()
     answers = iter([http2_misbehaviour()["/h2/refused"], page(HELLO)])
     origin.handlers["/second"] = lambda request, wire: (
@@ -135,7 +136,7 @@ def test_a_refused_request_on_a_kept_connection_is_repeated_on_a_new_one(origin,
 
 
 @pytest.mark.parametrize("path", ["/h2/resets", "/h2/http11"])
-def test_a_request_that_was_processed_is_not_repeated(origin, fetcher, path):
+def test_processed_request_is_not_repeated(origin, fetcher, path):
     fetcher.fetch(origin.url("/kept"))
     outcome = fetcher.fetch(origin.url(path))
 
@@ -143,7 +144,7 @@ def test_a_request_that_was_processed_is_not_repeated(origin, fetcher, path):
     assert [request.path for request in origin.seen] == ["/kept", path]
 
 
-def test_a_host_without_http2_is_asked_over_http11(origin, fetcher_with):
+def test_host_without_http2_gets_http11(origin, fetcher_with):
     fetcher = fetcher_with(tls=client_context(), http2_hosts=())
 
     assert b"\nHost: " in fetcher.fetch(origin.url("/echo")).body

@@ -1,4 +1,4 @@
-"""Bodies whose headers are wrong: read as browsers do, with one result for one response."""
+"""Bodies with wrong headers are read as browsers do, with one result per response."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = BOTH_VERSIONS
 
 
 @pytest.mark.parametrize("coding", ["UTF-8", "binary", "8bit", "text/html", "none", "gzip, UTF-8"])
-def test_a_content_encoding_that_is_not_a_coding_hides_no_page(origin_with, fetcher, coding):
+def test_unknown_content_encoding_does_not_hide_a_page(origin_with, fetcher, coding):
     body = gzip.compress(HELLO) if "gzip" in coding else HELLO
     with origin_with({"/": page(body, headers={"Content-Encoding": coding})}) as origin:
         outcome = fetcher.fetch(origin.url("/"))
@@ -25,7 +25,7 @@ def test_a_content_encoding_that_is_not_a_coding_hides_no_page(origin_with, fetc
     assert (outcome.body, outcome.truncated) == (HELLO, False)
 
 
-def test_a_page_in_a_coding_that_has_no_decoder_is_unreadable(origin_with, fetcher):
+def test_page_with_an_undecodable_coding_is_unreadable(origin_with, fetcher):
     body = b"\x1f\x9d\x90" + bytes(range(256)) * 4
     with origin_with({"/": page(body, headers={"Content-Encoding": "compress"})}) as origin:
         outcome = fetcher.fetch(origin.url("/"))
@@ -40,12 +40,10 @@ def test_a_page_in_a_coding_that_has_no_decoder_is_unreadable(origin_with, fetch
         ("br", brotli.compress(HELLO)),
         ("zstd", zstandard.compress(HELLO)),
     ],
-    ids=["gzip", "br", "zstd"],  # a stream of gzip has the time in it
+    ids=["gzip", "br", "zstd"],  # a gzip stream contains the time
 )
 @pytest.mark.parametrize("split", [0, 1, 10, -4])
-def test_bytes_after_a_stream_are_ignored_in_one_packet_and_in_two(
-    origin_with, fetcher, coding, body, split
-):
+def test_bytes_after_a_stream_are_ignored(origin_with, fetcher, coding, body, split):
     data = page(body + b"<!-- cached -->", headers={"Content-Encoding": coding})
     at = len(data) - len(b"<!-- cached -->") + split
 
@@ -70,7 +68,7 @@ PART = {
 
 
 @pytest.mark.parametrize("content_range", PART)
-def test_a_206_that_was_not_requested_is_not_a_whole_page(origin_with, fetcher, content_range):
+def test_unrequested_206_is_not_a_complete_page(origin_with, fetcher, content_range):
     kind, reason = PART[content_range]
     headers = {"Content-Range": content_range} if content_range else {}
     with origin_with({"/": answer(206, HELLO, headers=headers)}) as origin:
@@ -80,7 +78,7 @@ def test_a_206_that_was_not_requested_is_not_a_whole_page(origin_with, fetcher, 
     assert outcome.truncated == (kind == "Fetched" and reason is not None)
 
 
-def test_several_ranges_that_were_not_requested_are_not_a_page(origin_with, fetcher_with):
+def test_unrequested_ranges_are_not_a_page(origin_with, fetcher_with):
     body = b"--b\r\nContent-Range: bytes 0-4/9\r\n\r\nhello\r\n--b--"
     part = answer(206, body, content_type="multipart/byteranges; boundary=b")
     with origin_with({"/": part}) as origin:
@@ -89,7 +87,7 @@ def test_several_ranges_that_were_not_requested_are_not_a_page(origin_with, fetc
     assert isinstance(outcome, o.Unreachable)
 
 
-def test_a_206_to_a_range_that_was_sent_is_what_was_asked_for(origin_with, fetcher):
+def test_requested_206_is_complete(origin_with, fetcher):
     headers = {"Content-Range": "bytes 20-39/5000"}
     with origin_with({"/": answer(206, HELLO, headers=headers)}) as origin:
         outcome = fetcher.fetch(origin.url("/"), headers={"range": "bytes=20-39"})
@@ -98,13 +96,13 @@ def test_a_206_to_a_range_that_was_sent_is_what_was_asked_for(origin_with, fetch
     assert not outcome.truncated
 
 
-def test_a_chunked_page_with_a_length_is_read_and_its_connection_closed(fetcher):
+def test_chunked_page_with_a_length_is_read_and_its_connection_closed(fetcher):
     data = answer(
         body=b"%x\r\n%b\r\n0\r\n\r\n" % (len(HELLO), HELLO),
         headers={"Transfer-Encoding": "chunked"},
         keep_alive=True,
     )
-    with Origin({"/": data}) as origin:  # there is no such thing in HTTP/2
+    with Origin({"/": data}) as origin:  # HTTP/2 has no equivalent
         outcomes = [fetcher.fetch(origin.url("/")) for _ in range(2)]
 
         assert [outcome.body for outcome in outcomes] == [HELLO, HELLO]
@@ -112,7 +110,7 @@ def test_a_chunked_page_with_a_length_is_read_and_its_connection_closed(fetcher)
 
 
 @pytest.mark.parametrize("content_type", ["html", "text/", "unknown/unknown", "charset=utf-8"])
-def test_a_type_that_is_none_is_sniffed(origin_with, fetcher, content_type):
+def test_invalid_type_is_sniffed(origin_with, fetcher, content_type):
     handlers = {
         "/page": answer(body=HELLO, content_type=content_type),
         "/image": answer(body=b"\x89PNG\r\n\x1a\n" + bytes(99), content_type=content_type),

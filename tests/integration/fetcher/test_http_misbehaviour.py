@@ -1,4 +1,4 @@
-"""Whatever an origin does is an outcome, in bounded time."""
+"""Everything an origin can do becomes an outcome, in bounded time."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ pytestmark = BOTH_VERSIONS
 
 
 @pytest.mark.parametrize("path", ["/silent", "/stall", "/drip", "/slow-headers"])
-def test_an_origin_that_answers_too_slowly_is_unreachable(origin, fetcher_with, path):
+def test_slow_origin_is_unreachable(origin, fetcher_with, path):
     outcome = fetcher_with(deadline_s=1.0).fetch(origin.url(path))
 
     assert isinstance(outcome, o.Unreachable)
     assert (outcome.kind, outcome.status) == ("timeout", None), outcome.reason
 
 
-def test_a_pause_between_two_reads_is_limited(origin, fetcher_with):
+def test_pause_between_reads_is_limited(origin, fetcher_with):
     outcome = fetcher_with(read_timeout_s=0.3).fetch(origin.url("/stall"))
 
     assert isinstance(outcome, o.Unreachable)
     assert (outcome.kind, "timed out" in outcome.reason) == ("timeout", True)
 
 
-def test_a_body_slower_than_the_least_rate_is_given_up(origin, fetcher_with):
+def test_body_below_the_minimum_rate_is_given_up(origin, fetcher_with):
     clock = ManualClock()
 
     def slow(_, wire):
         wire.send(answer(length=False))
         while wire.send(b"x" * 100) and wire.pause(0.01):
-            clock.advance_ms(200)  # 500 bytes/s, by the fetcher's clock
+            clock.advance_ms(200)  # 500 bytes/s by the fetcher's clock
 
     origin.handlers["/slow"] = slow
     fetcher = fetcher_with(clock=clock, deadline_s=1000, min_bytes_per_s=10_000)
@@ -49,7 +49,7 @@ def test_a_body_slower_than_the_least_rate_is_given_up(origin, fetcher_with):
     assert (outcome.kind, outcome.reason) == ("timeout", "slower than 10000 bytes/s")
 
 
-def test_a_body_beyond_the_cap_after_decompression_is_cut_there(origin, fetcher_with):
+def test_decompressed_body_is_truncated_at_the_cap(origin, fetcher_with):
     packed = gzip.compress(random.Random(7).randbytes(30_000).hex().encode())
     origin.handlers["/large"] = answer(body=packed, headers={"Content-Encoding": "gzip"})
 
@@ -74,7 +74,7 @@ def test_a_body_beyond_the_cap_after_decompression_is_cut_there(origin, fetcher_
         /status/999             status    999
     """),
 )
-def test_no_usable_answer_is_unreachable_and_says_why(origin, fetcher_with, path, kind, reason):
+def test_unusable_response_is_unreachable_with_its_reason(origin, fetcher_with, path, kind, reason):
     outcome = fetcher_with(deadline_s=30).fetch(origin.url(path))
 
     assert isinstance(outcome, o.Unreachable)
@@ -91,7 +91,7 @@ def test_no_usable_answer_is_unreachable_and_says_why(origin, fetcher_with, path
         ("/http09", ("protocol", "protocol"), ("not HTTP/1", "not valid HTTP/2")),
     ],
 )
-def test_what_is_not_valid_http_is_refused(origin, fetcher, version, path, kind, reasons):
+def test_invalid_http_is_refused(origin, fetcher, version, path, kind, reasons):
     outcome = fetcher.fetch(origin.url(path))
 
     at = ("1.1", "2").index(version)
@@ -108,12 +108,12 @@ def test_what_is_not_valid_http_is_refused(origin, fetcher, version, path, kind,
         (
             "/reset",
             "reset by peer|before the end",
-        ),  # a write notices a reset first, and has no reason
+        ),  # a write notices a reset first, without a reason
         ("/endless", "truncated at 200000 bytes"),
         ("/endless-chunks", "truncated at 200000 bytes"),
     ],
 )
-def test_what_arrived_of_a_broken_body_is_kept_and_marked(origin, fetcher_with, path, reason):
+def test_received_part_of_a_broken_body_is_kept_and_marked(origin, fetcher_with, path, reason):
     outcome = fetcher_with(max_wire_bytes=200_000).fetch(origin.url(path))
 
     assert isinstance(outcome, o.Fetched)
@@ -127,14 +127,14 @@ def test_chunk_extensions_and_padding_count_as_bytes_on_the_wire(origin, fetcher
 
     assert isinstance(outcome, o.Fetched)
     assert outcome.truncated_why == "truncated at 200000 bytes on the wire"
-    # 32 of each 4,041 bytes of chunks, of each 265 bytes of a padded frame.
+    # 32 of every 4,041 bytes of chunks, of every 265 bytes of a padded frame.
     assert 1_000 < len(outcome.body) < (2_000 if version == "1.1" else 30_000)
 
 
 @pytest.mark.parametrize(
     "path", ["/bomb/gzip", "/bomb/deflate", "/bomb/br", "/bomb/zstd", "/bomb/nested"]
 )
-def test_a_bomb_is_too_large_in_every_coding(origin, fetcher, path):
+def test_decompression_bomb_is_too_large_in_every_coding(origin, fetcher, path):
     outcome = fetcher.fetch(origin.url(path))
 
     assert isinstance(outcome, o.TooLarge), outcome
@@ -142,17 +142,17 @@ def test_a_bomb_is_too_large_in_every_coding(origin, fetcher, path):
 
 
 @pytest.mark.parametrize("path", ["/huge-length", "/endless-headers"])
-def test_past_a_cap_is_too_large(origin, fetcher, path):
+def test_response_over_a_cap_is_too_large(origin, fetcher, path):
     assert isinstance(fetcher.fetch(origin.url(path)), o.TooLarge)
 
 
 @pytest.mark.parametrize("path", ["/pdf", "/binary"])
-def test_what_is_not_a_page_is_unreadable(origin, fetcher, path):
+def test_response_that_is_not_a_page_is_unreadable(origin, fetcher, path):
     assert isinstance(fetcher.fetch(origin.url(path)), o.Unreadable)
 
 
-def test_more_than_the_length_is_cut_there(origin, fetcher, version):
-    """To HTTP/2 such a response is malformed (RFC 9113, 8.1.1), and none of it is used."""
+def test_body_longer_than_its_length_is_truncated(origin, fetcher, version):
+    """In HTTP/2, such a response is malformed (RFC 9113, 8.1.1), and none of it is used."""
     outcome = fetcher.fetch(origin.url("/lies-short"))
 
     if version == "1.1":
@@ -163,14 +163,14 @@ def test_more_than_the_length_is_cut_there(origin, fetcher, version):
         assert outcome.kind is UnreachableKind.PROTOCOL
 
 
-def test_an_empty_page_is_fetched_and_empty(origin, fetcher):
+def test_empty_page_is_fetched_with_an_empty_body(origin, fetcher):
     outcome = fetcher.fetch(origin.url("/empty"))
 
     assert isinstance(outcome, o.Fetched)
     assert outcome.body == b""
 
 
-def test_a_missing_content_type_is_sniffed(origin, fetcher):
+def test_missing_content_type_is_sniffed(origin, fetcher):
     outcome = fetcher.fetch(origin.url("/untyped"))
 
     assert isinstance(outcome, o.Fetched)
@@ -186,7 +186,7 @@ def test_retry_after_is_read_in_both_forms(origin, fetcher, path):
     assert 100_000 < outcome.retry_at_ms - outcome.fetched_at_ms < 130_000
 
 
-def test_busy_without_retry_after_names_no_time(origin, fetcher):
+def test_busy_without_retry_after_has_no_retry_time(origin, fetcher):
     outcome = fetcher.fetch(origin.url("/unavailable"))
 
     assert isinstance(outcome, o.Busy)
@@ -194,7 +194,7 @@ def test_busy_without_retry_after_names_no_time(origin, fetcher):
 
 
 @pytest.mark.parametrize("status", [400, 404, 407, 410, 418])
-def test_a_client_error_is_gone_and_keeps_its_status(origin, fetcher, status):
+def test_client_error_is_gone_and_keeps_its_status(origin, fetcher, status):
     outcome = fetcher.fetch(origin.url(f"/status/{status}"))
 
     assert isinstance(outcome, o.Gone)
@@ -210,7 +210,7 @@ def test_a_client_error_is_gone_and_keeps_its_status(origin, fetcher, status):
         (451, "UnavailableLegally"),
     ],
 )
-def test_a_page_that_exists_and_is_withheld_is_not_gone(origin, fetcher, status, name):
+def test_withheld_page_is_not_gone(origin, fetcher, status, name):
     outcome = fetcher.fetch(origin.url(f"/status/{status}"))
 
     assert isinstance(outcome, o.Withheld)
@@ -218,7 +218,7 @@ def test_a_page_that_exists_and_is_withheld_is_not_gone(origin, fetcher, status,
     assert outcome.crawler_price is None
 
 
-def test_the_price_of_a_402_is_a_fact_of_the_fetch(origin, fetcher):
+def test_fetch_records_the_price_of_a_402(origin, fetcher):
     origin.handlers["/sold"] = answer(402, headers=(("crawler-price", "USD 0.01"),))
 
     outcome = fetcher.fetch(origin.url("/sold"))
@@ -226,7 +226,7 @@ def test_the_price_of_a_402_is_a_fact_of_the_fetch(origin, fetcher):
     assert (outcome.outcome, outcome.crawler_price) == ("PaymentRequired", "USD 0.01")
 
 
-def test_a_port_that_nobody_listens_on_is_unreachable(origin, fetcher):
+def test_closed_port_is_unreachable(origin, fetcher):
     origin.stop()
 
     outcome = fetcher.fetch(origin.url("/"))

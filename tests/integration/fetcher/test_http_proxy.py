@@ -1,4 +1,4 @@
-"""Through a proxy: absolute form for http, a tunnel for https, and the SSRF filter in front of both."""
+"""Requests through a proxy: an HTTP or HTTPS tunnel, with the SSRF filter in front of both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 
 
 def tunnel_to(origin: Origin):
-    """A handler for CONNECT: whatever is requested leads to `origin`."""
+    """A handler for CONNECT that connects every request to `origin`."""
 
     def handler(_: Request, wire: Wire) -> None:
         with socket.create_connection(("127.0.0.1", origin.port)) as behind:
@@ -42,7 +42,7 @@ def proxy():
         yield running
 
 
-def test_http_goes_through_a_tunnel_to_the_vetted_address(proxy, fetcher_with):
+def test_http_uses_a_tunnel_to_the_vetted_address(proxy, fetcher_with):
     with Origin({"/": page(HELLO)}) as origin:
         proxy.handlers["*"] = tunnel_to(origin)
         fetcher = fetcher_with(
@@ -61,7 +61,7 @@ def test_http_goes_through_a_tunnel_to_the_vetted_address(proxy, fetcher_with):
     assert outcome.address == "127.0.0.1"
 
 
-def test_the_proxy_never_gets_the_name_so_it_cannot_look_it_up_again(proxy, fetcher_with):
+def test_proxy_never_gets_the_host_name(proxy, fetcher_with):
     proxy.handlers["*"] = answer(403, b"")
     fetcher = fetcher_with(proxy=f"http://{proxy.address}", host_map={HOST: "127.0.0.1:8080"})
 
@@ -74,7 +74,7 @@ def test_the_proxy_never_gets_the_name_so_it_cannot_look_it_up_again(proxy, fetc
 
 
 @BOTH_VERSIONS
-def test_https_goes_through_a_tunnel_and_is_checked_by_name(proxy, fetcher_with):
+def test_https_uses_a_tunnel_and_is_verified_by_name(proxy, fetcher_with):
     with Origin({"/": page(HELLO)}, tls=server_context(HOST)) as origin:
         proxy.handlers["*"] = tunnel_to(origin)
         fetcher = fetcher_with(
@@ -90,7 +90,7 @@ def test_https_goes_through_a_tunnel_and_is_checked_by_name(proxy, fetcher_with)
         assert origin.seen[0].header("Proxy-Authorization") is None
 
 
-def test_a_proxy_that_refuses_the_login_is_not_the_origins_failure(proxy, fetcher_with):
+def test_refused_proxy_login_is_not_the_origins_failure(proxy, fetcher_with):
     proxy.handlers["*"] = answer(407, b"who are you?")
     fetcher = fetcher_with(proxy=f"http://{proxy.address}", host_map={HOST: "127.0.0.1:8443"})
 
@@ -101,7 +101,7 @@ def test_a_proxy_that_refuses_the_login_is_not_the_origins_failure(proxy, fetche
 
 
 @pytest.mark.parametrize("url", ["http://10.0.0.1:8080/", "https://10.0.0.1:8080/"])
-def test_the_ssrf_filter_vets_the_target_behind_the_proxy(proxy, fetcher_with, url):
+def test_ssrf_filter_checks_the_target_of_the_proxy(proxy, fetcher_with, url):
     outcome = fetcher_with(proxy=f"http://{proxy.address}").fetch(url)
 
     assert isinstance(outcome, o.Blocked)

@@ -1,4 +1,4 @@
-"""What goes out, by which way, and when."""
+"""What is sent, how, and when."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = BOTH_VERSIONS
 
 @dataclass
 class Recorder:
-    """A gate that notes what it is asked, and what the origin had seen by then."""
+    """A gate that records its calls and what the origin had seen by then."""
 
     origin: Origin
     admission: Admission = field(default_factory=Go)
@@ -49,7 +49,7 @@ class Recorder:
         self._note("busy", url)
 
 
-def test_a_page_comes_with_its_facts(origin, fetcher):
+def test_page_has_its_facts(origin, fetcher):
     outcome = fetcher.fetch(origin.url("/"))
 
     assert isinstance(outcome, o.Fetched)
@@ -60,7 +60,7 @@ def test_a_page_comes_with_its_facts(origin, fetcher):
     assert outcome.total_ms >= (outcome.first_byte_ms or 0)
 
 
-def test_a_post_is_sent_once_and_its_redirect_is_not_followed(origin, fetcher):
+def test_post_is_sent_once_and_its_redirect_is_not_followed(origin, fetcher):
     outcome = fetcher.fetch(origin.url("/to?/"), method="POST", body=b"a=b")
 
     assert isinstance(outcome, o.Unreachable)
@@ -69,13 +69,13 @@ def test_a_post_is_sent_once_and_its_redirect_is_not_followed(origin, fetcher):
     assert (seen.method, seen.header("Content-Length")) == ("POST", "3")
 
 
-def test_a_head_brings_facts_without_a_body(origin, fetcher):
+def test_head_returns_facts_without_a_body(origin, fetcher):
     outcome = fetcher.fetch(origin.url("/echo"), method="HEAD")
 
     assert (outcome.status, outcome.body) == (200, b"")
 
 
-def test_the_request_says_who_asks_and_what_it_reads(origin, fetcher_with):
+def test_request_has_user_agent_and_accept_headers(origin, fetcher_with):
     fetcher = fetcher_with(headers={"X-Team": "search"})
 
     outcome = fetcher.fetch(origin.url("/echo?a=1"))
@@ -91,7 +91,7 @@ def test_the_request_says_who_asks_and_what_it_reads(origin, fetcher_with):
     }
 
 
-def test_redirects_are_followed_and_each_hop_is_kept(origin, fetcher):
+def test_redirects_are_followed_and_every_hop_is_recorded(origin, fetcher):
     outcome = fetcher.fetch(origin.url("/chain/3"))
 
     assert isinstance(outcome, o.Fetched)
@@ -113,7 +113,7 @@ def test_redirects_are_followed_and_each_hop_is_kept(origin, fetcher):
         ("/é", "/%C3%A9"),
     ],
 )
-def test_a_location_is_resolved_as_browsers_do(origin, fetcher, location, path):
+def test_location_is_resolved_as_in_browsers(origin, fetcher, location, path):
     scheme = origin.url().partition(":")[0].upper()
     to = location.format(authority=origin.address, scheme=scheme)
     origin.handlers["/dir/from"] = lambda r, _: page(b"here") if r.query else redirect(to)
@@ -125,7 +125,7 @@ def test_a_location_is_resolved_as_browsers_do(origin, fetcher, location, path):
     assert (len(outcome.hops), origin.seen[-1].path) == (1, path)
 
 
-def test_bytes_of_a_location_that_are_not_utf8_are_asked_for_as_they_are(origin, fetcher):
+def test_non_utf8_bytes_of_a_location_are_requested_unchanged(origin, fetcher):
     origin.handlers["/from"] = b"HTTP/1.1 302 x\r\nLocation: /caf\xe9\r\nConnection: close\r\n\r\n"
     origin.handlers["/caf%E9"] = page(b"there")
 
@@ -133,7 +133,7 @@ def test_bytes_of_a_location_that_are_not_utf8_are_asked_for_as_they_are(origin,
 
 
 @pytest.mark.parametrize("location", ["", " "])
-def test_a_redirect_to_nowhere_is_the_answer(origin, fetcher, location):
+def test_redirect_without_a_usable_target_is_the_response(origin, fetcher, location):
     origin.handlers["/from"] = redirect(location)
 
     outcome = fetcher.fetch(origin.url("/from"))
@@ -142,8 +142,8 @@ def test_a_redirect_to_nowhere_is_the_answer(origin, fetcher, location):
     assert (outcome.status, outcome.hops, outcome.body) == (302, (), b"moved")
 
 
-def test_an_origin_that_insists_on_its_own_spelling_is_asked_in_it(origin, fetcher):
-    """It redirects ?a=2&b=1 to ?b=1&a=2, which is the same normalized URL."""
+def test_origin_that_redirects_to_its_own_spelling_is_requested_with_it(origin, fetcher):
+    """It redirects ?a=2&b=1 to ?b=1&a=2, which has the same normalized URL."""
     origin.handlers["/q"] = lambda request, _: (
         page(b"there") if request.query == "b=1&a=2" else redirect("/q?b=1&a=2")
     )
@@ -154,12 +154,13 @@ def test_an_origin_that_insists_on_its_own_spelling_is_asked_in_it(origin, fetch
     assert outcome.final_url == origin.url("/q?a=2&b=1")
 
 
-def test_the_gate_is_asked_on_the_open_connection_before_the_request_is_written(origin, fetcher):
+def test_gate_is_asked_on_the_open_connection_before_sending(origin, fetcher):
     gate = Recorder(origin)
 
     fetcher.fetch(origin.url("/chain/1"), gate=gate)
 
-    # (what, path, connections accepted, requests seen): the origin may lag behind, never ahead.
+    # (what, path, connections accepted, requests seen): the origin may lag behind but is never
+    # ahead.
     assert [(what, path) for what, path, _, _ in gate.notes] == [
         ("depart", "/chain/1"),
         ("departed", "/chain/1"),
@@ -171,7 +172,7 @@ def test_the_gate_is_asked_on_the_open_connection_before_the_request_is_written(
     assert [seen for *_, seen in departs] == [0, 1]
 
 
-def test_a_denied_hop_is_refused_and_never_asked(origin, fetcher):
+def test_denied_hop_is_refused_without_a_request(origin, fetcher):
     gate = Recorder(origin, Deny("robots.txt says no", o.RefusalCause.ROBOTS))
 
     outcome = fetcher.fetch(origin.url("/chain/1"), gate=gate)
@@ -181,7 +182,7 @@ def test_a_denied_hop_is_refused_and_never_asked(origin, fetcher):
     assert [seen.path for seen in origin.seen] == ["/chain/1"]
 
 
-def test_a_hop_for_later_comes_back_with_its_chain_and_goes_on_from_there(origin, fetcher):
+def test_postponed_hop_returns_with_its_chain_and_continues_there(origin, fetcher):
     gate = Recorder(origin, Later(o.DeferralCause.SLOT, "its slot is later", 1_234))
 
     first = fetcher.fetch(origin.url("/chain/2"), gate=gate)
@@ -194,7 +195,7 @@ def test_a_hop_for_later_comes_back_with_its_chain_and_goes_on_from_there(origin
     assert [hop.target for hop in second.hops] == [origin.url("/chain/1"), origin.url("/chain/0")]
 
 
-def test_a_slot_that_passed_at_the_last_moment_sends_the_url_back(origin, fetcher):
+def test_slot_missed_at_the_last_moment_defers_the_url(origin, fetcher):
     class TooLate(Recorder):
         def acquire_permit(self, url: str) -> Later:
             return Later(o.DeferralCause.SLOT, "its slot has passed", 1_234)
@@ -206,8 +207,8 @@ def test_a_slot_that_passed_at_the_last_moment_sends_the_url_back(origin, fetche
     assert (outcome.final_url, origin.seen) == (origin.url("/"), [])
 
 
-def test_a_redirect_whose_target_gets_no_permit_is_a_redirect(origin, fetcher):
-    """The domain has answered; only a URL that nothing was sent for is deferred."""
+def test_redirect_whose_target_gets_no_permit_is_redirected(origin, fetcher):
+    """The domain has responded; only a URL that was never requested is deferred."""
 
     class SecondTooLate(Recorder):
         def acquire_permit(self, url: str) -> Later | None:
@@ -221,7 +222,7 @@ def test_a_redirect_whose_target_gets_no_permit_is_a_redirect(origin, fetcher):
     assert (again.outcome, again.hops) == (o.OutcomeKind.DEFERRED, outcome.hops)
 
 
-def test_our_own_failure_in_the_gate_is_raised(origin, fetcher):
+def test_internal_failure_in_the_gate_is_raised(origin, fetcher):
     class Down(Recorder):
         def acquire_permit(self, url: str) -> None:
             raise LimiterUnavailable("redis", "gone")
@@ -232,7 +233,7 @@ def test_our_own_failure_in_the_gate_is_raised(origin, fetcher):
     assert origin.seen == []
 
 
-def test_time_spent_at_the_gate_is_not_taken_from_the_deadline(origin, fetcher_with):
+def test_time_spent_at_the_gate_does_not_count_toward_the_deadline(origin, fetcher_with):
     clock = ManualClock()
 
     class Slow(Recorder):
@@ -245,8 +246,8 @@ def test_time_spent_at_the_gate_is_not_taken_from_the_deadline(origin, fetcher_w
     assert isinstance(outcome, o.Fetched)
 
 
-def test_the_first_call_after_the_permit_is_the_write(origin, fetcher):
-    """Others release the GIL, so that on a busy machine the bytes would leave much later."""
+def test_first_call_after_the_permit_is_the_write(origin, fetcher):
+    """Other calls release the GIL, so on a busy machine the bytes would be sent much later."""
     calls: list[str] = []
 
     def note(_frame: object, event: str, called: object) -> None:
@@ -270,7 +271,7 @@ def test_the_first_call_after_the_permit_is_the_write(origin, fetcher):
     assert calls == ["write" if origin.tls else "send"]
 
 
-def test_a_request_that_the_kernel_accepts_in_pieces_arrives_whole(origin, fetcher_with, version):
+def test_request_accepted_in_pieces_by_the_kernel_arrives_complete(origin, fetcher_with, version):
     large = "x" * 12_000_000
     fetcher = fetcher_with(headers={"X-Large": large})
 
@@ -279,25 +280,25 @@ def test_a_request_that_the_kernel_accepts_in_pieces_arrives_whole(origin, fetch
     if version == "1.1":
         assert isinstance(outcome, o.Fetched)
         assert origin.seen[-1].header("x-large") == large
-    else:  # no server takes so much; nghttp2 sends 64 KB at most
+    else:  # no server accepts that much; nghttp2 sends at most 64 KB
         assert isinstance(outcome, o.Unreachable)
         assert origin.seen == []
 
 
-def test_a_hop_that_the_ssrf_filter_refuses_is_forbidden(origin, fetcher):
+def test_hop_refused_by_the_ssrf_filter_is_blocked(origin, fetcher):
     outcome = fetcher.fetch(origin.url("/to?http://10.0.0.1:8080/"))
 
     assert isinstance(outcome, o.Blocked)
     assert len(outcome.hops) == 1
 
 
-def test_an_unchanged_page_is_not_modified(origin, fetcher):
+def test_unchanged_page_is_not_modified(origin, fetcher):
     outcome = fetcher.fetch(origin.url("/conditional"), etag='"v1"')
 
     assert isinstance(outcome, o.NotModified)
 
 
-def test_validators_are_sent_only_to_the_url_they_came_from(origin, fetcher):
+def test_validators_are_sent_only_to_their_own_url(origin, fetcher):
     origin.handlers["/moved"] = redirect("/conditional")
 
     other = fetcher.fetch(origin.url("/moved"), etag='"v1"')
@@ -309,7 +310,7 @@ def test_validators_are_sent_only_to_the_url_they_came_from(origin, fetcher):
     assert isinstance(same, o.NotModified)
 
 
-def test_a_304_that_was_not_requested_confirms_no_page(origin, fetcher):
+def test_unrequested_304_is_unreachable(origin, fetcher):
     origin.handlers["/304"] = b"HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n"
 
     outcome = fetcher.fetch(origin.url("/304"))
@@ -318,14 +319,14 @@ def test_a_304_that_was_not_requested_confirms_no_page(origin, fetcher):
     assert (outcome.status, outcome.kind) == (304, "status")
 
 
-def test_connections_are_kept_where_the_origin_keeps_them(origin, fetcher):
+def test_connections_the_origin_keeps_open_are_reused(origin, fetcher):
     for _ in range(3):
         assert isinstance(fetcher.fetch(origin.url("/kept")), o.Fetched)
 
     assert {seen.connection for seen in origin.seen} == {1}
 
 
-def test_a_kept_connection_that_was_closed_is_replaced(origin, fetcher):
+def test_closed_connection_is_replaced(origin, fetcher):
     gate = Recorder(origin)
 
     for _ in range(3):
@@ -334,13 +335,13 @@ def test_a_kept_connection_that_was_closed_is_replaced(origin, fetcher):
     assert len(origin.seen) == 3
 
 
-def test_cookies_are_off(origin, fetcher):
+def test_cookies_are_off_by_default(origin, fetcher):
     outcome = fetcher.fetch(origin.url("/cookie"))
 
     assert isinstance(outcome, o.Unreachable)
 
 
-def test_cookies_live_within_one_chain_when_on(origin, fetcher_with):
+def test_cookies_last_for_one_chain_of_redirects(origin, fetcher_with):
     fetcher = fetcher_with(cookies=True)
 
     assert isinstance(fetcher.fetch(origin.url("/cookie")), o.Fetched)
@@ -348,7 +349,7 @@ def test_cookies_live_within_one_chain_when_on(origin, fetcher_with):
     assert ["seen=1" in (r.header("Cookie") or "") for r in origin.seen] == [False, True] * 2
 
 
-def test_credentials_stay_with_their_origin(origin, fetcher_with):
+def test_credentials_are_sent_to_their_origin_only(origin, fetcher_with):
     fetcher = fetcher_with(
         host_map={"a.test": origin.address, "b.test": origin.address},
         basic_auth={origin.url("", "a.test"): "user:secret"},
@@ -367,7 +368,7 @@ def test_credentials_stay_with_their_origin(origin, fetcher_with):
     assert isinstance(outcome, o.Fetched)
 
 
-def test_a_strangers_redirect_is_not_followed_with_credentials(origin, fetcher_with):
+def test_redirect_from_another_site_gets_no_credentials(origin, fetcher_with):
     fetcher = fetcher_with(
         host_map={"a.test": origin.address, "b.test": origin.address},
         basic_auth={origin.url("", "a.test"): "user:secret"},
@@ -379,7 +380,7 @@ def test_a_strangers_redirect_is_not_followed_with_credentials(origin, fetcher_w
     assert [seen.header("Authorization") for seen in origin.seen] == [None, None]
 
 
-def test_a_crawler_without_contact_may_fetch_loopback_only(origin, fetcher_with):
+def test_crawler_without_contact_may_fetch_loopback_only(origin, fetcher_with):
     anonymous = fetcher_with(user_agent="", allowed_networks=("127.0.0.0/8", "192.0.2.0/24"))
 
     assert isinstance(anonymous.fetch(origin.url("/")), o.Fetched)
@@ -388,7 +389,7 @@ def test_a_crawler_without_contact_may_fetch_loopback_only(origin, fetcher_with)
     assert outcome.cause is o.RefusalCause.NO_CONTACT
 
 
-def test_a_plain_requests_session_over_the_adapter_is_guarded_too(origin, fetcher):
+def test_plain_requests_session_on_the_adapter_is_guarded_too(origin, fetcher):
     with fetcher.session() as session:
         response = session.get(origin.url("/"))
         assert (response.status_code, response.content) == (200, HELLO)
@@ -408,7 +409,7 @@ def test_a_plain_requests_session_over_the_adapter_is_guarded_too(origin, fetche
         assert session.get(origin.url("/chain/2")).url == origin.url("/chain/0")
 
 
-def test_many_threads_share_one_fetcher(origin, fetcher):
+def test_many_threads_can_share_a_fetcher(origin, fetcher):
     paths = ["/", "/kept", "/chain/2", "/bomb/gzip", "/cut"] * 8
     outcomes: dict[int, o.Outcome] = {}
 
@@ -425,7 +426,7 @@ def test_many_threads_share_one_fetcher(origin, fetcher):
     assert [type(outcomes[n]) for n in range(len(paths))] == expected
 
 
-def test_many_green_threads_share_one_fetcher(origin, fetcher, version):
+def test_many_green_threads_can_share_a_fetcher(origin, fetcher, version):
     def fetch_one(path: str) -> tuple[type, str | None]:
         outcome = fetcher.fetch(origin.url(path))
         return type(outcome), outcome.http_version
@@ -436,7 +437,7 @@ def test_many_green_threads_share_one_fetcher(origin, fetcher, version):
     assert {call.result() for call in calls} == {(o.Fetched, version)}
 
 
-def test_fetch_is_a_fetcher_for_one_url(origin, fetcher):
+def test_fetch_fetches_one_url(origin, fetcher):
     outcome = fetch(
         origin.url("/conditional"),
         settings=fetcher.settings,

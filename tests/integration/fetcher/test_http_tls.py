@@ -1,4 +1,4 @@
-"""TLS: the name is checked, bad certificates are refused, slow handshakes end."""
+"""TLS: the name is verified, bad certificates are refused, and slow handshakes time out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _fetch(fetcher_with, context, host=HOST, **changes):
         return fetcher.fetch(origin.url("/", host)), origin.seen
 
 
-def test_a_page_over_tls_tells_its_protocol(fetcher_with):
+def test_page_over_tls_has_its_protocol_version(fetcher_with):
     outcome, seen = _fetch(fetcher_with, server_context(HOST))
 
     assert isinstance(outcome, o.Fetched), outcome
@@ -47,33 +47,33 @@ def test_a_page_over_tls_tells_its_protocol(fetcher_with):
         (old_context(HOST), "TLS protocol too old: "),
     ],
 )
-def test_a_bad_certificate_is_refused_before_anything_is_asked(fetcher_with, context, reason):
+def test_bad_certificate_is_refused_before_any_request(fetcher_with, context, reason):
     outcome, seen = _fetch(fetcher_with, context)
 
     assert isinstance(outcome, o.Unreachable)
     assert (outcome.kind, reason in outcome.reason, seen) == ("tls", True, []), outcome.reason
 
 
-def test_a_failed_handshake_is_counted_by_its_reason(fetcher_with):
-    before = TLS_FAILURES.of("expired").read().get("", 0)
+def test_failed_handshakes_are_counted_by_reason(fetcher_with):
+    before = TLS_FAILURES.labels("expired").read().get("", 0)
     _fetch(fetcher_with, expired_context(HOST))
 
-    assert TLS_FAILURES.of("expired").read()[""] == before + 1
+    assert TLS_FAILURES.labels("expired").read()[""] == before + 1
 
 
 @pytest.fixture
 def handshakes():
-    """How many handshakes were full and how many resumed, since the test began."""
+    """The number of full and resumed handshakes since the test began."""
     kinds = ("full", "resumed")
-    before = [TLS_HANDSHAKES.of(kind).read().get("", 0) for kind in kinds]
+    before = [TLS_HANDSHAKES.labels(kind).read().get("", 0) for kind in kinds]
     return lambda: tuple(
-        TLS_HANDSHAKES.of(kind).read().get("", 0) - count
+        TLS_HANDSHAKES.labels(kind).read().get("", 0) - count
         for kind, count in zip(kinds, before, strict=True)
     )
 
 
 @pytest.mark.parametrize("highest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_a_second_connection_resumes_the_session_of_the_first(fetcher_with, handshakes, highest):
+def test_second_connection_resumes_the_first_session(fetcher_with, handshakes, highest):
     context = server_context(HOST)
     context.maximum_version = highest
     with Origin({"/": page(HELLO)}, tls=context) as origin:
@@ -84,7 +84,7 @@ def test_a_second_connection_resumes_the_session_of_the_first(fetcher_with, hand
     assert handshakes() == (1, 2)
 
 
-def test_a_session_is_resumed_for_its_own_host_only(fetcher_with, handshakes):
+def test_session_is_resumed_for_its_own_host_only(fetcher_with, handshakes):
     with Origin({"/": page(HELLO)}, tls=server_context(HOST, "other.test")) as origin:
         hosts = {HOST: origin.address, "other.test": origin.address}
         fetcher = fetcher_with(host_map=hosts)
@@ -94,7 +94,7 @@ def test_a_session_is_resumed_for_its_own_host_only(fetcher_with, handshakes):
     assert handshakes() == (2, 0)
 
 
-def test_a_session_without_verification_is_not_used_with_it(fetcher_with):
+def test_unverified_session_is_not_reused_for_verified_requests(fetcher_with):
     with Origin({"/": page(HELLO)}, tls=expired_context(HOST)) as origin:
         mapped = {"host_map": {HOST: origin.address}}
         careless = fetcher_with(verify_tls=False, **mapped)
@@ -115,7 +115,7 @@ def test_verification_can_be_switched_off(fetcher_with):
     assert isinstance(outcome, o.Fetched)
 
 
-def test_a_slow_handshake_ends(fetcher_with):
+def test_slow_handshake_times_out(fetcher_with):
     with Origin({"/": page(HELLO)}, tls=server_context(HOST), tls_delay_s=5) as origin:
         fetcher = fetcher_with(host_map={HOST: origin.address}, connect_timeout_s=0.3)
 
@@ -125,7 +125,7 @@ def test_a_slow_handshake_ends(fetcher_with):
     assert (outcome.kind, "too long" in outcome.reason) == ("tls", True)
 
 
-def test_plain_http_where_tls_is_expected_is_unreachable(plain_origin, fetcher_with):
+def test_plain_http_instead_of_tls_is_unreachable(plain_origin, fetcher_with):
     fetcher = fetcher_with(host_map={HOST: plain_origin.address}, connect_timeout_s=0.5)
 
     outcome = fetcher.fetch(f"https://{HOST}:{plain_origin.port}/")
@@ -146,9 +146,7 @@ UNDERSCORE = "foo_bar.shop.test"
         (("*.test",), False),
     ],
 )
-def test_a_host_with_an_underscore_is_checked_against_its_certificate(
-    fetcher_with, names, accepted
-):
+def test_host_with_an_underscore_is_verified_against_its_certificate(fetcher_with, names, accepted):
     outcome, seen = _fetch(fetcher_with, server_context(*names), host=UNDERSCORE)
 
     assert (isinstance(outcome, o.Fetched), bool(seen)) == (accepted, accepted), outcome
@@ -156,7 +154,7 @@ def test_a_host_with_an_underscore_is_checked_against_its_certificate(
 
 
 @pytest.mark.parametrize("context", [expired_context, untrusted_context])
-def test_a_bad_certificate_for_a_host_with_an_underscore_is_refused(fetcher_with, context):
+def test_bad_certificate_for_a_host_with_an_underscore_is_refused(fetcher_with, context):
     outcome, seen = _fetch(fetcher_with, context("*.shop.test"), host=UNDERSCORE)
 
     assert (outcome.kind, seen) == ("tls", [])

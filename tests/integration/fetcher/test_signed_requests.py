@@ -1,4 +1,7 @@
-"""Requests with Web Bot Auth: another user's code verifies each, and refuses each that was changed."""
+"""
+Requests signed with Web Bot Auth: an independent implementation verifies each and refuses altered
+ones.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def keys(settings):
     return read_keys(settings.key)
 
 
-def test_each_hop_of_a_redirect_is_signed_for_itself(
+def test_each_hop_of_a_redirect_has_its_own_signature(
     fetcher_with, settings, keys, origin_with, scheme
 ):
     handlers = {
@@ -56,7 +59,7 @@ def test_each_hop_of_a_redirect_is_signed_for_itself(
     assert len({request.header("signature") for request in origin.seen}) == 3
 
 
-def test_a_request_that_is_repeated_on_a_new_connection_is_signed_anew(
+def test_request_repeated_on_a_new_connection_gets_a_new_signature(
     fetcher_with, settings, keys, origin_with, scheme
 ):
     answers = iter([page(HELLO, keep_alive=True), None, page(HELLO)])
@@ -79,7 +82,7 @@ def test_a_request_that_is_repeated_on_a_new_connection_is_signed_anew(
     assert_verified(origin.seen, keys, scheme)
 
 
-def test_a_request_over_tls_covers_what_the_settings_name(fetcher_with, tmp_path, keys):
+def test_signature_over_tls_covers_the_configured_components(fetcher_with, tmp_path, keys):
     everything = ("@method", "@authority", "@target-uri", "@path", "@query", "user-agent")
     settings = identity(tmp_path, components=everything)
     with Origin({"/*": page(HELLO)}, tls=server_context("shop.test")) as origin:
@@ -122,7 +125,7 @@ def origin_of_hello(origin_with):
 
 
 def asking(text):
-    """A page behind a 403 that asks for a signature, until one with its nonce or header comes."""
+    """A page behind a 403 that asks for a signature until one with its nonce or header arrives."""
 
     def handler(request, _wire):
         signed = request.header("signature-input") or ""
@@ -147,7 +150,7 @@ class _Counted(OpenGate):
         self.permits += 1
 
 
-def test_a_403_that_asks_for_a_signature_is_answered_once_at_a_slot_of_its_own(
+def test_403_that_asks_for_a_signature_is_answered_once_at_its_own_slot(
     fetcher_with, settings, keys, origin_with, scheme
 ):
     text = 'asked=("@method" "@target-uri");nonce="n1";tag="web-bot-auth"'
@@ -167,7 +170,7 @@ def test_a_403_that_asks_for_a_signature_is_answered_once_at_a_slot_of_its_own(
     assert_verified(origin.seen, keys, scheme)
 
 
-def test_what_a_host_asked_for_is_signed_at_once_from_then_on(
+def test_requested_components_are_signed_at_once_from_then_on(
     fetcher_with, settings, keys, origin_with, scheme
 ):
     with origin_with({"/*": asking('sig=("user-agent")')}) as origin:
@@ -182,19 +185,17 @@ def test_what_a_host_asked_for_is_signed_at_once_from_then_on(
 @pytest.mark.parametrize(
     ("text", "admission", "sent"),
     [
-        ('sig=("@method");nonce="other"', Go(), 2),  # it refuses that one too
+        ('sig=("@method");nonce="other"', Go(), 2),  # the origin refuses that one too
         ('sig=("@method");nonce="n1"', Later(o.DeferralCause.SLOT, "far"), 1),
         ('sig=("@method");nonce="n1"', Deny("no", o.RefusalCause.ROBOTS), 1),
-        ('sig=("@method" "@path")', Go(), 1),  # it was signed already
+        ('sig=("@method" "@path")', Go(), 1),  # it was already signed
         ('sig=("cookie");nonce="n1"', Go(), 1),
         ('sig=("signature");nonce="n1"', Go(), 1),
         ("sig=(", Go(), 1),
         (f'sig=();nonce="n1", {"x" * 5000}=1', Go(), 1),
     ],
 )
-def test_a_403_that_is_not_satisfied_is_the_outcome(
-    fetcher_with, settings, text, admission, sent, origin_with
-):
+def test_unsatisfied_403_is_the_outcome(fetcher_with, settings, text, admission, sent, origin_with):
     with origin_with({"/a": asking(text)}) as origin:
         fetcher = fetcher_with(signer=RequestSigner(settings))
         outcome = fetcher.fetch(origin.url("/a"), gate=_Counted(admission))
@@ -203,7 +204,7 @@ def test_a_403_that_is_not_satisfied_is_the_outcome(
     assert len(origin.seen) == sent
 
 
-def test_without_a_key_a_403_is_not_answered(fetcher, origin_with):
+def test_403_is_not_answered_without_a_key(fetcher, origin_with):
     with origin_with({"/a": asking('sig=();nonce="n1"')}) as origin:
         outcome = fetcher.fetch(origin.url("/a"))
 

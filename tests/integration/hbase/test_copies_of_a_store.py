@@ -1,4 +1,4 @@
-"""A whole store, copied from SQLite to PostgreSQL to HBase and back, with all that it holds."""
+"""A complete store, copied from SQLite to PostgreSQL to HBase and back, with everything in it."""
 
 from contextlib import closing
 
@@ -40,7 +40,7 @@ def fetched(url, at_ms, text):
 
 @pytest.fixture
 def filled(tmp_path):
-    """SQLite tables and content that have seen each kind of change."""
+    """SQLite tables and content after every kind of change."""
     clock, content = ManualClock(NOW_MS), FolderContent(tmp_path / "content")
     with closing(SqliteTables(tmp_path / "tables", shards=4, clock=clock)) as tables:
         tables.create()
@@ -61,7 +61,7 @@ def filled(tmp_path):
 
 
 def seen(tables, content, clock):
-    """What a reader gets of a store."""
+    """What a reader gets from a store."""
     store = UrlStore(tables, content, SETTINGS, clock)
     deleted = store.get(DELETED)
     return {
@@ -78,7 +78,7 @@ def seen(tables, content, clock):
     }  # fmt: skip
 
 
-def test_a_store_is_the_same_after_sqlite_postgres_hbase_and_sqlite(
+def test_store_is_the_same_after_sqlite_postgres_hbase_and_sqlite(
     filled, fresh_postgres, fresh_hbase, tmp_path
 ):
     source, content, clock = filled

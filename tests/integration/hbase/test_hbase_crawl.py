@@ -1,4 +1,4 @@
-"""A whole crawl on HBase and S3, whose only gateway is killed in the middle."""
+"""A complete crawl on HBase and S3, whose only gateway is killed in the middle."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def environ(demo_web, hbase_server, hbase_settings, s3_server, s3_credentials):
 
 
 @pytest.mark.timeout(1200)  # seven minutes at a load of 27
-def test_a_crawl_loses_nothing_when_its_gateway_is_killed_and_comes_back(environ, hbase_server):
+def test_crawl_loses_nothing_when_its_gateway_is_killed_and_restarted(environ, hbase_server):
     with standalone(environ) as system, Aragog(system.settings) as client:
         client.enqueue(demo_sites.seeds(), depth=1)
         wait_until(lambda: client.counters().get("stored"))
@@ -71,8 +71,8 @@ def test_a_crawl_loses_nothing_when_its_gateway_is_killed_and_comes_back(environ
     assert json.loads(reported.stdout)["fields"]["product.price"] == "649.00"
     assert dal.body == demo_sites.web()["kitchen.test"]["/r/dal-tadka"].body
     assert "CorruptRow" not in logs
-    # A due row whose writer died before the node that makes it true: whoever claims it looks at the
-    # node, so no read would have shown it.
-    # A batch whose pack was put before the gateway died has written another one since.
+    # A due row whose writer died before it wrote the node: claims check the node, so no read would
+    # have shown it. A batch whose pack was put before the gateway died has written another pack
+    # since.
     unused = "record of a pack that no page has"
     assert set(report.repaired) <= {"due row without its node", unused}

@@ -1,4 +1,6 @@
-"""HBase killed in the middle of work: nothing acknowledged is lost, and no read is wrong."""
+"""
+HBase is killed in the middle of work: nothing acknowledged is lost, and every read is correct.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ pytestmark = pytest.mark.hbase
 
 
 class Writer(threading.Thread):
-    """Puts numbered rows and reads each back, until it is stopped."""
+    """Puts numbered rows and reads each one back, until stopped."""
 
     def __init__(self, tables, name):
         super().__init__()
@@ -45,7 +47,7 @@ class Writer(threading.Thread):
         self.join()
 
     def wait_for(self, more):
-        """Return once it has acknowledged that many rows more."""
+        """Return after that many more rows were acknowledged."""
         goal = len(self.acknowledged) + more
         wait_until(lambda: len(self.acknowledged) >= goal or not self.is_alive())
 
@@ -54,7 +56,7 @@ class Writer(threading.Thread):
         return [row for row in self.acknowledged if row not in rows]
 
 
-def test_with_a_second_gateway_the_death_of_the_first_is_not_noticed(
+def test_failure_of_one_of_two_gateways_goes_unnoticed(
     hbase_server, hbase_settings, all_hbase_tables
 ):
     tables = hbase_tables(hbase_settings)
@@ -77,7 +79,9 @@ def test_with_a_second_gateway_the_death_of_the_first_is_not_noticed(
     tables.close()
 
 
-def test_with_one_gateway_its_stop_is_reported_and_its_return_found(hbase_server, hbase_settings):
+def test_failure_of_the_only_gateway_is_reported_and_its_return_detected(
+    hbase_server, hbase_settings
+):
     settings = dataclasses.replace(
         hbase_settings, hbase_gateways=hbase_server.gateways[1:], hbase_timeout_ms=500
     )
@@ -97,7 +101,7 @@ def test_with_one_gateway_its_stop_is_reported_and_its_return_found(hbase_server
     tables.close()
 
 
-def test_killed_whole_and_started_again_it_has_all_that_was_acknowledged(
+def test_restarted_cluster_has_all_acknowledged_rows(
     hbase_server, hbase_settings, all_hbase_tables
 ):
     tables = hbase_tables(hbase_settings)

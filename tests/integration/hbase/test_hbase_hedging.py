@@ -1,4 +1,4 @@
-"""Hedged reads on a real HBase, with a gateway that answers late in front of the primary."""
+"""Hedged reads on a real HBase, with a slow gateway in front of the primary."""
 
 import dataclasses
 
@@ -41,12 +41,12 @@ def late_primary(hbase_server, hbase_settings, all_hbase_tables, tmp_path):
 
 
 @pytest.mark.hbase
-def test_a_late_gateway_and_one_that_is_gone_are_answered_by_the_other(late_primary):
+def test_slow_or_lost_gateway_is_replaced_by_the_standby(late_primary):
     proxy, _, hedged = late_primary
     [values], standby = hedged.read(read)
     assert values.values == (b"one",)
 
-    for _ in range(500):  # reads save up what hedges spend
+    for _ in range(500):  # reads build up the budget for hedges
         hedged.policy.count_read()
     proxy.delay_s = 5
     [values], standby = hedged.read(read)
@@ -61,7 +61,7 @@ def test_a_late_gateway_and_one_that_is_gone_are_answered_by_the_other(late_prim
 @pytest.mark.hbase
 def test_http_and_thrift_answer_from_the_standby_while_a_gateway_stalls(late_primary, apache):
     proxy, primary, hedged = late_primary
-    for _ in range(500):  # reads save up what hedges spend
+    for _ in range(500):  # reads build up the budget for hedges
         hedged.policy.count_read()
     with (
         api_server.running(primary, Services(read=hedged.read)) as api,
@@ -69,7 +69,7 @@ def test_http_and_thrift_answer_from_the_standby_while_a_gateway_stalls(late_pri
         apache.client(server.port) as client,
     ):
         paths = [f"/v1/urls?url={URL}{more}" for more in ("&fields=title&include=", "")]
-        # On a busy machine the standby may be faster for once.
+        # On a busy machine the standby may sometimes be faster.
         before = [wait_until(lambda path=path: by_primary(api.get_fast(path))) for path in paths]
         won = hedged.policy.won
         proxy.delay_s = 5
@@ -84,11 +84,11 @@ def test_http_and_thrift_answer_from_the_standby_while_a_gateway_stalls(late_pri
 
 
 def by_primary(reply):
-    """The reply, if it is not from the standby."""
+    """The reply, unless it is from the standby."""
     return None if "from_standby" in reply.json else reply
 
 
-def test_a_store_that_is_not_hbase_has_no_standby(tmp_path):
+def test_standby_requires_hbase(tmp_path):
     serving = ServingSettings(standby_gateways=("127.0.0.1:9090",))
 
     with pytest.raises(ConfigError, match="requires an HBase store"):

@@ -1,4 +1,4 @@
-"""The rules of the connection pool, each on a real gateway, behind a proxy that misbehaves."""
+"""The rules of the connection pool, each on a real gateway behind a misbehaving proxy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Watch:
 
 @pytest.fixture(scope="module")
 def rows(all_hbase_tables):
-    """Twenty rows, each of which holds its own key."""
+    """Twenty rows, each containing its own key."""
     names = [b"pool-%02d" % n for n in range(20)]
     all_hbase_tables["n"].put_many([(name, {b"m:name": name}, 1000) for name in names])
     return names
@@ -64,7 +64,7 @@ def watch():
 
 @pytest.fixture
 def open_pool(watch):
-    """A maker of pools, closed at the end."""
+    """Opens pools and closes them at the end."""
     pools = []
 
     def make(*gateways, size=4, timeout_s=10.0):
@@ -79,7 +79,7 @@ def open_pool(watch):
 
 @pytest.fixture
 def table(hbase_settings):
-    """Of the run's node table, over a given pool."""
+    """Returns the run's node table over a given pool."""
     return lambda pool: HBaseTable(pool, "n", f"{hbase_settings.hbase_prefix}n".encode())
 
 
@@ -87,7 +87,7 @@ def name_in(table, row):
     return table.get(row)[b"m:name"].value
 
 
-def test_a_connection_is_used_again(open_pool, table, proxy, rows):
+def test_connection_is_reused(open_pool, table, proxy, rows):
     nodes = table(open_pool(proxy.address))
 
     assert [name_in(nodes, row) for row in rows] == rows
@@ -113,7 +113,7 @@ def test_threads_never_share_a_connection(open_pool, table, proxy, rows):
     assert 1 <= proxy.accepted <= 3
 
 
-def test_after_timeouts_no_answer_is_another_rows(open_pool, table, proxy, rows):
+def test_late_response_is_never_returned_for_another_row(open_pool, table, proxy, rows):
     nodes = table(open_pool(proxy.address, timeout_s=0.4))
     right = late = 0
 
@@ -129,7 +129,7 @@ def test_after_timeouts_no_answer_is_another_rows(open_pool, table, proxy, rows)
     assert late >= 5
 
 
-def test_a_call_interrupted_in_the_middle_closes_its_connection(open_pool, table, proxy, rows):
+def test_interrupted_call_closes_its_connection(open_pool, table, proxy, rows):
     pool = open_pool(proxy.address)
     nodes = table(pool)
 
@@ -144,7 +144,7 @@ def test_a_call_interrupted_in_the_middle_closes_its_connection(open_pool, table
     assert proxy.accepted == 2
 
 
-def test_an_answer_to_another_call_is_refused(hbase_server, table, rows):
+def test_response_to_another_call_is_refused(hbase_server, table, rows):
     connection = GatewayConnection(hbase_server.gateways[0], timeout_s=10)
     client, name = connection.client, table(None)._name
     client._send("getRow", tableName=name, row=rows[0], attributes={})
@@ -154,7 +154,7 @@ def test_an_answer_to_another_call_is_refused(hbase_server, table, rows):
     connection.close()
 
 
-def test_a_dripping_gateway_is_timed_out_by_the_call_not_by_the_read(open_pool, table, proxy, rows):
+def test_dripping_gateway_times_out_by_call_not_by_read(open_pool, table, proxy, rows):
     nodes = table(open_pool(proxy.address, timeout_s=0.3))
     proxy.drip = True
 
@@ -163,7 +163,7 @@ def test_a_dripping_gateway_is_timed_out_by_the_call_not_by_the_read(open_pool, 
 
 
 CLOSE_WAIT = "08"
-"""The state, in /proc/net/tcp, of a connection that its other end has closed."""
+"""The state in /proc/net/tcp of a connection closed by the other end."""
 
 
 def was_dropped(proxy):
@@ -173,19 +173,19 @@ def was_dropped(proxy):
     return any(row[2].endswith(f":{port:04X}") and row[3] == CLOSE_WAIT for row in rows)
 
 
-def test_a_connection_the_gateway_dropped_is_not_used(open_pool, table, proxy, rows):
+def test_connection_dropped_by_the_gateway_is_not_used(open_pool, table, proxy, rows):
     nodes = table(open_pool(proxy.address))
     name_in(nodes, rows[0])
 
     proxy.cut_all()
     wait_until(lambda: was_dropped(proxy))
 
-    # Not repeatable, so this would fail if it were tried on the dead connection first.
+    # This call is not repeatable, so it would fail if it were sent on the dead connection first.
     assert nodes.incr(b"pool-drop", b"c:n", 1) == 1
     assert proxy.accepted == 2
 
 
-def test_a_connection_idle_for_too_long_is_opened_anew(open_pool, table, proxy, rows, watch):
+def test_connection_idle_for_too_long_is_reopened(open_pool, table, proxy, rows, watch):
     nodes = table(open_pool(proxy.address))
     name_in(nodes, rows[0])
 
@@ -198,7 +198,7 @@ def test_a_connection_idle_for_too_long_is_opened_anew(open_pool, table, proxy, 
     assert proxy.accepted == 2
 
 
-def test_a_repeatable_call_survives_one_lost_answer(open_pool, table, proxy, second, rows):
+def test_repeatable_call_survives_a_lost_response(open_pool, table, proxy, second, rows):
     nodes = table(open_pool(proxy.address, second.address))
     proxy.cut_after = 0
 
@@ -206,7 +206,7 @@ def test_a_repeatable_call_survives_one_lost_answer(open_pool, table, proxy, sec
     assert proxy.accepted == 1
 
 
-def test_a_counter_is_not_added_to_twice_when_its_answer_is_lost(open_pool, table, proxy):
+def test_counter_with_a_lost_response_is_not_incremented_twice(open_pool, table, proxy):
     nodes = table(open_pool(proxy.address))
     proxy.cut_after = 0
 
@@ -217,7 +217,7 @@ def test_a_counter_is_not_added_to_twice_when_its_answer_is_lost(open_pool, tabl
     assert nodes.get(b"pool-lost")[b"c:n"].value == (1).to_bytes(8)
 
 
-def test_a_check_and_put_is_not_repeated_when_its_answer_is_lost(open_pool, table, proxy):
+def test_check_and_put_with_a_lost_response_is_not_repeated(open_pool, table, proxy):
     nodes = table(open_pool(proxy.address))
     proxy.cut_after = 0
 
@@ -238,7 +238,7 @@ def test_gateways_take_turns(open_pool, table, proxy, second, rows):
     assert (proxy.accepted, second.accepted) == (1, 1)
 
 
-def test_a_gateway_that_is_away_is_left_out_and_taken_back(
+def test_unreachable_gateway_is_skipped_and_taken_back(
     open_pool, table, proxy, second, rows, watch
 ):
     nodes = table(open_pool(proxy.address, second.address))
@@ -256,9 +256,7 @@ def test_a_gateway_that_is_away_is_left_out_and_taken_back(
     assert proxy.accepted == 1
 
 
-def test_with_all_gateways_away_each_call_says_so_and_the_first_to_return_serves(
-    open_pool, table, rows
-):
+def test_every_call_reports_that_all_gateways_are_down_until_one_returns(open_pool, table, rows):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     nodes = table(open_pool(f"127.0.0.1:{port}"))
@@ -268,9 +266,7 @@ def test_with_all_gateways_away_each_call_says_so_and_the_first_to_return_serves
             nodes.get(rows[0])
 
 
-def test_a_pool_with_every_connection_in_use_names_the_setting(
-    open_pool, table, hbase_server, rows
-):
+def test_exhausted_pool_names_the_setting(open_pool, table, hbase_server, rows):
     pool = HBasePool(hbase_server.gateways[:1], size=1, timeout_s=2, words=HBASE_REMEDIES)
     nodes = table(pool)
 
@@ -283,7 +279,7 @@ def test_a_pool_with_every_connection_in_use_names_the_setting(
     pool.close()
 
 
-def test_a_fork_opens_its_own_and_leaves_the_parents_alone(open_pool, table, proxy, rows):
+def test_forked_process_opens_its_own_connections(open_pool, table, proxy, rows):
     nodes = table(open_pool(proxy.address))
     name_in(nodes, rows[0])
 
@@ -303,7 +299,7 @@ def test_a_fork_opens_its_own_and_leaves_the_parents_alone(open_pool, table, pro
     [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x80\x01\x00\x02\x00\x00\x00\x06getRow\x00\x00\x00\x01\x7f",
      b"\x80\x01\x00\x02\x7f\xff\xff\xff", b"\xff" * 64, b"\x80\x01\x00\x02\xff\xff\xff\xff" + b"\xff" * 64, b""],
 )  # fmt: skip
-def test_something_else_on_the_port_is_store_unavailable(open_pool, table, rows, text):
+def test_another_service_on_the_port_is_store_unavailable(open_pool, table, rows, text):
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer():
@@ -322,7 +318,7 @@ def test_something_else_on_the_port_is_store_unavailable(open_pool, table, rows,
 
 
 def _made(error):
-    """An instance, whatever its constructor asks for."""
+    """An instance, whatever arguments its constructor needs."""
     count = 0
     while True:
         try:
@@ -331,12 +327,12 @@ def _made(error):
             count += 1
 
 
-def test_whatever_happybase_and_thriftpy2_raise_is_mapped():
+def test_every_happybase_and_thriftpy2_exception_is_mapped():
     threads = set()
     for package in (happybase, thriftpy2):
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if ".contrib" in info.name or ".parser" in info.name or info.name.endswith("http"):
-                continue  # nothing of these is used here
+                continue  # none of these are used here
             module = importlib.import_module(info.name)
             threads |= {
                 each
@@ -346,7 +342,7 @@ def test_whatever_happybase_and_thriftpy2_raise_is_mapped():
                 and each.__module__.startswith(package.__name__)
             }
     threads |= {thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists}
-    threads -= {happybase.NoConnectionsAvailable}  # of happybase's own pool
+    threads -= {happybase.NoConnectionsAvailable}  # from happybase's own pool
 
     assert len(threads) > 6
     for each in threads:

@@ -1,4 +1,4 @@
-"""A standby cluster gets what aragog writes, set up as docs/deployment.md#hbase says."""
+"""A standby cluster gets all writes, set up as in docs/deployment.md#hbase."""
 
 import shutil
 import subprocess
@@ -25,7 +25,7 @@ PROGRAM = Path(__file__).with_name("ReplicateTable.java")
 
 @contextmanager
 def replicated(primary, standby, table, log):
-    """Until the block ends, the standby is a peer of the primary, which replicates a table to it."""
+    """Until the block ends, the primary replicates a table to the standby as its peer."""
     class_path = f"{primary.folder / 'conf'}:{jars()}/*"
     java = tool("java", "apt install openjdk-17-jre-headless")
     command = [java, f"@{HERE / 'jvm.options'}", "-cp", class_path, PROGRAM]
@@ -51,7 +51,7 @@ def standby():
         server.kill()
 
 
-def test_a_row_arrives_at_a_standby(
+def test_row_is_replicated_to_the_standby(
     hbase_server, hbase_settings, all_hbase_tables, standby, tmp_path
 ):
     there = hbase_tables(replace(hbase_settings, hbase_gateways=standby.gateways))
@@ -60,7 +60,7 @@ def test_a_row_arrives_at_a_standby(
     def copy():
         try:
             return there["n"].get(b"replicated")
-        except StoreUnavailable:  # the table is being made
+        except StoreUnavailable:  # the table is being created
             return {}
 
     with replicated(hbase_server, standby, name, tmp_path / "log"):

@@ -1,4 +1,4 @@
-"""Making and checking the tables, and what a scan holds on to."""
+"""Creating and checking the tables, and what a scan holds open."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.hbase
 
 @pytest.fixture
 def admin(hbase_server):
-    """A connection for what aragog itself never does."""
+    """A connection for operations that aragog itself never performs."""
     connection = GatewayConnection(hbase_server.gateways[0], timeout_s=60)
     yield connection
     connection.close()
 
 
-def test_made_tables_are_as_they_should_be_and_making_them_again_changes_nothing(
+def test_created_tables_pass_the_check_and_creating_again_changes_nothing(
     all_hbase_tables, hbase_settings
 ):
     all_hbase_tables["n"].put(b"tables-1", {b"m:a": b"1"}, at_ms=1000)
@@ -36,7 +36,7 @@ def test_made_tables_are_as_they_should_be_and_making_them_again_changes_nothing
     assert all_hbase_tables["n"].get(b"tables-1") == {b"m:a": Cell(b"1", 1000)}
 
 
-def test_the_commands_of_the_documentation_make_the_tables(hbase_server, hbase_settings, tmp_path):
+def test_documented_commands_create_the_tables(hbase_server, hbase_settings, tmp_path):
     (settings,) = blocks("docs/deployment.md#hbase", "toml")
     make, show = blocks("docs/deployment.md#hbase", "sh", "aragog")
     file = tmp_path / "aragog.toml"
@@ -57,21 +57,21 @@ def test_the_commands_of_the_documentation_make_the_tables(hbase_server, hbase_s
     assert "FAST_DIFF" in commands[0]
 
 
-def test_new_tables_have_the_newest_form_and_those_with_data_keep_the_first(hbase_settings):
+def test_new_tables_have_the_newest_form_and_those_with_data_keep_form_1(hbase_settings):
     tables = hbase_tables(dataclasses.replace(hbase_settings, hbase_prefix="form_"))
     tables.create()
     assert tables.format() == FORMAT
 
     note = OWN_ROWS[1]
     tables["u"].delete(note, at_ms=newest_ms(tables["u"].get(note)))
-    assert tables.format() == 1  # as of a version that kept no note
+    assert tables.format() == 1  # as in a version that stored no form
     tables["n"].put(b"node", {b"m:a": b"1"}, at_ms=1000)
     tables.create()
     assert tables.format() == 1
     tables.close()
 
 
-def test_two_makers_at_once_get_along(hbase_settings):
+def test_tables_can_be_created_by_two_processes_at_once(hbase_settings):
     tables = [hbase_tables(dataclasses.replace(hbase_settings, hbase_prefix="both_")) for _ in "12"]
     failed = []
 
@@ -93,7 +93,7 @@ def test_two_makers_at_once_get_along(hbase_settings):
         each.close()
 
 
-def test_what_is_wrong_with_tables_is_reported_with_its_remedy(hbase_settings, admin):
+def test_problems_of_tables_are_reported_with_their_remedy(hbase_settings, admin):
     settings = dataclasses.replace(hbase_settings, hbase_prefix="odd_")
     admin.create_table("odd_n", {"m": {"compression": "GZ", "max_versions": 1}, "s": {}})
     admin.create_table("odd_e", {"p": {}})
@@ -113,7 +113,7 @@ def test_what_is_wrong_with_tables_is_reported_with_its_remedy(hbase_settings, a
     assert "odd_d: is missing: run `aragog store create-tables`" in reported
 
 
-def test_a_compression_hbase_has_not_is_a_config_error(hbase_settings):
+def test_unsupported_compression_is_a_config_error(hbase_settings):
     settings = dataclasses.replace(
         hbase_settings, hbase_prefix="zstd_", hbase_compression="ZSTD", hbase_pool_size=1
     )
@@ -124,14 +124,14 @@ def test_a_compression_hbase_has_not_is_a_config_error(hbase_settings):
         hbase_tables(settings).create()
 
 
-def test_a_missing_table_is_reported_with_its_remedy(hbase_settings):
+def test_missing_table_is_reported_with_its_remedy(hbase_settings):
     tables = hbase_tables(dataclasses.replace(hbase_settings, hbase_prefix="nope_"))
 
     with pytest.raises(StoreUnavailable, match="run `aragog store create-tables`"):
         tables["n"].get(b"r")
 
 
-def test_what_hbase_refuses_is_bad_input_and_the_connection_goes_on(all_hbase_tables):
+def test_input_refused_by_hbase_is_bad_input_and_keeps_the_connection(all_hbase_tables):
     nodes = all_hbase_tables["n"]
 
     with pytest.raises(InvalidArgument, match="KeyValue size too large"):
@@ -143,14 +143,14 @@ def test_what_hbase_refuses_is_bad_input_and_the_connection_goes_on(all_hbase_ta
     assert nodes.get(b"tables-2") == {}
 
 
-def test_a_counter_that_is_none_is_a_corrupt_row(all_hbase_tables):
+def test_invalid_counter_is_a_corrupt_row(all_hbase_tables):
     all_hbase_tables["n"].put(b"tables-3", {b"c:a": b"text"}, at_ms=1000)
 
     with pytest.raises(CorruptRow, match=rf"run_n, row {b'tables-3'.hex()}: not a counter"):
         all_hbase_tables["n"].incr(b"tables-3", b"c:a", 1)
 
 
-def test_nothing_asked_for_is_nothing_got(all_hbase_tables):
+def test_empty_request_returns_nothing(all_hbase_tables):
     nodes = all_hbase_tables["n"]
     nodes.put(b"tables-4", {b"m:a": b"1"}, at_ms=1000)
     nodes.put(b"tables-5", {}, at_ms=1000)
@@ -166,7 +166,7 @@ def test_nothing_asked_for_is_nothing_got(all_hbase_tables):
     assert list(nodes.scan(b"tables-4", None, limit=0)) == []
 
 
-def test_many_rows_and_large_ones_pass_in_one_call_and_one_scan(fresh_hbase):
+def test_many_rows_and_large_ones_fit_into_one_call_and_one_scan(fresh_hbase):
     table = fresh_hbase()["l"]
     small = {b"s%05d" % n: b"v" for n in range(3000)}
     large = {b"t%03d" % n: bytes(200_000) for n in range(30)}
@@ -178,7 +178,7 @@ def test_many_rows_and_large_ones_pass_in_one_call_and_one_scan(fresh_hbase):
     assert len(table.get_many(list(small))) == 3000
 
 
-def test_a_scan_holds_no_connection_while_the_caller_thinks(hbase_settings, all_hbase_tables):
+def test_scan_holds_no_connection_while_the_caller_works(hbase_settings, all_hbase_tables):
     all_hbase_tables["h"].put_many([(b"scan-%04d" % n, {b"i:_": b""}, 1000) for n in range(300)])
     tables = hbase_tables(
         dataclasses.replace(hbase_settings, hbase_pool_size=1, hbase_timeout_ms=2000)
@@ -193,7 +193,7 @@ def test_a_scan_holds_no_connection_while_the_caller_thinks(hbase_settings, all_
     tables.close()
 
 
-def test_the_shell_commands_name_every_table_and_family():
+def test_shell_commands_name_every_table_and_family():
     text = shell_commands("x_", "SNAPPY", 32)
 
     for name, families in TABLES.items():
@@ -204,6 +204,6 @@ def test_the_shell_commands_name_every_table_and_family():
         assert "NUMREGIONS => 32" in line or '"\\x0f"' in line or name == "u"
 
 
-def test_thrift_has_what_the_adapter_reaches_below_happybase_for():
+def test_thrift_has_the_calls_that_happybase_lacks():
     for call in ("checkAndPut", "atomicIncrement", "scannerOpenWithScan", "mutateRowsTs"):
         assert call in thrift_api.Hbase.thrift_services

@@ -23,7 +23,10 @@ def namespaces():
 
 
 def processes_in(folder):
-    """The command lines of those whose working folder is, or was, below `folder`, by their id."""
+    """
+    The command lines of processes whose working directory is, or was, below `folder`, by process
+    ID.
+    """
     commands = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -36,10 +39,12 @@ def processes_in(folder):
 
 @pytest.fixture
 def two_hosts(tmp_path, hbase_server, s3_server):
-    """It, with its folder below `tmp_path`, on a machine that has what it downloads."""
+    """
+    `make two-hosts` with its folder below `tmp_path`, on a machine that already has its downloads.
+    """
     if subprocess.run(["unshare", "--net", "true"], check=False).returncode:
         skip_without(NAMESPACES)
-    wait_until(lambda: not namespaces(), otherwise="another one runs on this machine")
+    wait_until(lambda: not namespaces(), otherwise="another `make two-hosts` runs on this machine")
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(
             ["make", "--old-file=setup", "two-hosts"],
@@ -53,12 +58,12 @@ def two_hosts(tmp_path, hbase_server, s3_server):
     process.wait()
 
 
-def test_two_hosts_that_are_asked_to_end_leave_no_process_and_no_namespace(two_hosts, tmp_path):
+def test_two_hosts_leave_no_process_and_no_namespace_when_terminated(two_hosts, tmp_path):
     def hbase_has_data():
         assert two_hosts.poll() is None, (tmp_path / "log").read_text()
         return list(tmp_path.glob("*/host-a/hbase/data/hbase.version"))
 
-    # One that has read nothing yet would end without its folder.
+    # A process that has read nothing yet would end without its folder.
     wait_until(hbase_has_data)
 
     os.killpg(two_hosts.pid, signal.SIGTERM)  # as timeout(1) does

@@ -1,4 +1,6 @@
-"""Changes reach a topic at least once, under one id each, whatever is killed in the meantime."""
+"""
+Changes reach a topic at least once, always with the same ID, whatever is killed in the meantime.
+"""
 
 import json
 import os
@@ -27,7 +29,7 @@ LONG = json.dumps("x" * 4000)
 
 @pytest.fixture
 def feed(tmp_path, monkeypatch):
-    """A store, to whose feed changes are appended as its tasks do."""
+    """A store to whose feed changes are appended as its tasks do."""
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("ARAGOG_SETTINGS", "")
     with closing(url_store(load_settings())) as store:
@@ -35,7 +37,7 @@ def feed(tmp_path, monkeypatch):
 
 
 def append(store, numbers, *, fields=None):
-    """Write changes that have settled; returns their URLs."""
+    """Write changes old enough to be settled; returns their URLs."""
     at_ms = time.time_ns() // 1_000_000 - 5_000
     urls = [f"http://a.example/{number}" for number in numbers]
     for at in range(0, len(urls), 50):
@@ -55,7 +57,7 @@ def changes_in(topic):
 
 
 def follow(topic):
-    """A process that sends changes as long as it lives."""
+    """A process that sends changes for as long as it lives."""
     return subprocess.Popen(
         [sys.executable, "-m", "aragog.cli", "changes", "--follow", "--to", topic.address],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True,
@@ -63,7 +65,7 @@ def follow(topic):
     )  # fmt: skip
 
 
-def test_a_change_is_a_record_of_its_url_and_is_not_sent_again(feed, make_topic):
+def test_change_is_sent_once_as_a_record_of_its_url(feed, make_topic):
     topic = make_topic(partitions=3)
     urls = append(feed, range(5), fields={"product.price": ('"5"', '"4"')})
 
@@ -82,7 +84,7 @@ def test_a_change_is_a_record_of_its_url_and_is_not_sent_again(feed, make_topic)
     assert len(first["cursor"]) == 40
 
 
-def test_another_name_has_a_position_of_its_own(feed, make_topic):
+def test_each_name_has_its_own_position(feed, make_topic):
     topic = make_topic()
     append(feed, range(3))
     send(topic.address)
@@ -92,7 +94,7 @@ def test_another_name_has_a_position_of_its_own(feed, make_topic):
     assert "0 changes sent" in send(f"{topic.address}&name=third", "--cursor", "now")
 
 
-def test_a_change_that_the_feed_reports_twice_has_one_id(feed, make_topic):
+def test_change_reported_twice_by_the_feed_has_one_id(feed, make_topic):
     topic = make_topic()
     for _ in range(2):
         at_ms = time.time_ns() // 1_000_000 - 5_000
@@ -105,7 +107,7 @@ def test_a_change_that_the_feed_reports_twice_has_one_id(feed, make_topic):
     assert one["id"] == other["id"]
 
 
-def test_a_change_that_is_too_long_for_the_topic_is_sent_without_its_values(feed, make_topic):
+def test_change_too_long_for_the_topic_is_sent_without_values(feed, make_topic):
     topic = make_topic()
     fields = {f"own.{n:03}": (LONG, LONG) for n in range(150)}
     (url,) = append(feed, [1], fields=fields)
@@ -117,7 +119,7 @@ def test_a_change_that_is_too_long_for_the_topic_is_sent_without_its_values(feed
     assert len(change["fields"]) == 150
 
 
-def test_what_was_sent_and_not_kept_is_sent_again_under_the_same_id(feed, make_topic):
+def test_change_sent_without_saving_its_position_is_sent_again_with_the_same_id(feed, make_topic):
     topic = make_topic()
     append(feed, [1])
     (page,) = feed.feed.changes().items
@@ -132,7 +134,7 @@ def test_what_was_sent_and_not_kept_is_sent_again_under_the_same_id(feed, make_t
     assert len(set(ids)) == 1
 
 
-def test_a_topic_or_a_broker_that_is_not_there_is_reported(feed, make_topic):
+def test_missing_topic_or_broker_is_reported(feed, make_topic):
     topic = make_topic()
     with pytest.raises(ConfigError, match="create the topic"):
         open_topic(f"kafka://{topic.server.address}/no-such-topic")
@@ -141,12 +143,12 @@ def test_a_topic_or_a_broker_that_is_not_there_is_reported(feed, make_topic):
         open_topic(topic.address)
 
 
-def test_a_server_that_does_not_answer_is_an_error_that_may_pass():
+def test_unreachable_server_is_a_temporary_error():
     with pytest.raises(ServiceUnavailable, match="changes on 127"):
-        ChangeTopic(TopicAddress.parse("kafka://127.0.0.1:9/changes"), answer_within_s=0.5)
+        ChangeTopic(TopicAddress.parse("kafka://127.0.0.1:9/changes"), timeout_s=0.5)
 
 
-def test_nothing_is_lost_when_the_sender_and_the_broker_are_killed(feed, make_topic):
+def test_nothing_is_lost_when_sender_and_broker_are_killed(feed, make_topic):
     topic, urls = make_topic(partitions=2), set()
     for number in range(3):
         before = topic.count()

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.redis]
 URL = "https://shop.example/p/1"
 
 
-def test_the_commands_and_records_are_as_the_page_shows_them(cli_environ, make_topic, tmp_path):
+def test_commands_and_records_match_the_page(cli_environ, make_topic, tmp_path):
     changes, wanted = make_topic(), make_topic()
     wanted.put(
         [blocks("docs/refresh.md#kafka", "json")[1].replace(', "crawl": "shops"', ""), URL + "?b"]

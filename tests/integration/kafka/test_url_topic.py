@@ -1,4 +1,4 @@
-"""URLs that come in a topic are enqueued; offsets follow what the broker of jobs acknowledged."""
+"""URLs from a topic are enqueued; offsets are committed only for acknowledged jobs."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ SOON = "session.timeout.ms=3000\nheartbeat.interval.ms=500\n"
 
 @pytest.fixture
 def server(tmp_path_factory, monkeypatch):
-    """A Redis of this test's own, with the settings of every process here."""
+    """A Redis for this test, with the settings of every process in it."""
     folder = tmp_path_factory.mktemp("ar")
     with RedisServer(folder / "redis") as running:
         for name, value in {
@@ -70,7 +70,7 @@ def process_of(topic):
 
 
 class Running:
-    """A reader of a topic in a thread."""
+    """A topic reader in a thread."""
 
     def __init__(self, topic, client, **options):
         self.reports = []
@@ -131,7 +131,7 @@ def test_refused_urls_are_reported_with_their_offsets(make_topic, client):
     assert f"{topic.name}:0:4: out of scope" in output
 
 
-def test_a_crawl_that_does_not_exist_commits_nothing(make_topic, client):
+def test_unknown_crawl_commits_nothing(make_topic, client):
     topic = make_topic()
     topic.put(urls(range(10)))
 
@@ -142,7 +142,7 @@ def test_a_crawl_that_does_not_exist_commits_nothing(make_topic, client):
     assert topic.committed("aragog") == 0
 
 
-def test_offsets_wait_for_room_and_the_member_stays_in_its_group(make_topic, client, server):
+def test_offsets_wait_for_free_space_and_the_member_stays_in_its_group(make_topic, client, server):
     topic = make_topic(partitions=2)
     topic.config.write_text(SOON + "max.poll.interval.ms=6000\n")
     topic.put(urls(range(500)))
@@ -162,7 +162,7 @@ def test_offsets_wait_for_room_and_the_member_stays_in_its_group(make_topic, cli
     assert len(running.reports) == 1
 
 
-def test_a_bound_of_urls_in_flight_pauses_the_topic(make_topic, client, server):
+def test_limit_of_urls_in_flight_pauses_the_topic(make_topic, client, server):
     topic = make_topic()
     topic.put(urls(range(1500)))
     with Running(topic, client, max_in_flight=100) as running:
@@ -176,7 +176,7 @@ def test_a_bound_of_urls_in_flight_pauses_the_topic(make_topic, client, server):
         wait_until(lambda: topic.committed("aragog") == 1500)
 
 
-def test_a_second_member_gets_partitions_whose_records_wait(make_topic, client, server):
+def test_second_member_gets_partitions_with_waiting_records(make_topic, client, server):
     topic = make_topic(partitions=2)
     topic.put(urls(range(400)))
     client.enqueue(["http://other.example/1", "http://other.example/2"])
@@ -193,7 +193,7 @@ def test_a_second_member_gets_partitions_whose_records_wait(make_topic, client, 
                 )
 
 
-def test_no_url_is_lost_when_the_reader_is_killed(make_topic, client):
+def test_killed_reader_loses_no_url(make_topic, client):
     topic = make_topic(partitions=3)
     topic.config.write_text(SOON)
     wanted = urls(range(6_000))
@@ -213,7 +213,7 @@ def test_no_url_is_lost_when_the_reader_is_killed(make_topic, client):
     assert client.in_flight() == len(wanted)
 
 
-def test_a_member_that_lost_its_partitions_while_they_were_paused_goes_on(make_topic, client):
+def test_member_that_lost_its_paused_partitions_continues(make_topic, client):
     topic = make_topic(partitions=2)
     topic.config.write_text(SOON)
     topic.put(urls(range(300)))

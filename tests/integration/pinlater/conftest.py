@@ -1,4 +1,4 @@
-"""What the tests of the transport share."""
+"""Shared fixtures of the transport tests."""
 
 import tempfile
 from contextlib import ExitStack
@@ -13,13 +13,13 @@ from tests.support.job_places import PostgresPlace, RedisPlace
 
 @pytest.fixture
 def jobs_in(request):
-    """Where the jobs of a place are; tests that are marked `on_both` run with each."""
+    """Where a place keeps its jobs; tests marked `on_both` run with each."""
     return getattr(request, "param", "redis")
 
 
 @pytest.fixture
 def place(jobs_in, request, redis_server, redis_url):
-    """A broker on servers that other tests use as well."""
+    """A broker on servers that other tests also use."""
     if jobs_in == "postgres":
         a_place = PostgresPlace(request.getfixturevalue("postgres_dsn"), redis_server)
     else:
@@ -30,7 +30,7 @@ def place(jobs_in, request, redis_server, redis_url):
 
 @pytest.fixture(scope="module")
 def _staff(request):
-    """Starts a place of its own with a prefork worker, once for each kind of server."""
+    """Starts a place with a prefork worker, once for each kind of server."""
     with ExitStack() as stack:
         staffed = {}
 
@@ -58,7 +58,7 @@ def _staff(request):
 
 @pytest.fixture
 def staffed(jobs_in, _staff):
-    """A place with a prefork worker whose claims are short; its queue is emptied before."""
+    """A place with a prefork worker whose claims are short; its queue is emptied first."""
     a_place = _staff(jobs_in)
     a_place.shard.drop("celery")
     a_place.client.delete("notes", "gate is open")
@@ -67,7 +67,7 @@ def staffed(jobs_in, _staff):
 
 @pytest.fixture
 def own_place(jobs_in, request, own_redis, redis_url):
-    """A broker on servers of this test's own, to be broken; notes are kept elsewhere."""
+    """A broker on servers that only this test uses and may break; notes are kept elsewhere."""
     if jobs_in == "postgres":
         server = request.getfixturevalue("own_postgres")
         a_place = PostgresPlace(server.dsn, own_redis, redis_url, server)

@@ -1,4 +1,4 @@
-"""The example of a fan-out: a worker killed in the middle, and every follower has the story once."""
+"""The fan-out example: a worker is killed in the middle, and every follower gets the story once."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ HUB, STORY = url_key("hub:news"), "story:1"
 
 @contextmanager
 def feeds(tmp_path):
-    """The graph of the example on SQLite, and a server of it."""
+    """The example's graph on SQLite, and a server for it."""
     settings = load_settings(
         ROOT / "examples/fan_out/feeds.toml", {"ARAGOG_DATA_DIR": str(tmp_path / "data")}
     )
@@ -41,12 +41,12 @@ def feeds(tmp_path):
 
 
 def begin(env):
-    """Run the command of the example."""
+    """Run the example's command."""
     command = [sys.executable, "-m", "examples.fan_out.start", "hub:news", STORY]
     subprocess.run(command, env=os.environ | env, cwd=ROOT, check=True)
 
 
-def test_a_worker_is_killed_in_the_middle_and_every_follower_has_the_story_once(place, tmp_path):
+def test_every_follower_gets_the_story_once_despite_a_killed_worker(place, tmp_path):
     users = [url_key(f"user:{n}") for n in range(FOLLOWERS)]
     with feeds(tmp_path) as (graph, address):
         graph.put_edges([NewEdge(EdgeKey(user, FOLLOWS, HUB), n) for n, user in enumerate(users)])
@@ -55,11 +55,11 @@ def test_a_worker_is_killed_in_the_middle_and_every_follower_has_the_story_once(
         options = ["-Q", "pages,deliveries", "-c1"]
 
         def delivered():
-            """The users whose feeds have the story."""
+            """The users whose feeds contain the story."""
             return [edge.other for edge in graph.edges(url_key(STORY), IN, FEED, MAX_LIMIT).items]
 
         with Worker("examples.fan_out.app", tmp_path / "one", env=env, args=options) as first:
-            # The worker wrote the rate of the file; a slower one puts the kill in the middle.
+            # The worker wrote the rate of the file; a lower rate puts the kill in the middle.
             place.shard.configure("deliveries", {"rate": 1})
             begin(env)
             wait_until(delivered)

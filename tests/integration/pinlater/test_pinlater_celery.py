@@ -1,4 +1,4 @@
-"""What Celery's users rely on, with unmodified workers on `pinlater://`."""
+"""What Celery users rely on, with unmodified workers on `pinlater://`."""
 
 import base64
 import json
@@ -25,7 +25,7 @@ APP = "tests.support.pinlater_app"
 THREE_HOURS_MS = 3 * 3600 * 1000
 
 
-def assert_tasks_run_now_later_and_again(app):
+def assert_tasks_run_now_later_and_on_retry(app):
     now = app.send_task("add", (1, 2))
     started_at_s = time.monotonic()
     later = app.send_task("add", (3, 4), countdown=0.5)
@@ -37,12 +37,12 @@ def assert_tasks_run_now_later_and_again(app):
     assert again.get(timeout=120) == 2
 
 
-def test_a_worker_with_threads_runs_tasks_now_later_and_again(place, tmp_path):
+def test_worker_with_threads_runs_immediate_delayed_and_retried_tasks(place, tmp_path):
     with Worker(APP, tmp_path / "log", env=place.env, args=["-P", "threads", "-c2"]):
-        assert_tasks_run_now_later_and_again(place.app)
+        assert_tasks_run_now_later_and_on_retry(place.app)
 
 
-def test_a_solo_worker_runs_the_most_urgent_task_first_and_its_own_queue(place, tmp_path):
+def test_solo_worker_runs_urgent_tasks_first_and_its_own_queue(place, tmp_path):
     for priority in (9, 0, 5, 7):
         place.app.send_task("say", (str(priority),), priority=priority)
     options = {"worker_prefetch_multiplier": 1, "worker_direct": True}
@@ -52,13 +52,13 @@ def test_a_solo_worker_runs_the_most_urgent_task_first_and_its_own_queue(place, 
         wait_until(lambda: len(place.notes()) == 4)
         place.app.send_task("say", ("you",), exchange="C.dq2", routing_key="me@here")
         wait_until(lambda: len(place.notes()) == 5)
-        assert_tasks_run_now_later_and_again(place.app)
+        assert_tasks_run_now_later_and_on_retry(place.app)
 
     assert place.notes() == ["0", "5", "7", "9", "you"]
 
 
-def test_a_free_thread_gets_a_task_while_most_others_are_busy(place, tmp_path):
-    # What was seen: with room for three of twenty nothing was claimed until others had ended.
+def test_free_thread_gets_a_task_while_most_others_are_busy(place, tmp_path):
+    # With three of twenty threads free, nothing was claimed until others had finished.
     env = place.env | {"ARAGOG_TEST_CONF": json.dumps({"worker_prefetch_multiplier": 1})}
     with Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c20"]):
         for number in range(17):
@@ -73,13 +73,13 @@ def test_a_free_thread_gets_a_task_while_most_others_are_busy(place, tmp_path):
     assert set(later_notes) == {"a", "b", "c"}
 
 
-def test_a_worker_that_must_not_prefetch_takes_what_it_can_begin(place, tmp_path):
+def test_worker_without_prefetch_claims_only_what_it_can_start(place, tmp_path):
     env = place.env | {"ARAGOG_TEST_CONF": json.dumps({"worker_disable_prefetch": True})}
     with Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]):
         for number in range(8):
             place.app.send_task("gated", (number,))
         wait_until(lambda: len(place.notes()) == 2)
-        for _ in range(2):  # its loop went round, and might have claimed more
+        for _ in range(2):  # it polled again and could have claimed more
             assert place.app.control.ping(timeout=120, limit=1)
         running = place.running()
         place.client.set("gate is open", 1)
@@ -90,23 +90,23 @@ def test_a_worker_that_must_not_prefetch_takes_what_it_can_begin(place, tmp_path
 
 @pytest.fixture
 def _consumes_here():
-    """What a consumer in this very process started ends with its test."""
+    """Stops the consumers that a test started in this process."""
     yield
     stop_claims()
 
 
 @pytest.mark.usefixtures("_consumes_here")
-def test_a_consumer_of_broadcasts_is_subscribed_when_it_consumes(place):
-    """What was seen: one of ten workers on a busy machine did not hear its first ping."""
+def test_broadcast_consumer_is_subscribed_when_it_consumes(place):
+    """One of ten workers on a busy machine missed its first ping."""
     heard = []
     exchanges = [Exchange(name, type="fanout") for name in ("news", "weather")]
     with place.app.connection() as connection:
         channel = connection.channel()
         for exchange in exchanges:
             queue = Queue(f"of {exchange.name}", exchange, auto_delete=True)
-            place.client.client_pause(300)  # the server takes no subscription in the meantime
+            place.client.client_pause(300)  # the server accepts no subscription in the meantime
             Consumer(channel, [queue], callbacks=[lambda body, _: heard.append(body)]).consume()
-            # The server has taken it: there is no confirmation left to read.
+            # The server has accepted it: no confirmation is left to read.
             assert not channel.subclient.connection.can_read(timeout=1)
         for exchange in exchanges:
             Producer(connection.channel(), exchange).publish(exchange.name)
@@ -118,8 +118,8 @@ def test_a_consumer_of_broadcasts_is_subscribed_when_it_consumes(place):
 
 @on_both
 @pytest.mark.usefixtures("_consumes_here")
-def test_a_consumer_without_an_event_loop_gets_tasks_as_they_fall_due(place):
-    # The way of kombu's own consumers, and of workers with gevent and eventlet.
+def test_consumer_without_an_event_loop_gets_tasks_when_due(place):
+    # As in kombu's own consumers and in workers with gevent or eventlet.
     received = []
 
     def take(message):
@@ -141,7 +141,7 @@ def test_a_consumer_without_an_event_loop_gets_tasks_as_they_fall_due(place):
 
 
 @on_both
-def test_tasks_end_in_the_state_they_deserve(staffed):
+def test_tasks_end_in_the_correct_state(staffed):
     staffed.shard.configure("celery", {"retry_step_ms": 50, "max_attempts": 3})
     for name in ("boom", "moody", "later", "suicide", "nobody knows it"):
         staffed.app.send_task(name)
@@ -150,7 +150,7 @@ def test_tasks_end_in_the_state_they_deserve(staffed):
     broken = NewJob(b"no message", name="broken", key="1")
     staffed.shard.enqueue("celery", [broken])
 
-    sizes = eventually_sizes(staffed, ended=8)
+    sizes = wait_for_sizes(staffed, ended=8)
     failed = {job.name: job for job in staffed.shard.jobs("celery", JobState.FAILED, limit=20)}
     notes = staffed.notes()
 
@@ -166,7 +166,7 @@ def test_tasks_end_in_the_state_they_deserve(staffed):
     assert failed["broken"].problem.startswith("malformed: job body")
 
 
-def eventually_sizes(place, *, ended):
+def wait_for_sizes(place, *, ended):
     def done():
         sizes = place.shard.sizes("celery")
         return sizes.succeeded + sizes.failed == ended
@@ -175,7 +175,7 @@ def eventually_sizes(place, *, ended):
     return place.shard.sizes("celery")
 
 
-def test_a_worker_answers_a_ping_while_another_shard_is_gone(staffed, caplog):
+def test_worker_answers_a_ping_while_another_shard_is_down(staffed, caplog):
     lost = {"shards": [f"redis://127.0.0.1:{free_port()}/0"]}
     app = make(staffed.env["ARAGOG_TEST_BROKER"], broker_transport_options=lost)
 
@@ -187,7 +187,7 @@ def test_a_worker_answers_a_ping_while_another_shard_is_gone(staffed, caplog):
 
 
 @on_both
-def test_control_inspect_revoke_events_and_purge_go_on_working(staffed):
+def test_control_inspect_revoke_events_and_purge_work(staffed):
     seen = []
 
     with staffed.app.connection() as connection:
@@ -220,7 +220,7 @@ def test_control_inspect_revoke_events_and_purge_go_on_working(staffed):
 
 
 def test_events_of_tasks_are_sent_in_batches(staffed):
-    # What was seen: while Flower watched, a busy worker spent a quarter of its time on sending them.
+    # While Flower watched, a busy worker spent a quarter of its time sending events.
     messages = staffed.client.pubsub()
     messages.psubscribe("*task.multi")
     seen = []
@@ -244,7 +244,7 @@ def test_events_of_tasks_are_sent_in_batches(staffed):
     assert 1 <= number <= 2 + passed_s / EVENTS_EVERY_S
 
 
-def test_a_channel_uses_one_client_until_its_connections_are_replaced(place):
+def test_channel_reuses_one_client_until_its_connections_are_replaced(place):
     with place.app.connection() as connection, connection.channel() as channel:
         with channel.conn_or_acquire() as first, channel.conn_or_acquire() as second:
             assert first is second
@@ -255,13 +255,13 @@ def test_a_channel_uses_one_client_until_its_connections_are_replaced(place):
 
 
 @on_both
-def test_tasks_that_wait_on_the_server_are_shown_as_scheduled_in_celerys_form(staffed):
+def test_waiting_tasks_are_shown_as_scheduled_in_celerys_format(staffed):
     eta = datetime.now(UTC) + timedelta(hours=3)
     later = staffed.app.send_task("add", (1,), {"b": 2}, eta=eta + timedelta(hours=1))
     first = staffed.app.send_task("say", ("hi", 0.1), eta=eta, priority=7)
     staffed.app.send_task("nobody knows it", countdown=60)
     staffed.shard.enqueue("celery", [NewJob(b"no message", delay_ms=60_000)])
-    staffed.app.send_task("boom")  # failed at once, it is not scheduled
+    staffed.app.send_task("boom")  # fails at once, so it is not scheduled
     wait_until(lambda: staffed.shard.sizes("celery").failed == 1)
     inspect = staffed.app.control.inspect(timeout=120, limit=1)
 
@@ -294,7 +294,7 @@ def test_tasks_that_wait_on_the_server_are_shown_as_scheduled_in_celerys_form(st
     assert staffed.running() == 0
 
 
-def test_a_task_far_longer_than_a_claim_runs_once_beside_a_second_worker(staffed, tmp_path):
+def test_task_longer_than_its_claim_runs_once_beside_a_second_worker(staffed, tmp_path):
     conf = {"broker_transport_options": {"claim_timeout_s": CLAIM_TIMEOUT_S}}
     env = staffed.env | {"ARAGOG_TEST_CONF": json.dumps(conf)}
     longer_s = 2.2 * CLAIM_TIMEOUT_S
@@ -307,7 +307,7 @@ def test_a_task_far_longer_than_a_claim_runs_once_beside_a_second_worker(staffed
 
 
 @on_both
-def test_an_eta_of_three_hours_is_delivered_once(staffed):
+def test_task_with_an_eta_of_three_hours_is_delivered_once(staffed):
     staffed.app.send_task("say", ("in three hours",), countdown=3 * 3600)
     staffed.app.send_task("say", ("now",))
     wait_until(lambda: staffed.notes() == ["now"] and staffed.running() == 0)
@@ -321,7 +321,7 @@ def test_an_eta_of_three_hours_is_delivered_once(staffed):
 
 
 @on_both
-def test_a_unique_task_is_answered_that_it_is_already_there(staffed):
+def test_duplicate_unique_task_is_reported_as_already_there(staffed):
     with publish_receipts.collect_receipts() as reported:
         for _ in range(2):
             staffed.app.send_task("say", ("once", 0.2), countdown=3 * 3600, unique_key="page 7")
@@ -336,7 +336,7 @@ def test_a_unique_task_is_answered_that_it_is_already_there(staffed):
 
 
 @on_both
-def test_a_batch_of_tasks_is_published_together_and_each_is_due_in_its_time(staffed):
+def test_batch_of_tasks_is_published_together_and_each_is_due_at_its_time(staffed):
     with (
         publish_receipts.collect_receipts() as reported,
         staffed.app.producer_pool.acquire(block=True) as producer,
@@ -353,7 +353,7 @@ def test_a_batch_of_tasks_is_published_together_and_each_is_due_in_its_time(staf
     assert staffed.shard.stats("celery")["enqueued"] == 30
 
 
-def test_a_backlog_of_the_stock_transport_is_worked_off(staffed):
+def test_backlog_of_the_stock_transport_is_processed(staffed):
     with make(f"redis+socket://{staffed.server.socket}") as stock:
         for i in range(3):
             stock.send_task("say", (str(i),))
@@ -362,7 +362,7 @@ def test_a_backlog_of_the_stock_transport_is_worked_off(staffed):
     assert sorted(staffed.notes()) == ["0", "1", "2"]
 
 
-def test_a_stopped_worker_gives_back_what_it_had_not_begun(place, tmp_path):
+def test_stopped_worker_returns_unstarted_jobs(place, tmp_path):
     conf = {"worker_prefetch_multiplier": 8}
     env = place.env | {"ARAGOG_TEST_CONF": json.dumps(conf)}
     with Worker(APP, tmp_path / "log", env=env, args=["-c1"]):
@@ -380,13 +380,13 @@ def test_a_stopped_worker_gives_back_what_it_had_not_begun(place, tmp_path):
 
 
 def changed(job, **parts):
-    """The body of a job whose message says something else."""
+    """The body of a job with a changed message."""
     return json.dumps(json.loads(job.body) | parts).encode()
 
 
 @on_both_in_pools
-def test_a_message_that_is_none_ends_no_worker_and_is_kept_as_failed(place, tmp_path, pool):
-    # What was seen: one message that kombu could not decode ended every worker that took it.
+def test_undecodable_message_is_kept_as_failed_and_stops_no_worker(place, tmp_path, pool):
+    # One message that kombu could not decode stopped every worker that claimed it.
     place.app.send_task("say", ("first",))
     [job] = place.shard.jobs("celery", JobState.PENDING, limit=1)
     headers = json.loads(job.body)["headers"]

@@ -1,4 +1,4 @@
-"""Killed workers, a broker that goes away, lost shards: nothing is lost, little runs twice."""
+"""Killed workers, broker outages, lost shards: nothing is lost, and little runs twice."""
 
 import json
 import socket
@@ -32,7 +32,7 @@ APP = "tests.support.pinlater_app"
 
 
 @on_both
-def test_all_but_what_a_killed_worker_held_runs_exactly_once(place, tmp_path):
+def test_only_jobs_held_by_a_killed_worker_run_twice(place, tmp_path):
     in_flight, waiting = 500, 2500 if isinstance(place, RedisPlace) else 500
     env = place.with_conf(worker_prefetch_multiplier=10)
     worker = Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c50"]).start()
@@ -60,35 +60,33 @@ def test_all_but_what_a_killed_worker_held_runs_exactly_once(place, tmp_path):
 CELERYS_DEFAULTS = {"task_acks_late": False, "task_reject_on_worker_lost": None}
 
 
-def kill_while_it_runs(place, worker, *, acknowledged_early=False):
+def kill_while_running(place, worker, *, acknowledged_early=False):
     place.app.send_task("gated", (1,))
     wait_until(lambda: place.notes() == ["1"])
-    # An early acknowledgment is sent by another thread than the task's.
+    # An early acknowledgment is sent by a different thread from the task's.
     wait_until(lambda: place.shard.sizes("celery").succeeded == int(acknowledged_early))
     assert place.shard.sizes("celery").pending == 0
     worker.kill()
     place.client.set("gate is open", 1)
 
 
-def test_with_celerys_defaults_the_jobs_of_a_killed_worker_are_lost_and_it_warned(place, tmp_path):
+def test_celery_defaults_lose_the_jobs_of_a_killed_worker_and_it_warns(place, tmp_path):
     env = place.with_conf(**CELERYS_DEFAULTS) | {"ARAGOG_TEST_PLAIN_CELERY": "1"}
     worker = Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c1"]).start()
     wait_until(lambda: place.client.ping() and "at_least_once(app)" in worker.log.read_text())
     wait_until(lambda: worker.log.read_text().count("at_least_once(app)") == 2)
     log = worker.log.read_text()
-    kill_while_it_runs(place, worker, acknowledged_early=True)
+    kill_while_running(place, worker, acknowledged_early=True)
 
     assert "a killed worker's jobs do not run again: tasks are acknowledged before they run" in log
     assert "the job of a task that raises counts as succeeded (add, boom, dogged" in log
     assert place.shard.sizes("celery").succeeded == 1
 
 
-def test_after_one_call_the_jobs_of_a_killed_worker_run_again_and_it_warns_of_nothing(
-    place, tmp_path
-):
+def test_at_least_once_reruns_the_jobs_of_a_killed_worker_without_warnings(place, tmp_path):
     env = place.with_conf(**CELERYS_DEFAULTS) | {"ARAGOG_TEST_AT_LEAST_ONCE": "1"}
     args = ["-P", "threads", "-c1"]
-    kill_while_it_runs(place, Worker(APP, tmp_path / "log", env=env, args=args).start())
+    kill_while_running(place, Worker(APP, tmp_path / "log", env=env, args=args).start())
     place.expire_claims()
     with Worker(APP, tmp_path / "log", env=env, args=args) as worker:
         place.app.send_task("boom")
@@ -100,8 +98,8 @@ def test_after_one_call_the_jobs_of_a_killed_worker_run_again_and_it_warns_of_no
 
 
 @on_both
-def test_a_killed_worker_of_several_queues_loses_none_of_their_jobs(place, tmp_path):
-    # Each queue's first job has the same id, and its first claim the same token.
+def test_killed_worker_of_several_queues_loses_no_jobs(place, tmp_path):
+    # The first job of every queue has the same ID, and its first claim the same token.
     queues = [f"queue{number}" for number in range(5)]
     args = ["-P", "threads", "-c10", "-Q", ",".join(queues)]
     worker = Worker(APP, tmp_path / "log", env=place.with_conf(), args=args).start()
@@ -124,14 +122,14 @@ def test_a_killed_worker_of_several_queues_loses_none_of_their_jobs(place, tmp_p
 
 
 @on_both
-def test_a_broker_that_restarts_costs_no_job_and_doubles_what_ran_at_most(own_place, tmp_path):
+def test_broker_restart_loses_no_job_and_repeats_running_ones_at_most(own_place, tmp_path):
     env = own_place.with_conf()
     with Worker(APP, tmp_path / "log", env=env, args=["-c2"]) as worker:
         for i in range(4):
             own_place.app.send_task("say", (f"slow{i}", 2.0))
         own_place.app.send_task("say", ("eta",), countdown=3)
         wait_until(lambda: own_place.running() == 4)
-        wait_until(lambda: len(own_place.notes()) >= 2)  # two run, two wait in the worker
+        wait_until(lambda: len(own_place.notes()) >= 2)  # two run, and two wait in the worker
         own_place.server.stop()
         wait_until(lambda: own_place.lost in worker.log.read_text())
         own_place.server.start()
@@ -139,7 +137,7 @@ def test_a_broker_that_restarts_costs_no_job_and_doubles_what_ran_at_most(own_pl
 
         assert worker.process.poll() is None
 
-    # What ran while Redis restarted may have sent messages that were lost: it runs again.
+    # Messages from tasks that ran during the restart may be lost, so these tasks run again.
     notes = own_place.notes()
     most = 2 if isinstance(own_place, RedisPlace) else 1
     assert {"eta", *(f"slow{i} done" for i in range(4))} <= set(notes)
@@ -147,8 +145,8 @@ def test_a_broker_that_restarts_costs_no_job_and_doubles_what_ran_at_most(own_pl
 
 
 @on_both_in_pools
-def test_what_waits_in_a_worker_whose_connection_breaks_runs_once(own_place, tmp_path, pool):
-    """A thread pool ran it once more for each connection that was lost."""
+def test_prefetched_jobs_run_once_after_a_broken_connection(own_place, tmp_path, pool):
+    """With a thread pool, they ran once more for each lost connection."""
     conf = {"worker_prefetch_multiplier": 4, "broker_transport_options": {"claim_timeout_s": 60}}
     env = own_place.with_conf(**conf)
     with Worker(APP, tmp_path / "log", env=env, args=["-P", pool, "-c2"]):
@@ -158,7 +156,7 @@ def test_what_waits_in_a_worker_whose_connection_breaks_runs_once(own_place, tmp
         for _ in range(2):
             claimed = own_place.shard.stats("celery")["claimed"]
             own_place.cut_connections()
-            wait_until(partial(claims_again, own_place, claimed))
+            wait_until(partial(has_claimed_again, own_place, claimed))
         own_place.noted.set("gate is open", 1)
         wait_until(lambda: own_place.shard.sizes("celery").succeeded == 12)
         ran = own_place.notes()
@@ -166,16 +164,16 @@ def test_what_waits_in_a_worker_whose_connection_breaks_runs_once(own_place, tmp
     assert Counter(map(int, ran)) == dict.fromkeys(range(12), 1)
 
 
-def claims_again(place, claimed):
-    """Its worker has given back what it had claimed, and claimed after that."""
+def has_claimed_again(place, claimed):
+    """Its worker has returned its claims and claimed again since."""
     return place.shard.stats("celery")["claimed"] > claimed
 
 
 @on_both
-def test_a_task_that_is_published_into_an_outage_keeps_its_eta(own_place):
+def test_task_published_during_an_outage_keeps_its_eta(own_place):
     own_place.app.send_task("say", ("connects",), countdown=3600)
     own_place.server.stop()
-    # A PostgreSQL takes longer to start than Celery repeats a message by default.
+    # PostgreSQL takes longer to start than Celery retries a message by default.
     patient = {"max_retries": 1000, "interval_start": 0.1, "interval_step": 0.1}
     publish = threading.Thread(
         target=own_place.app.send_task,
@@ -197,8 +195,8 @@ def test_a_task_that_is_published_into_an_outage_keeps_its_eta(own_place):
 
 
 @on_both_in_pools
-def test_a_worker_whose_broker_died_logs_no_attribute_error(own_place, tmp_path, pool):
-    # Closing what is left of the connection must raise nothing that Celery does not expect.
+def test_worker_with_a_dead_broker_logs_no_attribute_error(own_place, tmp_path, pool):
+    # Closing the rest of the connection must not raise anything that Celery does not expect.
     env = own_place.with_conf()
     with Worker(APP, tmp_path / "log", env=env, args=["-P", pool, "-c2"]) as worker:
         own_place.server.kill()
@@ -212,7 +210,7 @@ def test_a_worker_whose_broker_died_logs_no_attribute_error(own_place, tmp_path,
 
 
 @on_both
-def test_a_worker_goes_on_after_its_broker_hung(own_place, tmp_path):
+def test_worker_continues_after_its_broker_hung(own_place, tmp_path):
     lost = "Connection to broker lost" if isinstance(own_place, RedisPlace) else own_place.lost
     env = own_place.with_conf()
     with Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]) as worker:
@@ -226,9 +224,9 @@ def test_a_worker_goes_on_after_its_broker_hung(own_place, tmp_path):
         assert own_place.app.send_task("add", (1, 3), countdown=0.5).get(timeout=120) == 4
 
 
-def test_a_heartbeat_for_a_broker_that_hangs_is_given_up(own_place):
-    # What was seen: a heartbeat that was sent while the server hung waited for its reply, or was
-    # repeated, without end, so the worker neither noticed nor ended when it was asked to.
+def test_heartbeat_to_a_hung_broker_is_given_up(own_place):
+    # A heartbeat sent while the server hung waited for its reply, or was repeated, without end; the
+    # worker neither noticed nor stopped when asked to.
     with own_place.app.connection() as connection:
         dispatcher = own_place.app.events.Dispatcher(connection, buffer_while_offline=False)
         dispatcher.send("worker-heartbeat")
@@ -241,9 +239,9 @@ def test_a_heartbeat_for_a_broker_that_hangs_is_given_up(own_place):
 
 
 @on_both_in_pools
-def test_a_worker_goes_on_after_its_broker_was_a_replica_for_a_while(own_place, tmp_path, pool):
-    # What a failover looks like to who is connected already: nothing may be written.
-    # No claim expires in the meantime, however busy the machine is.
+def test_worker_continues_after_its_broker_was_a_replica(own_place, tmp_path, pool):
+    # What existing connections see during a failover: writes are refused. No claim expires in the
+    # meantime, however busy the machine is.
     env = own_place.with_conf(broker_transport_options={"claim_timeout_s": 30})
     env["ARAGOG_TEST_RESULTS"] = ""
     with Worker(APP, tmp_path / "log", env=env, args=["-P", pool, "-c2"]) as worker:
@@ -251,13 +249,13 @@ def test_a_worker_goes_on_after_its_broker_was_a_replica_for_a_while(own_place, 
             own_place.app.send_task("say", (f"running {i}", 3.0))
         for i in range(10):
             own_place.app.send_task("say", (f"waiting {i}",), countdown=1)
-        wait_until(lambda: len(own_place.notes()) == 2)  # both have begun
+        wait_until(lambda: len(own_place.notes()) == 2)  # both have started
         log = worker.log.read_text()  # on PostgreSQL, it names only the first refusal
         own_place.refuse_writes()
         with pytest.raises(OperationalError):
             own_place.app.send_task("say", ("refused",), retry=False)
         refused = own_place.refused(log)
-        wait_until(lambda: len(own_place.notes()) >= 4)  # and ended
+        wait_until(lambda: len(own_place.notes()) >= 4)  # and finished
         wait_until(lambda: own_place.refused(worker.log.read_text()) > refused)
         own_place.accept_writes()
         wait_until(lambda: own_place.shard.sizes("celery").succeeded == 12)
@@ -272,7 +270,7 @@ def test_a_worker_goes_on_after_its_broker_was_a_replica_for_a_while(own_place, 
 
 @pytest.fixture
 def two(jobs_in, request, own_redis):
-    """A Redis and another server, which a test breaks."""
+    """A Redis and another server that the test breaks."""
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         if jobs_in == "postgres":
             yield own_redis, request.getfixturevalue("own_postgres")
@@ -299,7 +297,9 @@ def is_gone(shard):
 
 
 def is_spread(cluster):
-    """Add jobs; whether no shard has less than a fifth. A slow one is left out for a while."""
+    """
+    Add jobs; returns whether each shard has at least a fifth. A slow shard is left out for a while.
+    """
     cluster.enqueue("q", [NewJob(b"x")] * 100)
     with suppress(BrokerUnavailable):
         sizes = [shard.sizes("q").pending for shard in cluster.shards]
@@ -307,12 +307,12 @@ def is_spread(cluster):
 
 
 @on_both
-def test_jobs_spread_over_the_shards_and_go_round_one_that_is_lost(two):
+def test_jobs_are_spread_over_the_shards_and_avoid_a_lost_one(two):
     second = two[1]
     cluster = Cluster(shards_of(two))
     wait_until(lambda: is_spread(cluster))
     second.kill()
-    # The process of PostgreSQL that serves a connection ends a moment later: it may take a job.
+    # The PostgreSQL process of a connection ends a moment later and may still take a job.
     wait_until(lambda: is_gone(cluster.shards[1]))
 
     taken = cluster.enqueue("q", [NewJob(b"x")] * 100)
@@ -324,7 +324,7 @@ def test_jobs_spread_over_the_shards_and_go_round_one_that_is_lost(two):
 
 
 @on_both
-def test_a_worker_reads_all_shards_and_a_lost_one_keeps_its_jobs(two, tmp_path):
+def test_worker_reads_all_shards_and_a_lost_one_keeps_its_jobs(two, tmp_path):
     first, second = two
     options = {"claim_timeout_s": CLAIM_TIMEOUT_S, "shards": [url_of(second)]}
     conf = {"broker_transport_options": options}
@@ -336,7 +336,7 @@ def test_a_worker_reads_all_shards_and_a_lost_one_keeps_its_jobs(two, tmp_path):
         }
         shards = shards_of(two)
         with make(env["ARAGOG_TEST_BROKER"], **conf) as app:
-            sent = sent_to_both(app, shards)
+            sent = send_to_both(app, shards)
             waiting = shards[1].sizes("celery").pending
             second.stop()
             with Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]):
@@ -352,7 +352,7 @@ def test_a_worker_reads_all_shards_and_a_lost_one_keeps_its_jobs(two, tmp_path):
 
 
 @on_both
-def test_a_shard_that_hangs_is_left_out_and_keeps_its_jobs(two, tmp_path):
+def test_hung_shard_is_left_out_and_keeps_its_jobs(two, tmp_path):
     first, second = two
     shards = shards_of(two)
     options = {"claim_timeout_s": CLAIM_TIMEOUT_S, "shards": [url_of(second)]}
@@ -367,22 +367,22 @@ def test_a_shard_that_hangs_is_left_out_and_keeps_its_jobs(two, tmp_path):
         Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]),
         redis.Redis.from_url(first.url) as client,
     ):
-        later = sent_to_both(app, shards, "later ", countdown=5)
+        later = send_to_both(app, shards, "later ", countdown=5)
         waiting = shards[1].sizes("celery").pending
         freeze(second)
         for i in range(40):
             app.send_task("say", (str(i),))
         wait_until(lambda: client.llen("notes") >= later + 40 - waiting)
         thaw(second)
-        # Not by the count of jobs that succeeded: the server may have taken one before it hung that
-        # the producer, who got no receipt, gave to the other.
+        # Not by the number of succeeded jobs: before it hung, the server may have accepted one that
+        # the producer, without a receipt, gave to the other.
         everything = {f"later {i}".encode() for i in range(later)}
         everything |= {str(i).encode() for i in range(40)}
         assert wait_until(lambda: everything <= set(client.lrange("notes", 0, -1)))
 
 
-def sent_to_both(app, shards, text="", **options):
-    """Send tasks until each shard has some, which one that was slow gets late; how many."""
+def send_to_both(app, shards, text="", **options):
+    """Send tasks until each shard has some (a slow one gets them late); returns how many."""
     numbers = count()
 
     def both_have_some():
@@ -395,19 +395,19 @@ def sent_to_both(app, shards, text="", **options):
 
 
 def appended(server):
-    """The append-only file that a server writes to now."""
+    """The append-only file that a server is writing to."""
     files = [path for path in server.folder.rglob("*.aof*") if "manifest" not in path.name]
-    # The base file may be finished after the first write to the increment beside it.
+    # The base file may be completed after the first write to the incremental file beside it.
     return max(files, key=lambda path: ("incr" in path.name, path.stat().st_mtime_ns))
 
 
-def test_a_job_whose_follow_up_was_lost_with_the_servers_tail_runs_again(own_redis):
-    # What was seen: its ack was taken after the restart, and its URLs were gone for two days.
+def test_job_whose_follow_up_was_lost_in_a_restart_runs_again(own_redis):
+    # Its ack was accepted after the restart, and its URLs were missing for two days.
     client = redis.Redis.from_url(own_redis.url)
     shard = RedisShard(client)
     shard.enqueue("q", [NewJob(b"first")])
     [job] = shard.claim("q", ClaimRequest(limit=1, timeout_ms=600_000, worker="w")).claims
-    # The server may still be writing its first file, and go on in another one after that.
+    # The server may still be writing its first file and continue in another one.
     wait_until(lambda: not client.info("persistence")["aof_rewrite_in_progress"])
     shard.enqueue("next", [NewJob(b"x" * 1500)])
     file = appended(own_redis)

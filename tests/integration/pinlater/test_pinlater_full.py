@@ -1,8 +1,8 @@
 """
-A Redis that is full: nothing new is taken, what is there goes on, no worker ends.
+A full Redis refuses new jobs and processes existing ones, and no worker ends.
 
-What was seen: "Unrecoverable error: OutOfMemoryError" ended workers, and a task whose retry could
-not be sent was FAILED at its first attempt.
+"Unrecoverable error: OutOfMemoryError" used to end workers, and a task whose retry could not be
+sent was FAILED at its first attempt.
 """
 
 import json
@@ -36,7 +36,7 @@ def claimed(shard, limit=1):
     return shard.claim("q", ClaimRequest(limit=limit, timeout_ms=60_000, worker="w")).claims
 
 
-def test_jobs_on_a_full_server_can_be_claimed_acknowledged_and_given_back(client):
+def test_jobs_on_a_full_server_can_be_claimed_acknowledged_and_returned(client):
     shard = RedisShard(client)
     shard.enqueue("q", [NewJob(b"x") for _ in range(4)])
     shard.configure("q", {"rate": 1000.0})
@@ -59,7 +59,7 @@ def test_jobs_on_a_full_server_can_be_claimed_acknowledged_and_given_back(client
     assert shard.sweep("q", reap_before_ms=1 << 60).failed == 0
 
 
-def test_a_full_server_refuses_new_jobs_with_the_remedy(client):
+def test_full_server_refuses_new_jobs_with_the_remedy(client):
     shard = RedisShard(client)
     shard.enqueue("q", [NewJob(b"x")])
     client.config_set("maxmemory", 1)
@@ -71,7 +71,7 @@ def test_a_full_server_refuses_new_jobs_with_the_remedy(client):
 
 
 @pytest.mark.parametrize("pool", ["threads", "prefork"])
-def test_workers_outlive_a_full_server_and_retries_are_not_lost(own_place, tmp_path, pool):
+def test_full_server_stops_no_worker_and_loses_no_retries(own_place, tmp_path, pool):
     app, client = own_place.app, own_place.client
     with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as other:
         notes = redis.Redis.from_url(other.url)
@@ -94,7 +94,7 @@ def test_workers_outlive_a_full_server_and_retries_are_not_lost(own_place, tmp_p
             notes.set("enough", 1)
             app.send_task("say", ("third",))
 
-            # A job on its way back is for a moment neither waiting nor running: ask what it said.
+            # A job being returned is neither waiting nor running for a moment, so check its notes.
             expected = {b"second", b"third", b"first done"}
             wait_until(lambda: expected <= set(notes.lrange("notes", 0, -1)))
             assert worker.process.poll() is None
@@ -106,13 +106,13 @@ def test_workers_outlive_a_full_server_and_retries_are_not_lost(own_place, tmp_p
     log = (tmp_path / "log").read_text()
     assert (
         log.count("messages cannot be sent, jobs are returned to their queues") <= 2
-    )  # a process each
+    )  # one process each
     assert "its memory is full" in log
     assert "Traceback" not in log
     assert text.count("first") >= 3
 
 
-def test_a_worker_that_starts_on_a_full_server_works_once_there_is_room(own_place, tmp_path):
+def test_worker_started_on_a_full_server_works_once_space_is_free(own_place, tmp_path):
     own_place.app.send_task("say", ("at last",))
     env = own_place.env | {"ARAGOG_TEST_RESULTS": ""}
     worker = Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c1"])

@@ -1,4 +1,4 @@
-"""The example of job types, run as its docstring says."""
+"""The job types example, run as its docstring says."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.redis
 
 
-def test_a_job_type_is_a_function_and_a_section(place, tmp_path):
+def test_job_type_is_a_function_with_a_section(place, tmp_path):
     env = {"BROKER": place.broker}
     with Worker("examples.jobs.app", tmp_path / "log", env=env, args=["-Q", "images,mail", "-c1"]):
         out = subprocess.run(
@@ -42,7 +42,7 @@ def test_a_job_type_is_a_function_and_a_section(place, tmp_path):
     assert done.name == "resize"
 
 
-def test_a_job_that_is_not_configured_is_refused_and_bad_configuration_named_whole(tmp_path):
+def test_unconfigured_job_is_refused_and_all_configuration_errors_are_listed(tmp_path):
     bad = tmp_path / "jobs.toml"
     bad.write_text("[a]\nrate_per_s = -1\nspeed = 2\n")
     app = make("memory://")

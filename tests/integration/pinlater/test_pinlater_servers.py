@@ -1,4 +1,4 @@
-"""`pinlater://` by Sentinel, and what it says of a server that evicts."""
+"""`pinlater://` with Sentinel, and its warning about a server that evicts."""
 
 import tempfile
 from pathlib import Path
@@ -28,7 +28,9 @@ def folder():
 
 
 def is_master(client):
-    """Whether the server is a master; Sentinel closes its clients' connections when it becomes one."""
+    """
+    Whether the server is a master; Sentinel closes its clients' connections when it becomes one.
+    """
     try:
         return client.info("replication")["role"] == "master"
     except redis.exceptions.ConnectionError:
@@ -43,7 +45,7 @@ def sent(app, text):
     return True
 
 
-def test_tasks_run_on_the_master_that_sentinel_names_also_after_a_failover(place, folder, tmp_path):
+def test_tasks_run_on_the_master_named_by_sentinel_even_after_a_failover(place, folder, tmp_path):
     for name in "ab":
         (folder / name).mkdir()
     first, second = (RedisServer(folder / name, port=free_port()) for name in "ab")
@@ -64,7 +66,7 @@ def test_tasks_run_on_the_master_that_sentinel_names_also_after_a_failover(place
         app.close()
 
 
-def test_a_worker_waits_for_jobs_at_the_master_that_sentinel_names(folder):
+def test_worker_waits_for_jobs_at_the_master_named_by_sentinel(folder):
     with RedisServer(folder, port=free_port()) as first, sentinel(folder, first.port) as port:
         (shard,) = connect_shards((f"sentinel://127.0.0.1:{port}/main/0",))
         shard.client.lpush(shard.wake_key("mail"), "1")
@@ -76,7 +78,7 @@ def test_a_worker_waits_for_jobs_at_the_master_that_sentinel_names(folder):
         poller.drop()
 
 
-def test_sentinels_that_know_no_master_are_named_without_their_settings(folder):
+def test_sentinels_without_a_master_are_named_without_their_settings(folder):
     with RedisServer(folder, port=free_port()) as first, sentinel(folder, first.port) as port:
         (shard,) = connect_shards((f"sentinel://127.0.0.1:{port}/other/0",))
 
@@ -88,7 +90,7 @@ def test_sentinels_that_know_no_master_are_named_without_their_settings(folder):
     )
 
 
-def test_a_worker_warns_of_a_server_that_evicts_jobs(place, tmp_path):
+def test_worker_warns_about_a_server_that_evicts_jobs(place, tmp_path):
     place.client.config_set("maxmemory-policy", "allkeys-lru")
     place.client.config_set("maxmemory", 500_000_000)
     log = tmp_path / "log"

@@ -1,4 +1,4 @@
-"""The sockets that a worker's event loop watches for wake tokens."""
+"""The sockets on which a worker's event loop waits for wake tokens."""
 
 from contextlib import closing
 from dataclasses import dataclass
@@ -54,30 +54,30 @@ def channel(shard):
     claims.stop()
 
 
-def hears(poll, fd):
+def is_readable(poll, fd):
     return any(readable == fd for readable, _ in poll(10))
 
 
-def test_a_worker_that_gets_a_further_queue_hears_of_its_jobs(channel, shard):
-    # What was seen: after `add_consumer` every job started a second late, and the log said every
-    # five seconds that the server did not answer. The new connection had the old one's number.
+def test_worker_is_woken_for_jobs_of_an_added_queue(channel, shard):
+    # After `add_consumer`, every job started a second late, and the log said every five seconds
+    # that the server did not respond: the new connection had the old one's number.
     hub, poller = Hub(), Poller()
     poller.attach(hub)
     poller._channels.add(channel)
     channel.active_queues = ("a",)
-    poller.turn()
+    poller.run_iteration()
     channel.active_queues = ("a", "b")
-    poller.turn()
+    poller.run_iteration()
 
-    poller._on_nudge()  # the poller's own socket is not what is to be heard
+    poller._on_wake()  # the poller's own socket is not meant
     shard.wake("b")
 
-    assert hears(hub.poller.poll, channel.pollers[0].fileno)
+    assert is_readable(hub.poller.poll, channel.pollers[0].fileno)
     poller.detach()
     hub.close()
 
 
-def test_it_hears_of_them_without_an_event_loop(channel, shard):
+def test_added_queue_is_heard_without_an_event_loop(channel, shard):
     poller = Poller()
     poller._channels.add(channel)
     channel.active_queues = ("a",)
@@ -89,4 +89,4 @@ def test_it_hears_of_them_without_an_event_loop(channel, shard):
 
     shard.wake("b")
 
-    assert hears(poller.poller.poll, channel.pollers[0].fileno)
+    assert is_readable(poller.poller.poll, channel.pollers[0].fileno)

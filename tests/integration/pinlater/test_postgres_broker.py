@@ -1,4 +1,7 @@
-"""What only PostgreSQL does as a server of jobs: crashes, failovers, full disks, poolers."""
+"""
+PostgreSQL as a job server, in situations that Redis does not have: crashes, failovers, full disks,
+poolers.
+"""
 
 import random
 import secrets
@@ -37,7 +40,7 @@ def deadlocks(dsn):
         return admin.execute(query).fetchone()[0]
 
 
-def test_producers_of_the_same_unique_keys_in_other_orders_do_not_lock_each_other_out(
+def test_producers_of_the_same_unique_keys_do_not_deadlock(
     postgres_dsn,
 ):
     keys = [f"key-{number}" for number in range(400)]
@@ -58,7 +61,7 @@ def test_producers_of_the_same_unique_keys_in_other_orders_do_not_lock_each_othe
     assert deadlocks(postgres_dsn) == 0
 
 
-def test_jobs_of_one_batch_keep_its_order_whatever_their_keys(postgres_dsn):
+def test_jobs_of_a_batch_keep_their_order(postgres_dsn):
     shard = PostgresShard(postgres_dsn, timeout_s=60)
     names = ["c", "a", "d", "b"]
     shard.enqueue("q", [NewJob(name.encode(), unique_key=name) for name in names])
@@ -69,13 +72,14 @@ def test_jobs_of_one_batch_keep_its_order_whatever_their_keys(postgres_dsn):
 
 
 @pytest.mark.parametrize("jobs_in", ["postgres"], indirect=True)
-def test_a_server_that_crashes_costs_no_job_and_doubles_none(own_place, tmp_path):
+def test_server_crash_loses_and_duplicates_no_job(own_place, tmp_path):
     env = own_place.with_conf(broker_transport_options={"claim_timeout_s": 30})
     with Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]) as worker:
         for number in range(4):
             own_place.app.send_task("gated", (number,))
         wait_until(lambda: own_place.running() == 4 and len(own_place.notes()) == 2)
-        # What was committed without waiting for the disk is written with what waits for it.
+        # Data committed without waiting for the disk is written together with data that waits for
+        # it.
         own_place.shard.enqueue("other", [NewJob(b"sure")])
         own_place.server.kill()
         wait_until(lambda: not pings(own_place.shard))
@@ -89,7 +93,7 @@ def test_a_server_that_crashes_costs_no_job_and_doubles_none(own_place, tmp_path
     assert Counter(own_place.notes()) == {"eta": 1} | {str(number): 1 for number in range(4)}
 
 
-def test_a_failover_loses_the_last_moment_and_runs_again_what_it_may_have_undone():
+def test_failover_loses_the_last_moment_and_reruns_jobs_it_may_have_undone():
     with primary_and_replica() as (primary, replica):
         hosts = f"{primary.socket_folder},{replica.socket_folder}"
         dsn = f"postgresql://aragog@/postgres?host={hosts}&target_session_attrs=read-write"
@@ -98,7 +102,7 @@ def test_a_failover_loses_the_last_moment_and_runs_again_what_it_may_have_undone
         runs, in_time, too_late = shard.claim("q", ANY).claims
         assert shard.ack("q", [(in_time.job_id, in_time.token)]) == [True]
         shard.enqueue("q", [NewJob(b"waits")])
-        # The replica gets nothing from now on.
+        # The replica receives nothing from now on.
         wait_until(lambda: has_all_of(primary, replica))
         run_on(replica, "ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()")
         no_sender = "SELECT count(*) = 0 FROM pg_stat_replication"
@@ -110,7 +114,7 @@ def test_a_failover_loses_the_last_moment_and_runs_again_what_it_may_have_undone
         run_on(replica, "SELECT pg_promote()")
         wait_until(lambda: pings(shard))
 
-        # Lost: the jobs of the last moment. Run again: what was acknowledged in it, and what ran.
+        # Lost: the jobs of the last moment. Run again: jobs acknowledged in it, and running jobs.
         old = [(job.job_id, job.token) for job in (runs, too_late, claimed_last, lost)]
         assert shard.ack("q", old) == [False] * 4
         again = shard.claim("q", ANY).claims
@@ -132,13 +136,13 @@ def run_on(server, *statements):
 
 
 def has_all_of(primary, replica):
-    """Whether the replica has what the primary has written."""
+    """Whether the replica has everything that the primary has written."""
     (written,) = run_on(primary, "SELECT pg_current_wal_insert_lsn()::text")
     (has,) = run_on(replica, f"SELECT pg_last_wal_replay_lsn() >= '{written}'")
     return has
 
 
-def test_a_full_disk_refuses_jobs_ends_no_worker_and_loses_nothing(
+def test_full_disk_refuses_jobs_stops_no_worker_and_loses_nothing(
     redis_server, redis_url, tmp_path
 ):
     with server_on_a_small_disk() as (server, disk):
@@ -153,7 +157,7 @@ def test_a_full_disk_refuses_jobs_ends_no_worker_and_loses_nothing(
             disk.free()
 
             def works():
-                # A server that could not even write its log ended.
+                # A server that cannot even write its log ends.
                 if server.process.poll() is not None:
                     server.start()
                 return pings(place.shard)
@@ -170,7 +174,7 @@ def test_a_full_disk_refuses_jobs_ends_no_worker_and_loses_nothing(
 
 
 def until_refused(app):
-    """Send large tasks until one is refused: those that were accepted, and the reason."""
+    """Send large tasks until one is refused; returns the accepted ones and the reason."""
     accepted = []
     while True:
         text = secrets.token_hex(100_000)
@@ -181,7 +185,7 @@ def until_refused(app):
         accepted.append(text)
 
 
-def test_through_a_pooler_in_transaction_mode_jobs_run_and_no_lock_stays(
+def test_jobs_run_and_no_lock_stays_behind_a_pooler_in_transaction_mode(
     postgres_server, postgres_dsn, redis_server, redis_url, tmp_path
 ):
     with pooler_before(postgres_server, postgres_dsn) as pooler:
@@ -207,13 +211,13 @@ def test_through_a_pooler_in_transaction_mode_jobs_run_and_no_lock_stays(
         ran = Counter(place.notes())
         place.close()
 
-    # Notifications do not pass: the worker looks, instead of listening on a connection.
+    # Notifications do not get through, so the worker polls instead of listening on a connection.
     assert (poller.connection, poller.check_every_s) == (None, 0.2)
     assert locks == (0,)
     assert ran == dict.fromkeys([*numbers, "after"], 1)
 
 
-def test_a_server_that_hangs_is_noticed_and_used_again(own_postgres):
+def test_hung_server_is_detected_and_used_again(own_postgres):
     hasty = PostgresShard(own_postgres.dsn, timeout_s=0.5)
     wait_until(lambda: pings(hasty))
     freeze(own_postgres)
@@ -235,7 +239,7 @@ def pings(shard):
     return True
 
 
-def test_claims_from_many_connections_at_once_take_each_job_once(postgres_dsn):
+def test_concurrent_claims_take_each_job_once(postgres_dsn):
     shards = [PostgresShard(postgres_dsn, timeout_s=60) for _ in range(8)]
     shards[0].enqueue("q", [NewJob(b"%d" % number) for number in range(1000)])
     taken = [[] for _ in shards]
@@ -259,8 +263,8 @@ def test_claims_from_many_connections_at_once_take_each_job_once(postgres_dsn):
     assert (sizes.pending, sizes.running, sizes.succeeded) == (0, 0, 1000)
 
 
-def test_a_claim_from_before_a_promotion_is_void_and_its_job_runs_again(postgres_dsn):
-    # Its replica may lack the last second: what the worker wrote in it is lost with that second.
+def test_claim_from_before_a_promotion_is_void_and_its_job_runs_again(postgres_dsn):
+    # Its replica may lack the last second, and the worker's writes are lost with it.
     shard = PostgresShard(postgres_dsn, timeout_s=60)
     shard.enqueue("q", [NewJob(b"first")])
     request = ClaimRequest(limit=1, timeout_ms=600_000, worker="w")
@@ -278,7 +282,7 @@ def test_a_claim_from_before_a_promotion_is_void_and_its_job_runs_again(postgres
     shard.links.close()
 
 
-def test_a_job_due_in_a_century_waits(postgres_dsn):
+def test_job_due_in_a_century_waits(postgres_dsn):
     shard, century_ms = PostgresShard(postgres_dsn, timeout_s=60), 100 * 365 * 86_400_000
     shard.enqueue("q", [NewJob(b"x", delay_ms=century_ms)])
 
@@ -289,7 +293,7 @@ def test_a_job_due_in_a_century_waits(postgres_dsn):
     shard.links.close()
 
 
-def test_a_cluster_of_postgresql_alone_raises_for_no_shard_that_it_can_leave_out(postgres_dsn):
+def test_cluster_with_only_postgresql_accepts_jobs(postgres_dsn):
     cluster = Cluster(connect_shards([postgres_dsn]))
 
     assert cluster.first is None

@@ -1,4 +1,6 @@
-"""The schema of jobs in PostgreSQL: made, replaced by newer programs, upgraded, and never taken back."""
+"""
+The schema of jobs in PostgreSQL: created, replaced by newer programs, upgraded, never downgraded.
+"""
 
 import json
 import select
@@ -35,7 +37,7 @@ ONE = ClaimRequest(limit=1, timeout_ms=60_000, worker="w")
 
 @pytest.fixture
 def opened(postgres_dsn):
-    """Makes shards of one database, which are closed with the test."""
+    """Opens shards of one database and closes them after the test."""
     shards = []
 
     def make(**options):
@@ -63,8 +65,8 @@ def readable(poller):
     assert wait.poll(WITHIN_S * 1000)
 
 
-def test_a_worker_is_told_of_the_first_job_of_a_queue_that_nobody_has_used(opened):
-    # What was seen: it could register for queues alone that existed, and looked a second later.
+def test_worker_is_notified_of_the_first_job_of_a_new_queue(opened):
+    # It could register only for existing queues, and noticed the job a second later.
     shard, worker = opened(), opened()
     poller = worker.poller()
     poller.send(["new", "other"], now_s=0.0)
@@ -86,8 +88,8 @@ def test_a_worker_is_told_of_the_first_job_of_a_queue_that_nobody_has_used(opene
     poller.drop()
 
 
-def test_a_newer_program_replaces_functions_and_an_older_one_calls_them(opened, admin):
-    # What was seen: a program whose functions had changed called those that it found.
+def test_newer_program_replaces_functions_and_an_older_one_uses_them(opened, admin):
+    # A program whose functions had changed called the ones that it found.
     opened().ping()
     admin.execute(
         "UPDATE pinlater.meta SET code = 0; CREATE OR REPLACE FUNCTION pinlater.now_ms() "
@@ -106,7 +108,7 @@ def test_a_newer_program_replaces_functions_and_an_older_one_calls_them(opened, 
     assert len(newer.claim("q", ONE).claims) == 1
 
 
-def test_many_programs_that_start_at_once_make_the_schema_once(opened):
+def test_programs_that_start_together_create_the_schema_once(opened):
     shards = [opened() for _ in range(6)]
     threads = [
         threading.Thread(target=shard.enqueue, args=("q", [NewJob(b"x")])) for shard in shards
@@ -119,7 +121,7 @@ def test_many_programs_that_start_at_once_make_the_schema_once(opened):
     assert shards[0].sizes("q").pending == len(shards)
 
 
-def test_an_upgrade_runs_beside_workers_of_the_version_before(opened, admin, postgres_dsn):
+def test_upgrade_runs_beside_workers_of_the_previous_version(opened, admin, postgres_dsn):
     before = opened()
     before.enqueue("q", [NewJob(b"before")])
     admin.execute(FIRST_LAYOUT)
@@ -147,7 +149,7 @@ def where(dsn):
     return SimpleNamespace(broker_url=f"pinlater+{dsn}", shards=(), queues=())
 
 
-def test_a_program_older_than_the_tables_says_no_in_one_line_and_changes_nothing(
+def test_program_older_than_the_tables_refuses_with_one_line_and_changes_nothing(
     opened, admin, postgres_dsn
 ):
     running = opened()
@@ -161,13 +163,13 @@ def test_a_program_older_than_the_tables_says_no_in_one_line_and_changes_nothing
         assert "\n" not in str(caught.value)
 
     assert versions(admin) == (LAYOUT + 1, CODE + 5)
-    # One that was connected already goes on: the newer version is made for it to go on.
+    # A program that was already connected continues; the newer version supports it.
     assert len(running.claim("q", ONE).claims) == 1
     with pytest.raises(BrokerUnavailable, match=reason):
         CliRunner().invoke(queue, ["upgrade"], obj=where(postgres_dsn), catch_exceptions=False)
 
 
-def test_an_upgrade_that_fails_leaves_the_version_before(opened, admin):
+def test_failed_upgrade_leaves_the_previous_version(opened, admin):
     opened().enqueue("q", [NewJob(b"x")])
     steps = {**UPGRADES, LAYOUT: "CREATE TABLE pinlater.half (); SELECT 1 / 0;"}
     next_release = opened(schema=QueueSchema(LAYOUT + 1, CODE + 1, steps))
@@ -180,7 +182,7 @@ def test_an_upgrade_that_fails_leaves_the_version_before(opened, admin):
     assert opened().sizes("q").pending == 1
 
 
-def test_a_role_that_may_not_make_the_schema_is_told_what_to_grant(postgres_dsn, admin):
+def test_role_without_permission_is_told_what_to_grant(postgres_dsn, admin):
     admin.execute("CREATE ROLE guest LOGIN")
     guest = PostgresShard(postgres_dsn.replace("//aragog@", "//guest@"), timeout_s=60)
     try:

@@ -1,4 +1,4 @@
-"""The same tasks on brokers that people have already; only the URL differs."""
+"""The same tasks on brokers that users already have; only the URL differs."""
 
 import json
 

@@ -1,11 +1,11 @@
-"""Producers are asked to slow down before Redis is full; what is under way keeps its room."""
+"""Producers are asked to slow down before Redis is full; URLs in progress keep their space."""
 
 from dataclasses import replace
 
 import pytest
 
 from aragog.client import Aragog
-from aragog.crawl.pipeline.memory_limit import REFUSED_FROM, Admission
+from aragog.crawl.pipeline.memory_limit import REFUSE_ABOVE_SHARE, Admission
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.errors import SlowDown
 from aragog.runtime.clock import ManualClock
@@ -22,12 +22,12 @@ def home():
 
 
 def fill(home):
-    """Leave less room than new URLs need."""
+    """Leave less space than new URLs need."""
     used = home.redis.info("memory")["used_memory"]
-    home.redis.config_set("maxmemory", int(used / (REFUSED_FROM + 0.05)))
+    home.redis.config_set("maxmemory", int(used / (REFUSE_ABOVE_SHARE + 0.05)))
 
 
-def test_a_nearly_full_server_refuses_new_urls_and_says_when_to_come_back(home):
+def test_nearly_full_server_refuses_new_urls_with_a_retry_time(home):
     with Aragog(home.settings) as client:
         client.enqueue(["http://a.test/1"])
         fill(home)
@@ -41,7 +41,7 @@ def test_a_nearly_full_server_refuses_new_urls_and_says_when_to_come_back(home):
         assert client.in_flight() == 1
 
 
-def test_the_backlog_shows_it_before_anything_is_refused(home):
+def test_backlog_shows_a_full_server_before_urls_are_refused(home):
     with Aragog(home.settings) as client:
         client.enqueue(["http://a.test/1", "http://b.test/"])
         quiet = client.backlog()
@@ -50,10 +50,10 @@ def test_the_backlog_shows_it_before_anything_is_refused(home):
         busy = client.backlog()
 
     assert (quiet.in_flight, quiet.memory_share, quiet.fetching_waits) == (2, 0.0, False)
-    assert busy.memory_share > REFUSED_FROM
+    assert busy.memory_share > REFUSE_ABOVE_SHARE
 
 
-def test_who_would_rather_wait_is_served_when_there_is_room(home):
+def test_caller_that_waits_is_served_when_space_is_free(home):
     ports, clock = MemoryPorts(), ManualClock()
     admission = Admission({"redis": home.redis}, clock=clock, retry_after_s=0.01)
     enqueuer = replace(ports.enqueuer, admission=admission)

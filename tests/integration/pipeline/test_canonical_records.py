@@ -1,4 +1,4 @@
-"""Fetched pages whose canonical tags name others: what the store then shows of each URL."""
+"""Fetched pages whose canonical tags name others: what the store then shows for each URL."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def html(title, text, canonical=None):
 
 
 def crawl(stand, *pages, **job):
-    """Read and store (URL, markup) each, one after the other; returns the messages sent."""
+    """Read and store each (URL, markup) in order; returns the messages sent."""
     for url, markup in pages:
         stand.clock.advance_ms(1000)
         packed = pack(markup.encode())
@@ -51,7 +51,7 @@ def title(stand, url):
     return record and record.fields["page.title"].decode().strip('"')
 
 
-def test_page_two_of_a_list_does_not_answer_for_the_list(pipeline_stand):
+def test_second_list_page_does_not_replace_the_list(pipeline_stand):
     crawl(
         pipeline_stand,
         (LIST, html("Page one", WORDS)),
@@ -63,7 +63,7 @@ def test_page_two_of_a_list_does_not_answer_for_the_list(pipeline_stand):
     assert b"Page one" in pipeline_stand.store.content(LIST).body
 
 
-def test_a_variant_with_another_counter_reads_as_the_page(pipeline_stand):
+def test_variant_with_a_different_counter_is_an_alias(pipeline_stand):
     crawl(
         pipeline_stand,
         (LIST, html("Article", f"{WORDS} 17 views")),
@@ -77,7 +77,7 @@ def test_a_variant_with_another_counter_reads_as_the_page(pipeline_stand):
     "placeholder",
     ["undefined", "null", "{{ canonical }}", f"{SITE}/${{slug}}", "shop.example/p/1", "$URL"],
 )
-def test_a_placeholder_makes_no_record_of_two_pages(pipeline_stand, placeholder):
+def test_placeholder_canonical_url_does_not_merge_two_pages(pipeline_stand, placeholder):
     first, second = f"{SITE}/p/1", f"{SITE}/p/2"
     crawl(
         pipeline_stand,
@@ -97,9 +97,7 @@ def test_a_placeholder_makes_no_record_of_two_pages(pipeline_stand, placeholder)
         ({"depth": 1, "url_filter": UrlFilter(exclude=("*/shared",)).wire()}, False),
     ],
 )
-def test_a_canonical_url_that_pages_differ_about_is_asked_once_where_links_are_followed(
-    pipeline_stand, job, asked
-):
+def test_disputed_canonical_url_is_requested_once_if_links_are_followed(pipeline_stand, job, asked):
     pages = [
         (f"{SITE}/p/{n}", html(f"Product {n}", f"thing{n} " * 40, "/shared")) for n in range(4)
     ]
@@ -112,7 +110,7 @@ def test_a_canonical_url_that_pages_differ_about_is_asked_once_where_links_are_f
     assert pipeline_stand.sent.urls().count(f"{SITE}/shared") == asked
 
 
-def test_the_fetch_of_a_shared_canonical_url_decides_for_the_pages_that_name_it(pipeline_stand):
+def test_fetching_a_shared_canonical_url_decides_for_its_pages(pipeline_stand):
     first, second, shared = (f"{SITE}/{name}" for name in ("p/1", "p/2", "shared"))
     pages = [
         (first, html("One", WORDS, "/shared")),
@@ -124,8 +122,8 @@ def test_the_fetch_of_a_shared_canonical_url_decides_for_the_pages_that_name_it(
     assert pipeline_stand.store.resolve(second) == second
 
 
-def test_a_canonical_url_is_followed_through_all_that_is_known(pipeline_stand):
-    """A names B, which redirects to C, which is gone: A is not an alias of a page that is gone."""
+def test_canonical_url_is_followed_through_known_redirects_and_failures(pipeline_stand):
+    """A names B, which redirects to C, which is gone, so A is not an alias."""
     stand = pipeline_stand
     b, c = f"{SITE}/b", f"{SITE}/c"
     gone = FetchRecord(

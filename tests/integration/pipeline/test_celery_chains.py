@@ -1,4 +1,4 @@
-"""What Celery's users expect of `fetch`, `canonicalize` and `store`: chains, results, URLs."""
+"""What Celery users expect of `fetch`, `canonicalize` and `store`: chains, results, URLs."""
 
 import json
 import os
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.redis
 
 
 class Stand:
-    """A producer that knows only Celery, and what waits for its own task in the queue `mine`."""
+    """A producer that knows only Celery, and the messages for its own task in the queue `mine`."""
 
     def __init__(self, home, origin, tmp_path, more):
         self.home, self.origin, self.log = home, origin, tmp_path / "log"
@@ -63,12 +63,12 @@ class Stand:
         return self.app.signature(name, queue="mine")
 
     def answers(self):
-        """What each message for a task of our own has as its first argument."""
+        """The first argument of each message for our own task."""
         jobs = self.shard.jobs("mine", JobState.PENDING, limit=100)
         return [arguments(job.body)[0] for job in jobs]
 
     def waiting(self):
-        """How many jobs of the crawl have not ended."""
+        """The number of unfinished jobs of the crawl."""
         sizes = [self.shard.sizes(queue.value) for queue in Queue]
         return sum(size.due + size.later + size.running for size in sizes)
 
@@ -94,8 +94,8 @@ def store_of(it):
     store.close()
 
 
-def test_a_task_in_a_chain_after_fetch_runs_when_the_page_is_stored(punctual_origin, tmp_path):
-    """It ran as soon as `fetch` had returned, before there was a page, and got None."""
+def test_task_chained_after_fetch_runs_once_the_page_is_stored(punctual_origin, tmp_path):
+    """It used to run as soon as `fetch` had returned, before the page existed, and got None."""
     with stand(punctual_origin, tmp_path) as it, it.worker():
         url = f"{it.base}/one"
         last = chain(it.fetch(url), it.mine()).apply_async()
@@ -111,7 +111,7 @@ def test_a_task_in_a_chain_after_fetch_runs_when_the_page_is_stored(punctual_ori
     assert last.id in job.body.decode()
 
 
-def test_tasks_that_are_linked_and_the_rest_of_a_chain_follow_as_well(punctual_origin, tmp_path):
+def test_linked_tasks_and_the_rest_of_a_chain_run_too(punctual_origin, tmp_path):
     with stand(punctual_origin, tmp_path) as it, it.worker():
         fetch = it.fetch(f"{it.base}/one")
         fetch.link(it.mine("linked"))
@@ -125,8 +125,8 @@ def test_tasks_that_are_linked_and_the_rest_of_a_chain_follow_as_well(punctual_o
     assert "third" in b64decode(json.loads(second.body)["body"]).decode()
 
 
-def test_what_follows_runs_once_for_each_url_through_lines_and_a_kill(punctual_origin, tmp_path):
-    """25 URLs of one domain wait in its line, and the worker is killed between them."""
+def test_chained_task_runs_once_per_url_despite_lines_and_a_kill(punctual_origin, tmp_path):
+    """25 URLs of one domain wait in line, and the worker is killed between them."""
     urls = [f"http://127.0.0.1:{punctual_origin.port}/{n}" for n in range(25)]
     with stand(punctual_origin, tmp_path, ARAGOG_POLITENESS__QPS="5") as it:
         chain(it.fetch([*urls, urls[0]]), it.mine()).apply_async()
@@ -144,7 +144,7 @@ def test_what_follows_runs_once_for_each_url_through_lines_and_a_kill(punctual_o
     assert {answer["outcome"] for answer in answers} == {"Fetched"}
 
 
-def test_a_url_that_is_stored_already_or_failed_has_an_answer_too(punctual_origin, tmp_path):
+def test_stored_or_failed_url_is_answered_too(punctual_origin, tmp_path):
     with stand(punctual_origin, tmp_path, ARAGOG_PIPELINE__MAX_ATTEMPTS="1") as it, it.worker():
         stored, dead = f"{it.base}/one", "http://127.0.0.1:1/"
         chain(it.fetch(stored), it.mine()).apply_async()
@@ -158,7 +158,7 @@ def test_a_url_that_is_stored_already_or_failed_has_an_answer_too(punctual_origi
     assert next(answer for answer in answers if answer["url"] == dead)["reason"]
 
 
-def test_the_result_of_a_fetch_is_its_outcome_with_a_result_backend(punctual_origin, tmp_path):
+def test_result_of_fetch_is_its_outcome_with_a_result_backend(punctual_origin, tmp_path):
     with producer_home() as home:
         results = f"redis+socket://{home.server.socket}?virtual_host=4"
         with (
@@ -180,7 +180,7 @@ def test_the_result_of_a_fetch_is_its_outcome_with_a_result_backend(punctual_ori
     assert sorted(answer["url"] for answer in of_both) == [one, other]
 
 
-def test_a_result_without_a_backend_is_a_clear_error(monkeypatch):
+def test_result_without_a_backend_is_a_clear_error(monkeypatch):
     """It was NotImplementedError: No result backend is configured."""
     from aragog.workers.app import app
 
@@ -191,8 +191,8 @@ def test_a_result_without_a_backend_is_a_clear_error(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["aragog.canonicalize", "aragog.store"])
-def test_a_stored_page_is_read_and_written_again_by_its_url(punctual_origin, tmp_path, name):
-    """The job was FAILED: batch: version 'str' is not 1."""
+def test_stored_page_can_be_reread_and_rewritten_by_url(punctual_origin, tmp_path, name):
+    """The job was FAILED with "batch: version 'str' is not 1"."""
     with stand(punctual_origin, tmp_path) as it, it.worker():
         url = f"{it.base}/one"
         chain(it.fetch(url), it.mine()).apply_async()
@@ -213,18 +213,18 @@ def test_a_stored_page_is_read_and_written_again_by_its_url(punctual_origin, tmp
     assert "no page is stored for it: fetch it first" in failed.problem
 
 
-def test_inspect_tells_how_many_urls_wait_for_which_domain(punctual_origin, tmp_path):
-    """`celery inspect scheduled` showed one job, or none, where URLs waited in a line."""
+def test_inspect_shows_waiting_urls_by_domain(punctual_origin, tmp_path):
+    """`celery inspect scheduled` showed one job or none while URLs waited in line."""
     urls = [f"http://127.0.0.1:{punctual_origin.port}/{n}" for n in range(40)]
     with stand(punctual_origin, tmp_path, ARAGOG_POLITENESS__QPS="0.2") as it, it.worker():
         it.fetch(urls).apply_async()
         inspect = it.app.control.inspect(timeout=10, limit=1)
 
-        def told():
+        def waiting_domain():
             (answer,) = (inspect._request("waiting", domains=5) or {"": {}}).values()
             return answer.get("urls", 0) >= 30 and answer
 
-        answer = wait_until(told)
+        answer = wait_until(waiting_domain)
         done = subprocess.run(
             [sys.executable, "-m", "celery", "-A", "aragog.workers", "inspect", "waiting"],
             env=os.environ | it.environ, capture_output=True, text=True, timeout=120, check=False,
@@ -239,8 +239,8 @@ def test_inspect_tells_how_many_urls_wait_for_which_domain(punctual_origin, tmp_
     assert "127.0.0.1" in done.stdout
 
 
-def test_the_producer_of_the_documentation_reaches_the_workers(tmp_path, monkeypatch):
-    """Ten lines as printed, beside the data folder of `aragog up`."""
+def test_documented_producer_reaches_the_workers(tmp_path, monkeypatch):
+    """The ten lines from the documentation, run beside the data folder of `aragog up`."""
     (code,) = blocks("docs/client.md#enqueue-urls", "python", "import os")
     with producer_home() as home:
         (tmp_path / "var").symlink_to(home.folder)
@@ -253,8 +253,8 @@ def test_the_producer_of_the_documentation_reaches_the_workers(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("transport", ["pinlater+socket", "redis+socket"])
-def test_doctor_finds_urls_that_were_sent_where_no_worker_looks(transport):
-    """They succeeded in silence, and nothing ran."""
+def test_doctor_finds_urls_sent_where_no_worker_reads(transport):
+    """Sending them succeeded, and nothing ran."""
     with producer_home() as home:
         wrong = f"{transport}://{home.server.socket}?virtual_host=0"
         with Celery("lost", set_as_current=False) as app:

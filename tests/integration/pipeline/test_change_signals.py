@@ -1,4 +1,4 @@
-"""Refreshes that sitemaps and feeds ask for, through all stages and a real origin."""
+"""Refreshes requested by sitemaps and feeds, through all stages and with a real origin."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ class SmallSite:
     seen: list[tuple[str, int]] = field(default_factory=list)
 
     def change(self, path: str) -> None:
-        """Change a page, and say so."""
+        """Change a page and its date in the sitemap and feed."""
         self.titles[path] += " and new"
         self.dates[path] = self.clock.now_ms()
 
@@ -103,7 +103,7 @@ def title(crawl, url):
     return crawl.pipeline.store.store.get(url).fields["page.title"].decode()
 
 
-def test_a_sitemap_that_did_not_change_costs_one_conditional_request(make):
+def test_unchanged_sitemap_costs_one_conditional_request(make):
     site, crawl = make()
 
     crawl.step(1.2 * DAY_S)
@@ -113,7 +113,7 @@ def test_a_sitemap_that_did_not_change_costs_one_conditional_request(make):
     assert site.of("/a") == [200]
 
 
-def test_a_page_is_fetched_when_its_sitemap_names_a_change_and_not_when_a_clock_says_so(make):
+def test_page_is_refetched_when_its_sitemap_reports_a_change_not_by_time(make):
     site, crawl = make()
     crawl.step(3600)
     site.change("/a")
@@ -125,7 +125,7 @@ def test_a_page_is_fetched_when_its_sitemap_names_a_change_and_not_when_a_clock_
     assert (len(site.of("/a")), len(site.of("/b"))) == (2, 1)
 
 
-def test_the_reason_of_a_refresh_is_shown_with_the_trust_of_its_host(make):
+def test_reason_of_a_refresh_is_shown_with_the_trust_in_its_host(make):
     site, crawl = make()
     crawl.step(3600)
     site.change("/a")
@@ -140,7 +140,7 @@ def test_the_reason_of_a_refresh_is_shown_with_the_trust_of_its_host(make):
     assert lines["dates of its host"].startswith("not proven yet")
 
 
-def test_a_signal_that_proved_true_is_counted_for_its_host_once(make):
+def test_confirmed_signal_counts_once_for_its_host(make):
     site, crawl = make()
     crawl.step(3600)
     site.change("/a")
@@ -152,7 +152,7 @@ def test_a_signal_that_proved_true_is_counted_for_its_host_once(make):
     assert (round(trust.checked, 3), round(trust.changed, 3)) == (1.0, 1.0)
 
 
-def test_a_host_that_dates_all_pages_by_the_response_is_believed_nothing(make):
+def test_host_that_dates_all_pages_by_the_response_is_not_trusted(make):
     site, crawl = make(stamped=True)
     walked = len(site.of("/a"))
     for _ in range(4):
@@ -163,7 +163,7 @@ def test_a_host_that_dates_all_pages_by_the_response_is_believed_nothing(make):
     assert len(site.of("/a")) == len(site.of("/b")) == walked
 
 
-def test_a_sitemap_enqueues_no_page_when_it_is_read_again(make):
+def test_rereading_a_sitemap_enqueues_no_new_page(make):
     site, crawl = make()
     site.titles["/new"] = "new"
 
@@ -174,7 +174,7 @@ def test_a_sitemap_enqueues_no_page_when_it_is_read_again(make):
     assert site.of("/new") == []
 
 
-def test_sitemaps_and_feeds_of_watched_hosts_are_found_by_robots_txt_and_by_links(make):
+def test_sitemaps_and_feeds_of_watched_hosts_are_found_by_robots_txt_and_links(make):
     site, crawl = make(walk=False, robots=f"Sitemap: {INDEX}\n")
     schedule = crawl.pipeline.store.store.schedule
     crawl.step(8 * DAY_S)
@@ -191,7 +191,7 @@ def test_sitemaps_and_feeds_of_watched_hosts_are_found_by_robots_txt_and_by_link
     assert schedule.refresh_state(FEED).page_type == "feed"
 
 
-def test_a_page_that_a_feed_names_is_fetched(make):
+def test_page_named_by_a_feed_is_refetched(make):
     site, crawl = make(walk=False)
     crawl.enqueue([FEED], sitemap=True, refresh=True)
     crawl.step(3600)
@@ -203,7 +203,7 @@ def test_a_page_that_a_feed_names_is_fetched(make):
     assert title(crawl, B) == '"old and new"'
 
 
-def test_without_signals_nothing_is_read_again_and_pages_wait_for_their_clock(make):
+def test_pages_wait_for_their_schedule_without_signals(make):
     site, crawl = make(RefreshSettings(signals=False))
     site.change("/a")
 
@@ -214,7 +214,7 @@ def test_without_signals_nothing_is_read_again_and_pages_wait_for_their_clock(ma
     assert site.of("/a") == [200]
 
 
-def test_a_page_that_nobody_wants_any_more_is_not_fetched_for_a_signal(make):
+def test_signal_does_not_refetch_an_unwatched_page(make):
     site, crawl = make()
     schedule = crawl.pipeline.store.store.schedule
     schedule.watch(A, "shop")

@@ -1,4 +1,4 @@
-"""What a fetch worker may claim, by how full the spool and its server are."""
+"""Which jobs a fetch worker may claim, by how full the spool and its server are."""
 
 import pytest
 import redis
@@ -6,7 +6,7 @@ import redis
 from aragog.crawl.pipeline.memory_limit import Admission
 from aragog.crawl.pipeline.messages import URGENT
 from aragog.crawl.pipeline.spool import Spool
-from aragog.crawl.pipeline.spool_room import EVERY, NONE, claim_limit
+from aragog.crawl.pipeline.spool_room import ALL_PRIORITIES, NO_PRIORITY, claim_limit
 from aragog.runtime.clock import ManualClock
 from pinlater.gates import Allowance
 
@@ -18,7 +18,7 @@ def clock():
     return ManualClock()
 
 
-def test_everything_then_the_urgent_then_nothing_and_back(redis_client, clock):
+def test_claims_shrink_to_urgent_ones_then_none_and_recover(redis_client, clock):
     spool = Spool(redis_client, prefix="t:", max_bytes=100_000)
     limit = claim_limit(spool, clock=clock)
     limits, tokens = [], []
@@ -27,14 +27,14 @@ def test_everything_then_the_urgent_then_nothing_and_back(redis_client, clock):
         tokens += spool.put_many([bytes(49_000)])
         clock.advance_ms(200)
     limits.append(limit())
-    assert [limit.lowest for limit in limits] == [EVERY, URGENT, NONE, NONE]
+    assert [limit.lowest for limit in limits] == [ALL_PRIORITIES, URGENT, NO_PRIORITY, NO_PRIORITY]
 
     spool.free(tokens)
     clock.advance_ms(200)
-    assert limit() == Allowance(EVERY)
+    assert limit() == Allowance(ALL_PRIORITIES)
 
 
-def test_workers_claim_ever_fewer_batches_on_the_way_to_the_high_mark(redis_client, clock):
+def test_workers_claim_fewer_batches_near_the_high_mark(redis_client, clock):
     spool = Spool(redis_client, prefix="t:", max_bytes=8_000_000)  # the high mark: 3,000,000
     limit = claim_limit(spool, clock=clock)
     limits = []
@@ -44,16 +44,14 @@ def test_workers_claim_ever_fewer_batches_on_the_way_to_the_high_mark(redis_clie
         clock.advance_ms(200)
 
     assert limits == [
-        *[Allowance(EVERY)] * 7,
-        Allowance(EVERY, 6),
-        Allowance(EVERY, 3),
-        Allowance(EVERY, 1),
+        *[Allowance(ALL_PRIORITIES)] * 7,
+        Allowance(ALL_PRIORITIES, 6),
+        Allowance(ALL_PRIORITIES, 3),
+        Allowance(ALL_PRIORITIES, 1),
     ]
 
 
-def test_fetching_resumes_soon_below_the_high_mark_and_claimed_batches_find_room_above_it(
-    redis_client, clock
-):
+def test_fetching_resumes_below_the_high_mark_and_claimed_batches_fit_above_it(redis_client, clock):
     spool = Spool(redis_client, prefix="t:", max_bytes=8_000_000)
     limit = claim_limit(spool, clock=clock)
     tokens = spool.put_many([bytes(100_000)] * 30)
@@ -62,34 +60,32 @@ def test_fetching_resumes_soon_below_the_high_mark_and_claimed_batches_find_room
     assert spool.reserve(20, urgent=False)
     spool.free(tokens[:10])
     clock.advance_ms(200)
-    assert limit().lowest == EVERY
+    assert limit().lowest == ALL_PRIORITIES
 
 
-def test_a_nearly_full_server_stores_what_the_spool_holds_before_more_is_fetched(
-    redis_client, clock
-):
+def test_nearly_full_server_stores_the_spool_before_fetching_more(redis_client, clock):
     spool = Spool(redis_client, prefix="t:", max_bytes=10_000_000)
     limit = claim_limit(spool, Admission({"r": redis_client}, clock=clock), clock)
     tokens = spool.put_many([b"x"])
     redis_client.config_set("maxmemory", redis_client.info("memory")["used_memory"] + 100)
     try:
-        assert limit() == Allowance(NONE)
+        assert limit() == Allowance(NO_PRIORITY)
         spool.free(tokens)
         clock.advance_ms(2000)
-        assert limit() == Allowance(EVERY)
+        assert limit() == Allowance(ALL_PRIORITIES)
     finally:
         redis_client.config_set("maxmemory", 0)
 
 
-def test_nothing_is_claimed_while_the_spool_does_not_answer(tmp_path):
+def test_nothing_is_claimed_while_the_spool_is_unreachable(tmp_path):
     with redis.Redis.from_url(f"unix://{tmp_path}/nobody.sock") as client:
-        assert claim_limit(Spool(client, prefix="t:", max_bytes=1))() == Allowance(NONE)
+        assert claim_limit(Spool(client, prefix="t:", max_bytes=1))() == Allowance(NO_PRIORITY)
 
 
-def test_redis_is_asked_ten_times_a_second_at_most(redis_client, clock):
+def test_redis_is_queried_ten_times_a_second_at_most(redis_client, clock):
     limit = claim_limit(Spool(redis_client, prefix="t:", max_bytes=1_000_000), clock=clock)
     limit()
     before = redis_client.info("stats")["total_commands_processed"]
 
-    assert {limit() for _ in range(100)} == {Allowance(EVERY)}
+    assert {limit() for _ in range(100)} == {Allowance(ALL_PRIORITIES)}
     assert redis_client.info("stats")["total_commands_processed"] - before < 5

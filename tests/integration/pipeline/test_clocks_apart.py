@@ -1,4 +1,4 @@
-"""Workers whose clocks show another time than the limiter's: slots are kept, and nothing spins."""
+"""Workers whose clocks differ from the limiter's: slots are kept, and nothing retries endlessly."""
 
 import tempfile
 import time
@@ -23,7 +23,7 @@ URLS = 10
 
 
 class WrongClock(SystemClock):
-    """The machine's stopwatch, and a wall clock that shows another time."""
+    """The machine's stopwatch with a wall clock that is off."""
 
     def __init__(self, off_ms):
         self.off_ms = off_ms
@@ -53,7 +53,7 @@ def worker_settings(redis_url, punctual_origin):
 
 @pytest.fixture
 def worker(worker_settings):
-    """Makes a worker's pipeline whose clock is off by a number of milliseconds."""
+    """Makes the pipeline of a worker whose clock is off by that many milliseconds."""
     workers = []
 
     def make(off_ms):
@@ -71,7 +71,9 @@ def read(send):
 
 
 def crawl(pipeline, port):
-    """Run all that is sent at its time, by a true stopwatch; how many `fetch` runs there were."""
+    """
+    Run all messages at their time, by a correct stopwatch; returns the number of `fetch` runs.
+    """
     clock = SystemClock()
     jobs = tuple(UrlJob(url=f"http://127.0.0.1:{port}/{n}") for n in range(URLS))
     in_flight = [(clock.monotonic_s(), 0, OutgoingMessage(Destination.FETCH, FetchBatch(jobs)))]
@@ -105,10 +107,8 @@ def crawl(pipeline, port):
 
 
 @pytest.mark.parametrize("off_ms", [0, -HOUR_MS, HOUR_MS])
-def test_urls_wait_for_their_slots_whatever_the_workers_clock_shows(
-    worker, punctual_origin, off_ms
-):
-    # What was seen: an hour late with a clock behind; 937 runs for 10 URLs with one ahead.
+def test_urls_wait_for_their_slots_with_any_worker_clock(worker, punctual_origin, off_ms):
+    # URLs were an hour late with a slow clock, and 10 URLs took 937 runs with a fast one.
     runs = crawl(worker(off_ms), punctual_origin.port)
 
     assert runs <= 2 * URLS
@@ -116,7 +116,7 @@ def test_urls_wait_for_their_slots_whatever_the_workers_clock_shows(
     assert sorted(paths) == sorted(f"/{n}" for n in range(URLS))
 
 
-def test_a_pause_lasts_as_long_as_requested_by_a_worker_with_a_wrong_clock(worker):
+def test_pause_from_a_worker_with_a_wrong_clock_has_the_right_length(worker):
     behind = worker(-HOUR_MS).robots
 
     behind.limiter.pause_until("a.test", behind.clock.now_ms() + 60_000)
@@ -124,7 +124,7 @@ def test_a_pause_lasts_as_long_as_requested_by_a_worker_with_a_wrong_clock(worke
     assert 55_000 < behind.limiter.describe(["a.test"])["a.test"].backlog_ms < 65_000
 
 
-def test_rules_that_one_worker_fetched_are_as_old_for_another_with_another_clock(worker):
+def test_rules_have_the_same_age_for_workers_with_different_clocks(worker):
     ahead, behind = worker(HOUR_MS).robots, worker(-HOUR_MS).robots
 
     ahead.robots.put("http://a.test", None, b"", ahead.clock.now_ms())
@@ -138,7 +138,9 @@ TRUE_NS = time.time_ns
 
 
 class Stepping(RenderingRule):
-    """Sets this machine's clock back by an hour in the middle of a batch, right before fetches."""
+    """
+    Sets this machine's clock back by an hour in the middle of a batch, just before the fetches.
+    """
 
     def usable(self, validators):
         time.time_ns = lambda: TRUE_NS() - HOUR_MS * 10**6
@@ -146,7 +148,7 @@ class Stepping(RenderingRule):
 
 
 def fetched_at_ms(fetch, pipeline, url):
-    """When a fetch of the URL happened, by its result."""
+    """The time of a fetch of the URL, from its result."""
     sends = fetch.run(FetchBatch((UrlJob(url=url, refresh=True),)))
     while not sends:  # it waits in line
         pipeline.release.run()
@@ -157,10 +159,10 @@ def fetched_at_ms(fetch, pipeline, url):
     return result.fetch.fetched_at_ms
 
 
-def test_a_fetch_after_the_clock_stepped_back_in_its_batch_is_not_older_than_one_before(
+def test_fetch_after_a_clock_step_is_not_older_than_the_one_before(
     worker_settings, punctual_origin
 ):
-    """What was seen: 27 of 706 pages kept their old body for good after a step of an hour."""
+    """After a step of an hour, 27 of 706 pages kept their old body for good."""
     url = f"http://127.0.0.1:{punctual_origin.port}/page"
     pipeline, now_ms = connect(worker_settings, Sent()), SystemClock().now_ms()
     pipeline.fetch.access.rules.robots.put(url.removesuffix("/page"), 404, b"", now_ms)

@@ -1,4 +1,4 @@
-"""A 304 that brings other headers than the stored page has: what follows from them."""
+"""A 304 whose headers differ from those of the stored page, and the consequences."""
 
 import pytest
 
@@ -14,7 +14,7 @@ HTML = b"<title>title</title><link rel=icon href=/i>" + b"<p>some words of this 
 
 
 class Site:
-    """A page that never changes; only the headers of its responses do."""
+    """A page that never changes; only its response headers do."""
 
     def __init__(self, html=HTML, headers=()):
         self.html = html
@@ -36,7 +36,7 @@ def stand_of(crawl_stand):
 
 
 def fetch(stand, site, *headers):
-    """Fetch the page again while the site sends these headers; its record."""
+    """Fetch the page again while the site sends these headers; returns its record."""
     site.headers = headers
     stand.crawl([URL], EnqueueOptions(refresh=True))
     return stand.urls.get(URL)
@@ -52,7 +52,7 @@ WITHDRAWN = [
 
 
 @pytest.mark.parametrize(("header", "purpose"), WITHDRAWN)
-def test_a_304_that_withdraws_a_page_for_a_purpose_counts(stand_of, header, purpose):
+def test_304_can_withdraw_a_page_for_a_purpose(stand_of, header, purpose):
     site = Site()
     stand = stand_of(site)
     assert use_of(fetch(stand, site).facts, purpose)[0] is None
@@ -68,7 +68,7 @@ def test_a_304_that_withdraws_a_page_for_a_purpose_counts(stand_of, header, purp
 
 
 @pytest.mark.parametrize(("header", "purpose"), WITHDRAWN)
-def test_a_crawl_for_that_purpose_deletes_the_page(stand_of, header, purpose):
+def test_crawl_for_a_withdrawn_purpose_deletes_the_page(stand_of, header, purpose):
     site = Site()
     stand = stand_of(site, preferences={"purposes": (purpose,)})
     assert fetch(stand, site).content_key
@@ -79,7 +79,7 @@ def test_a_crawl_for_that_purpose_deletes_the_page(stand_of, header, purpose):
     assert (record.content_key, record.fields, stand.urls.content(URL)) == (None, {}, None)
 
 
-def test_a_field_that_a_304_changed_stays_until_another_response_changes_it(stand_of):
+def test_header_changed_by_a_304_stays_until_another_response_changes_it(stand_of):
     site = Site(headers=(("X-Robots-Tag", "noai"),))
     stand = stand_of(site)
     assert use_of(fetch(stand, site, ("X-Robots-Tag", "noai")).facts, "ai-train")[0] is False
@@ -95,7 +95,7 @@ def test_a_field_that_a_304_changed_stays_until_another_response_changes_it(stan
     assert use_of(allowed.facts, "ai-train")[0] is True
 
 
-def test_a_304_does_not_lift_what_an_element_of_the_page_says(stand_of):
+def test_304_does_not_override_a_meta_element_of_the_page(stand_of):
     site = Site(HTML + b'<meta name="robots" content="noai">')
     stand = stand_of(site)
     fetch(stand, site, ("X-Robots-Tag", "noai"))
@@ -105,7 +105,7 @@ def test_a_304_does_not_lift_what_an_element_of_the_page_says(stand_of):
     assert use_of(record.facts, "ai-train") == (False, "ai-train=n (meta robots: noai)")
 
 
-def test_a_canonical_url_that_a_304_names_is_followed(stand_of):
+def test_canonical_url_in_a_304_is_followed(stand_of):
     site = Site()
     stand = stand_of(site)
     other = "http://site.test/other"
@@ -117,7 +117,7 @@ def test_a_canonical_url_that_a_304_names_is_followed(stand_of):
     assert record.canonical_url == other
 
 
-def test_a_304_ends_the_time_of_a_page(stand_of):
+def test_304_can_end_the_availability_of_a_page(stand_of):
     site = Site()
     stand = stand_of(site)
     assert fetch(stand, site).content_key
@@ -128,7 +128,7 @@ def test_a_304_ends_the_time_of_a_page(stand_of):
     assert stand.urls.content(URL) is None
 
 
-def test_nofollow_of_a_304_holds_for_the_links_of_the_page(stand_of):
+def test_nofollow_in_a_304_applies_to_the_links_of_the_page(stand_of):
     site = Site()
     stand = stand_of(site)
     assert fetch(stand, site).facts["nofollow"] == 0
@@ -136,7 +136,7 @@ def test_nofollow_of_a_304_holds_for_the_links_of_the_page(stand_of):
     assert fetch(stand, site, ("X-Robots-Tag", "nofollow")).facts["nofollow"] == 1
 
 
-def test_a_page_with_a_new_noindex_loses_its_content_where_that_is_obeyed(stand_of):
+def test_page_with_a_new_noindex_loses_its_content_if_noindex_is_obeyed(stand_of):
     site = Site()
     stand = stand_of(site, obey_noindex=True)
     assert fetch(stand, site).content_key
@@ -147,7 +147,7 @@ def test_a_page_with_a_new_noindex_loses_its_content_where_that_is_obeyed(stand_
     assert record.facts["noindex"] == 1
 
 
-def test_the_response_of_the_stored_page_has_the_fields_of_the_304(stand_of):
+def test_stored_response_takes_over_the_headers_of_the_304(stand_of):
     site = Site()
     stand = stand_of(site)
     fetch(stand, site, ("Cache-Control", "max-age=60"), ("X-Kept", "1"))

@@ -1,4 +1,4 @@
-"""Without a contact in the User-Agent, only loopback is asked, also by redirects."""
+"""Without a contact in the User-Agent, only loopback is requested, even after redirects."""
 
 import pytest
 
@@ -9,7 +9,7 @@ pytestmark = pytest.mark.redis
 PUBLIC = "http://192.0.2.1/"
 
 
-def test_a_redirect_from_loopback_to_a_public_host_has_an_outcome(crawl_stand):
+def test_redirect_from_loopback_to_a_public_host_has_an_outcome(crawl_stand):
     """It stayed at "waits for robots.txt", with a ConfigError every minute."""
     stand = crawl_stand(
         {"//site.test/": redirect(PUBLIC), "*": page(b"hello")},

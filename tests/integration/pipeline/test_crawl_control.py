@@ -50,7 +50,7 @@ def wait(control, url, key):
     control.lines.park([LineEntry(key, 5, b'{"url":"%s"}' % url.encode())])
 
 
-def test_a_dry_run_counts_what_waits_in_every_line(control):
+def test_dry_run_counts_waiting_urls_in_every_line(control):
     wait(control, "http://a.example/1", "a.example")
     wait(control, "http://www.a.example/2", "a.example")
     wait(control, "http://b.example/2", "b.example")
@@ -64,7 +64,7 @@ def test_a_dry_run_counts_what_waits_in_every_line(control):
     assert control.registry.read().cancellations == ()
 
 
-def test_a_dry_run_counts_lines_alone_on_a_broker_that_cannot_be_asked(control):
+def test_dry_run_counts_only_lines_if_the_broker_cannot_be_queried(control):
     wait(control, "http://a.example/1", "a.example")
     dry_run = CancelDryRun(control.registry, control.in_flight, control.lines, admin=None)
 
@@ -72,7 +72,7 @@ def test_a_dry_run_counts_lines_alone_on_a_broker_that_cannot_be_asked(control):
     assert dry_run.count([Cancellation("host", "b.example", 0)]) == 0
 
 
-def test_a_dry_run_counts_a_url_once_that_several_rules_match(control):
+def test_dry_run_counts_a_url_matched_by_several_rules_once(control):
     wait(control, "http://a.example/1", "a.example")
     wait(control, "http://www.a.example/2", "a.example")
 
@@ -81,7 +81,7 @@ def test_a_dry_run_counts_a_url_once_that_several_rules_match(control):
     assert control.waiting(given) == 2
 
 
-def test_a_dry_run_leaves_out_what_was_cancelled_and_is_still_in_line(control):
+def test_dry_run_excludes_cancelled_urls_still_in_line(control):
     gone, live = (
         control.registry.start("gone", {}).number,
         control.registry.start("live", {}).number,
@@ -101,7 +101,7 @@ def test_a_dry_run_leaves_out_what_was_cancelled_and_is_still_in_line(control):
     assert control.waiting({"host": ["a.example"]}) == 1
 
 
-def test_what_is_enqueued_after_a_cancellation_is_not_cancelled_before_it_is_confirmed(control):
+def test_url_enqueued_after_a_cancellation_is_not_cancelled_before_confirmation(control):
     """A worker may have the message before its producer has confirmed the entry."""
     url = "http://a.example/1"
     crawl = control.registry.start("docs", {}).number
@@ -117,17 +117,17 @@ def test_what_is_enqueued_after_a_cancellation_is_not_cancelled_before_it_is_con
 
 
 def wait_until_after(control, at_s):
-    """Cancellations are of whole seconds."""
+    """Wait past a cancellation: they have a resolution of one second."""
     wait_until(lambda: control.registry.read().now_ms // 1000 > at_s)
 
 
 @pytest.mark.parametrize(("kind", "values"), [("host", []), ("port", ["80"]), ("pattern", [""])])
-def test_what_cannot_be_cancelled_is_refused(control, kind, values):
+def test_invalid_cancellation_is_refused(control, kind, values):
     with pytest.raises(BadInput):
         control.cancel_urls(kind, values)
 
 
-def test_the_number_of_cancellations_is_bounded(control):
+def test_number_of_cancellations_is_limited(control):
     urls = [f"http://a.example/{n}" for n in range(MAX_CANCELLATIONS)]
     control.cancel_urls("url", urls)
 
@@ -148,7 +148,7 @@ def in_another_crawl(store, _settings):
     store.crawls.add("news", {URL: NOW_MS})
 
 
-def enqueued_without_a_name(store, _settings):
+def in_unnamed_crawl(store, _settings):
     store.crawls.add("enqueued", {URL: NOW_MS})
 
 
@@ -173,7 +173,7 @@ def imported_from_an_archive(store, settings):
 REASONS = {
     watched: "it is watched",
     in_another_crawl: "it belongs to another crawl",
-    enqueued_without_a_name: "it belongs to another crawl",
+    in_unnamed_crawl: "it belongs to another crawl",
     written_by_an_application: "an application wrote its fields",
     imported: "it was imported",
     imported_from_an_archive: "it was imported",
@@ -181,7 +181,7 @@ REASONS = {
 
 
 @pytest.mark.parametrize("claim", REASONS, ids=lambda claim: claim.__name__)
-def test_a_deletion_leaves_a_page_that_somebody_else_has(control, pipeline_stand, claim):
+def test_crawl_deletion_keeps_pages_that_belong_to_others(control, pipeline_stand, claim):
     store, mine = pipeline_stand.store, "http://a.example/mine"
     store.write_pages([page(url, fields=FIELDS, provenance=PROVENANCE) for url in (URL, mine)])
     control.start("docs", {})
@@ -197,7 +197,7 @@ def test_a_deletion_leaves_a_page_that_somebody_else_has(control, pipeline_stand
     assert [status.record.name for status in control.all()] == ["enqueued", "refresh"]
 
 
-def test_what_waits_for_a_deleted_crawl_stays_cancelled(control, redis_client):
+def test_waiting_urls_of_a_deleted_crawl_stay_cancelled(control, redis_client):
     in_flight = InFlightSet(redis_client, prefix="t:")
     number = control.start("docs", {}).record.number
     in_flight.mark(["http://a.example/"], for_crawl=MarkingCrawl(number))
@@ -215,15 +215,15 @@ def over(control, name):
     return control.registry.note(control.registry.get(name), until_ms=1).number
 
 
-def test_a_deadline_that_is_past_is_refused_and_starts_no_crawl(control):
-    """What was seen: `crawl start --until 2020-01-01T00:00Z` said `running` and fetched nothing."""
+def test_deadline_in_the_past_is_refused_and_starts_no_crawl(control):
+    """`crawl start --until 2020-01-01T00:00Z` reported `running` and fetched nothing."""
     with pytest.raises(BadInput, match=r"until: 2020-01-01T00:00:00Z is in the past"):
         control.start("docs", {"until_ms": 1_577_836_800_000})
 
     assert "docs" not in control.registry.read().records
 
 
-def test_a_crawl_whose_deadline_is_over_goes_on_without_it(control):
+def test_restarted_crawl_has_no_expired_deadline(control):
     number = over(control, "docs")
 
     record = control.start("docs", {}).record
@@ -232,7 +232,7 @@ def test_a_crawl_whose_deadline_is_over_goes_on_without_it(control):
     assert record.number != number
 
 
-def test_upkeep_frees_what_waits_for_crawls_that_ended_and_counts_it_once(control, redis_client):
+def test_upkeep_frees_waiting_urls_of_ended_crawls_and_counts_them_once(control, redis_client):
     in_flight = InFlightSet(redis_client, prefix="t:")
     number = over(control, "docs")
     other = control.start("news", {}).record.number
@@ -250,7 +250,7 @@ def test_upkeep_frees_what_waits_for_crawls_that_ended_and_counts_it_once(contro
     assert control.status("news").counts.waiting == in_flight.count() == 3
 
 
-def test_a_record_is_changed_by_many_at_once_without_losing_a_change(control, redis_client):
+def test_concurrent_changes_of_a_record_are_all_kept(control, redis_client):
     from concurrent.futures import ThreadPoolExecutor
 
     def start(n):
@@ -267,17 +267,15 @@ def test_a_record_is_changed_by_many_at_once_without_losing_a_change(control, re
 
 
 @pytest.mark.parametrize(
-    ("said", "depth", "priority"), [({}, 5, 2), ({"depth": 1, "priority": 0}, 1, 0)]
+    ("changes", "depth", "priority"), [({}, 5, 2), ({"depth": 1, "priority": 0}, 1, 0)]
 )
-def test_a_run_that_goes_on_with_a_crawl_changes_only_what_it_says(
-    redis_url, tmp_path, said, depth, priority
-):
+def test_continued_run_changes_only_what_it_sets(redis_url, tmp_path, changes, depth, priority):
     settings = Settings(data_dir=tmp_path, redis=RedisSettings(url=redis_url))
     registry = SharedState.of(settings).crawls
     registry.start("docs", {"depth": 5, "priority": 2})
 
     options = RunOptions(
-        **{"depth": 0, "include": (), "exclude": (), "refresh": False, "crawl": "docs", **said}
+        **{"depth": 0, "include": (), "exclude": (), "refresh": False, "crawl": "docs", **changes}
     )
     Crawl(settings=settings, urls=(), places=(), options=options, console=SafeConsole())._start()
 

@@ -1,4 +1,6 @@
-"""Crawls through all stages in one process: what a sitemap lists, and what is not requested."""
+"""
+Crawls through all stages in one process: URLs from sitemaps, and URLs that must not be requested.
+"""
 
 import pytest
 
@@ -22,7 +24,7 @@ def demo(request, _wire):
     )
 
 
-def test_what_an_index_of_sitemaps_lists_is_fetched_and_once_only(crawl_stand):
+def test_urls_of_a_sitemap_index_are_fetched_once(crawl_stand):
     stand = crawl_stand({"/*": demo}, qps=1000)
     sitemap = EnqueueOptions(sitemap=True, depth=1, refresh=True)
 
@@ -40,7 +42,7 @@ def test_what_an_index_of_sitemaps_lists_is_fetched_and_once_only(crawl_stand):
     assert stand.urls.get(INDEX).facts["outcome"] in ("Fetched", "NotModified")
 
 
-def test_links_and_sitemap_entries_that_the_filter_of_the_crawl_refuses_are_not_followed(
+def test_links_and_sitemap_entries_refused_by_the_filter_are_not_followed(
     crawl_stand,
 ):
     stand = crawl_stand({"/*": demo}, qps=1000)

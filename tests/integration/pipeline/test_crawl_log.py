@@ -1,4 +1,4 @@
-"""The crawl log: each fetch is in exactly one Parquet file, whatever is killed or repeated."""
+"""The crawl log: each fetch is in exactly one Parquet file, even after kills and repetitions."""
 
 import os
 import signal
@@ -44,7 +44,7 @@ SPAN_S = 60
 START_MS = 1_760_000_040_000  # a multiple of the span
 KEY = "aragog:crawl_log"
 
-# Writes the files of a stream, and prints the name of each when it is in place.
+# Writes the files of a stream and prints the name of each once it is in place.
 WRITER = """
 import sys
 import redis
@@ -76,7 +76,7 @@ def stream(redis_client):
 
 @pytest.fixture(params=["folder", "s3"])
 def place(request, tmp_path):
-    """Where files go: (settings, content settings, how to read all files as a dict)."""
+    """Where files go: (settings, content settings, a function that reads all files as a dict)."""
     if request.param == "folder":
         return (
             CrawlLogSettings(engine="folder"),
@@ -104,7 +104,7 @@ def place(request, tmp_path):
 
 
 def fill(client, spans, rows_each):
-    """Rows of past spans, each with a name of its own; the names."""
+    """Add rows to past spans, each with its own name; returns the names."""
     names = []
     for span in range(spans):
         for number in range(rows_each):
@@ -124,7 +124,7 @@ def urls_in(files):
     return [url for table in files.values() for url in table["url"].to_pylist()]
 
 
-def test_each_span_is_one_file_named_by_its_day_and_start(redis_client, stream, place, tmp_path):
+def test_each_span_is_one_file_named_by_day_and_start(redis_client, stream, place, tmp_path):
     names = fill(redis_client, 3, 10)
 
     written = writer(stream, place, tmp_path).write_due()
@@ -143,7 +143,7 @@ def test_each_span_is_one_file_named_by_its_day_and_start(redis_client, stream, 
     assert stream.waiting() == 0
 
 
-def test_rows_of_a_span_that_is_not_over_wait(redis_client, stream, place, tmp_path):
+def test_rows_of_an_unfinished_span_wait(redis_client, stream, place, tmp_path):
     fill(redis_client, 1, 2)
     stream.add([b'{"url":"http://now.test/"}'])
 
@@ -154,7 +154,7 @@ def test_rows_of_a_span_that_is_not_over_wait(redis_client, stream, place, tmp_p
 
 
 @pytest.mark.parametrize("killed_at", ["begins", "is there"])
-def test_a_writer_that_is_killed_loses_no_row_and_doubles_none(
+def test_killed_writer_loses_and_duplicates_no_row(
     redis_client, redis_url, stream, place, tmp_path, killed_at
 ):
     names = fill(redis_client, 4, 1000)
@@ -172,14 +172,14 @@ def test_a_writer_that_is_killed_loses_no_row_and_doubles_none(
                     break
             process.send_signal(signal.SIGKILL)
         assert process.returncode == -signal.SIGKILL
-        Counter(urls_in(read()))  # what is there can always be read
+        Counter(urls_in(read()))  # everything there must be readable at any time
     writer(stream, place, tmp_path).write_due()
 
     assert Counter(urls_in(read())) == Counter(names)
     assert stream.waiting() == 0
 
 
-def test_a_file_written_again_is_the_same_file(redis_client, stream, place, tmp_path):
+def test_rewritten_file_is_identical(redis_client, stream, place, tmp_path):
     fill(redis_client, 1, 100)
     kept = redis_client.dump(KEY)
     first = writer(stream, place, tmp_path).write_due()
@@ -194,9 +194,7 @@ def test_a_file_written_again_is_the_same_file(redis_client, stream, place, tmp_
     assert all(after[name].equals(before[name]) for name in after)
 
 
-def test_a_writer_that_read_while_another_one_finished_writes_nothing(
-    redis_client, stream, tmp_path
-):
+def test_writer_overtaken_by_another_writes_nothing(redis_client, stream, tmp_path):
     names = fill(redis_client, 1, 6000)
     files = FolderFiles(tmp_path / "crawl-log")
 
@@ -251,8 +249,8 @@ print(used[-1][1] - used[0][1], "pandas" in sys.modules)
 """
 
 
-def test_upkeep_that_writes_files_from_all_its_threads_does_not_grow(redis_url, tmp_path):
-    """What was seen: 15 MB more for each 10,000 pages, and pandas imported for one call."""
+def test_memory_does_not_grow_when_all_upkeep_threads_write_files(redis_url, tmp_path):
+    """It grew by 15 MB per 10,000 pages, and pandas was imported for one call."""
     arguments = [redis_url, tmp_path, START_MS, SPAN_S * 1000]
     ran = subprocess.run(
         [sys.executable, "-c", MEMORY, *map(str, arguments)],
@@ -265,7 +263,7 @@ def test_upkeep_that_writes_files_from_all_its_threads_does_not_grow(redis_url, 
 
 
 class HungFiles:
-    """A bucket that accepts a file and does not answer."""
+    """A bucket that accepts a file and does not respond."""
 
     def __init__(self):
         self.asked, self.answers = threading.Event(), threading.Event()
@@ -275,7 +273,7 @@ class HungFiles:
         assert self.answers.wait(60)
 
 
-def test_one_writer_of_all_processes_waits_for_a_hung_bucket(redis_client, stream, tmp_path):
+def test_only_one_writer_of_all_processes_waits_for_a_hung_bucket(redis_client, stream, tmp_path):
     fill(redis_client, 1, 5)
     hung = HungFiles()
     lease = writer_lease(redis_client, prefix="aragog:")
@@ -292,7 +290,7 @@ def test_one_writer_of_all_processes_waits_for_a_hung_bucket(redis_client, strea
     assert lease.left_s(["writer"]) == [0.0]
 
 
-def test_rows_stay_while_the_place_does_not_answer(redis_client, stream, tmp_path, s3_settings):
+def test_rows_stay_while_the_storage_is_unreachable(redis_client, stream, tmp_path, s3_settings):
     fill(redis_client, 1, 5)
     gone = replace(s3_settings, s3_endpoint="http://127.0.0.1:9", s3_attempts=1)
     files = S3Files(CrawlLogSettings(engine="s3", s3_bucket="x"), gone)
@@ -303,7 +301,7 @@ def test_rows_stay_while_the_place_does_not_answer(redis_client, stream, tmp_pat
     assert stream.waiting() == 5
 
 
-def test_rows_are_taken_by_a_server_whose_memory_is_full(own_redis):
+def test_rows_are_accepted_by_a_redis_with_full_memory(own_redis):
     with redis.Redis.from_url(own_redis.url) as client:
         client.config_set("maxmemory-policy", "noeviction")
         client.config_set("maxmemory", 1)
@@ -316,11 +314,11 @@ def test_rows_are_taken_by_a_server_whose_memory_is_full(own_redis):
         assert stream.waiting() == 1
 
 
-def test_another_length_of_spans_gives_another_name():
+def test_file_name_depends_on_the_span_length():
     assert file_name(START_MS, 60) != file_name(START_MS, 300)
 
 
-def test_a_crawl_logs_each_fetch_with_its_facts(crawl_stand, redis_client, tmp_path):
+def test_crawl_logs_each_fetch_with_its_facts(crawl_stand, redis_client, tmp_path):
     stand = crawl_stand({"/a": page(b"<title>here</title>")}, qps=1000)
     stream = CrawlLogStream(redis_client, prefix="aragog:")
     logged = replace(stand.pipeline.store, crawl_log=stream)
@@ -342,9 +340,7 @@ def test_a_crawl_logs_each_fetch_with_its_facts(crawl_stand, redis_client, tmp_p
     assert set(present) == set(COLUMNS) - {"logged_at"}
 
 
-def test_the_setting_switches_it_on_in_the_stages_the_schedule_and_the_metrics(
-    redis_client, redis_url, tmp_path
-):
+def test_setting_enables_the_log_in_stages_schedule_and_metrics(redis_client, redis_url, tmp_path):
     fill(redis_client, 2, 3)
     settings = Settings(
         data_dir=tmp_path,
@@ -367,7 +363,7 @@ def test_the_setting_switches_it_on_in_the_stages_the_schedule_and_the_metrics(
 
 
 @pytest.mark.parametrize(("engine", "runs"), [("off", False), ("folder", True)])
-def test_beat_runs_it_where_it_is_on(engine, runs):
+def test_beat_writes_the_log_only_if_enabled(engine, runs):
     code = "from aragog.beat_schedule import beat_schedule; print(*beat_schedule)"
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -1,4 +1,4 @@
-"""What the address of a crawl is told: when it is done, when it ends, and when its URLs fail."""
+"""Notices of a crawl to its address: when it is done, when it ends, and when its URLs fail."""
 
 from collections import Counter
 
@@ -34,7 +34,7 @@ def crawls(crawl_stand):
 
 
 def tell(crawls):
-    """Send the notices that are due, and post them; the messages that were posted."""
+    """Send the due notices and post them; returns the posted messages."""
     crawls.stand.pipeline.maintenance.notices.run()
     messages = [m for m in crawls.stand.taken() if m.destination is Destination.WEBHOOK]
     for message in messages:
@@ -47,7 +47,7 @@ def bodies(receiver):
     return [orjson.loads(body) for _, body in receiver.got]
 
 
-def test_the_address_of_a_crawl_is_notified_once_when_it_is_done(crawls, receiver):
+def test_address_of_a_crawl_is_notified_once_when_it_is_done(crawls, receiver):
     crawls.start("docs", notify=receiver.url, notify_secret=SECRET)
     urls = ["http://a.test/1", "http://a.test/gone"]
     crawls.stand.enqueue(urls, EnqueueOptions(crawl="docs"))
@@ -61,16 +61,16 @@ def test_the_address_of_a_crawl_is_notified_once_when_it_is_done(crawls, receive
     tell(crawls)
 
     [(headers, body)] = receiver.got
-    told = orjson.loads(body)["crawl"]
-    assert (told["event"], told["crawl"], told["state"]) == ("end", "docs", "done")
-    assert told["outcomes"] == {"stored": 1, "gone: 404": 1}
-    assert told["enqueued"] == 2
+    notice = orjson.loads(body)["crawl"]
+    assert (notice["event"], notice["crawl"], notice["state"]) == ("end", "docs", "done")
+    assert notice["outcomes"] == {"stored": 1, "gone: 404": 1}
+    assert notice["enqueued"] == 2
     signed = headers["Aragog-Signature"]
     now_s = crawls.stand.clock.now_ms() / 1000
     assert Verifier(SECRET).check(signed, body, now_s=now_s) is Verdict.NEW
 
 
-def test_it_is_notified_again_when_further_urls_are_done_and_when_it_is_cancelled(crawls, receiver):
+def test_further_urls_and_cancellation_are_notified_again(crawls, receiver):
     crawls.start("docs", notify=receiver.url, notify_secret=SECRET)
     for n in range(2):
         crawls.stand.crawl([f"http://a.test/{n}"], EnqueueOptions(crawl="docs"))
@@ -84,7 +84,7 @@ def test_it_is_notified_again_when_further_urls_are_done_and_when_it_is_cancelle
     assert len({body["id"] for body in bodies(receiver)}) == 3
 
 
-def test_a_notice_that_was_sent_before_a_kill_is_sent_again_with_the_same_id(crawls, receiver):
+def test_notice_sent_before_a_kill_is_repeated_with_the_same_id(crawls, receiver):
     crawls.start("docs", notify=receiver.url, notify_secret=SECRET)
     crawls.stand.crawl(["http://a.test/1"], EnqueueOptions(crawl="docs"))
     tell(crawls)
@@ -96,7 +96,7 @@ def test_a_notice_that_was_sent_before_a_kill_is_sent_again_with_the_same_id(cra
     assert len({body["id"] for body in bodies(receiver)}) == 1
 
 
-def test_the_address_is_notified_once_when_too_many_urls_fail(crawls, receiver):
+def test_too_many_failures_are_notified_once(crawls, receiver):
     crawls.start("docs", notify=receiver.url, notify_secret=SECRET, notify_error_rate=0.5)
     good = [f"http://a.test/{n}" for n in range(15)]
     bad = [f"http://a.test/gone/{n}" for n in range(15)]
@@ -106,12 +106,12 @@ def test_the_address_is_notified_once_when_too_many_urls_fail(crawls, receiver):
     tell(crawls)
     tell(crawls)
 
-    told = [body["crawl"] for body in bodies(receiver)]
-    assert [each["event"] for each in told] == ["end", "end", "errors"]
-    assert told[-1]["last_day"] == {"urls": 30, "failed": 15}
+    notices = [body["crawl"] for body in bodies(receiver)]
+    assert [each["event"] for each in notices] == ["end", "end", "errors"]
+    assert notices[-1]["last_day"] == {"urls": 30, "failed": 15}
 
 
-def test_the_share_of_failures_is_about_the_last_day_and_needs_some_urls():
+def test_error_rate_covers_the_last_day_and_needs_a_minimum_of_urls():
     hours = {
         1: Counter({"gone: 404": 100}),
         30: Counter({"stored": 10, "repeated": 50, "refused: robots": 50}),
@@ -123,7 +123,7 @@ def test_the_share_of_failures_is_about_the_last_day_and_needs_some_urls():
     assert ErrorRate(failed=19, urls=19).share == 0.0
 
 
-def test_an_address_without_a_secret_and_what_is_not_an_address_are_refused(crawls):
+def test_invalid_address_and_missing_secret_are_refused(crawls):
     with pytest.raises(BadInput, match="secret"):
         crawls.start("docs", notify="https://hook.example/")
     with pytest.raises(BadInput, match="notify"):
@@ -144,7 +144,7 @@ def test_no_notice_is_sent_after_the_address_was_removed(crawls, receiver):
     assert receiver.got == []
 
 
-def test_a_notice_has_the_members_that_the_page_shows(crawls, receiver):
+def test_notice_has_the_documented_members(crawls, receiver):
     (block,) = blocks("docs/crawls.md", "json", '{"id"')
     shown = orjson.loads(block)
     crawls.start("news", notify=receiver.url, notify_secret=SECRET)

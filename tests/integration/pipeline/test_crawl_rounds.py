@@ -1,4 +1,4 @@
-"""Crawls that begin again by a schedule, over a real Redis and an origin that answers 304."""
+"""Crawls that repeat by a schedule, on a real Redis and an origin that answers 304."""
 
 from collections import Counter
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.redis
 
 
 class Site:
-    """A home page with three pages; each has an ETag of its version, which a test may change."""
+    """A home page with three pages; the ETag of each is its version, which a test may change."""
 
     def __init__(self):
         self.versions = Counter()
@@ -53,9 +53,7 @@ def make_due(crawls, name):
     crawls.registry.note(record, next_round_ms=crawls.registry.read().now_ms)
 
 
-def test_a_crawl_begins_again_by_its_schedule_and_asks_for_unchanged_pages_conditionally(
-    crawls, site
-):
+def test_scheduled_crawl_repeats_with_conditional_requests(crawls, site):
     crawls.start("docs", depth=1, every_s=86_400)
     crawls.stand.crawl(["http://a.test/"], EnqueueOptions(crawl="docs"))
     first = list(site.statuses)
@@ -77,7 +75,7 @@ def test_a_crawl_begins_again_by_its_schedule_and_asks_for_unchanged_pages_condi
     assert crawls.of("docs").is_exact
 
 
-def test_a_round_that_was_killed_while_it_enqueued_its_seeds_enqueues_all_of_them(crawls, site):
+def test_round_killed_while_enqueuing_seeds_enqueues_all_of_them(crawls, site):
     crawls.start("docs", every_s=60)
     seeds = [f"http://a.test/p{n}" for n in range(3)]
     crawls.stand.crawl(seeds, EnqueueOptions(crawl="docs"))
@@ -95,7 +93,7 @@ def test_a_round_that_was_killed_while_it_enqueued_its_seeds_enqueues_all_of_the
 
 
 @pytest.mark.parametrize("state", [CrawlPhase.PAUSED, CrawlPhase.CANCELLED])
-def test_a_crawl_that_is_paused_or_cancelled_does_not_begin_again(crawls, site, state):
+def test_paused_or_cancelled_crawl_is_not_repeated(crawls, site, state):
     crawls.start("docs", every_s=60)
     crawls.stand.crawl(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
     make_due(crawls, "docs")
@@ -121,7 +119,7 @@ def test_rounds_do_not_overlap(crawls):
     assert crawls.registry.get("docs").round == 1
 
 
-def test_bounds_are_those_of_a_round(crawls, site):
+def test_limits_apply_to_each_round(crawls, site):
     crawls.start("docs", depth=1, every_s=60, max_urls=2, max_urls_per_host=3)
     crawls.stand.crawl(["http://a.test/"], EnqueueOptions(crawl="docs"))
     assert len(site.statuses) == 2
@@ -132,7 +130,7 @@ def test_bounds_are_those_of_a_round(crawls, site):
         assert len(site.statuses) == 2 * (round_number + 1)
 
 
-def test_a_round_that_has_fetched_its_bytes_ends_and_the_next_one_begins(crawls, site):
+def test_round_ends_at_its_byte_limit_and_the_next_one_starts(crawls, site):
     crawls.start("docs", depth=1, every_s=60, max_bytes=1)
     crawls.stand.crawl(["http://a.test/"], EnqueueOptions(crawl="docs"))
     before, requests = crawls.of("docs"), len(site.statuses)
@@ -148,7 +146,7 @@ def test_a_round_that_has_fetched_its_bytes_ends_and_the_next_one_begins(crawls,
     assert crawls.of("docs").is_exact
 
 
-def test_a_crawl_that_ended_by_its_bytes_fetches_as_many_when_it_is_started_again(crawls, site):
+def test_restarted_crawl_gets_its_byte_limit_again(crawls, site):
     crawls.start("docs", max_bytes=100)
     urls = [f"http://a.test/p{n}" for n in range(9)]
     crawls.stand.crawl(urls, EnqueueOptions(crawl="docs"))
@@ -161,7 +159,7 @@ def test_a_crawl_that_ended_by_its_bytes_fetches_as_many_when_it_is_started_agai
     assert crawls.of("docs").is_exact
 
 
-def test_seeds_and_links_have_the_priority_purposes_and_depth_of_their_crawl(crawls):
+def test_seeds_and_links_inherit_priority_purposes_and_depth(crawls):
     crawls.start("docs", depth=3, priority=1, purposes="ai-input search")
 
     crawls.stand.enqueue(["http://a.test/"], EnqueueOptions(crawl="docs"))

@@ -1,4 +1,4 @@
-"""Crawls over a real Redis and an origin: what is fetched for whom, and the counts."""
+"""Crawls on a real Redis and an origin: what is fetched for which crawl, and the counts."""
 
 import time
 from contextlib import contextmanager
@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
-from aragog.crawl.pipeline.in_flight import MAX_AT_ONCE
+from aragog.crawl.pipeline.in_flight import MAX_URLS_PER_CALL
 from aragog.crawl.pipeline.in_flight_values import CancelQuery, MarkingCrawl, NextStep, UrlEnding
 from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.politeness.lines import TAKEN_LEASE_MS, LineEntry, LineServer
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
-from aragog.crawl.stages.release import MAX_WITHOUT_SLOTS
+from aragog.crawl.stages.release import MAX_TAKEN_WITHOUT_SLOTS
 from aragog.errors import BadInput
 from aragog.settings import RedisSettings
 from aragog.transfer.import_export import NodeSelection, export_urls
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.redis
 
 
 def site(request, _wire):
-    """A home page with ten pages, each of which links to one page deeper and to the home page."""
+    """A home page with ten pages, each with links to one deeper page and to the home page."""
     path = request.path.rstrip("/")
     if path == "":
         links = "".join(f'<a href="/p{n}">{n}</a>' for n in range(10))
@@ -43,7 +43,7 @@ def crawls(crawl_stand):
     return StandCrawls(stand)
 
 
-def test_a_crawl_counts_each_of_its_urls_once_and_by_outcome(crawls):
+def test_crawl_counts_each_url_once_by_outcome(crawls):
     crawls.start("docs", depth=1)
 
     crawls.stand.crawl(
@@ -57,7 +57,7 @@ def test_a_crawl_counts_each_of_its_urls_once_and_by_outcome(crawls):
     assert counts.bytes > 0
 
 
-def test_a_url_that_is_stored_for_the_crawl_counts_as_repeated(crawls):
+def test_url_already_stored_for_the_crawl_counts_as_repeated(crawls):
     crawls.start("docs", depth=2)
     options = EnqueueOptions(depth=2, crawl="docs")
 
@@ -73,7 +73,7 @@ def test_a_url_that_is_stored_for_the_crawl_counts_as_repeated(crawls):
     assert second.is_exact
 
 
-def test_a_url_that_several_crawls_want_is_fetched_once_and_counted_in_each(crawls):
+def test_url_in_several_crawls_is_fetched_once_and_counted_in_each(crawls):
     stand = crawls.stand
     crawls.start("deep", depth=1)
     crawls.start("flat")
@@ -91,7 +91,7 @@ def test_a_url_that_several_crawls_want_is_fetched_once_and_counted_in_each(craw
         assert crawls.of(name).is_exact
 
 
-def test_a_failure_is_one_request_and_an_outcome_of_each_crawl_that_wants_it(crawls):
+def test_failure_is_one_request_and_an_outcome_of_every_crawl(crawls):
     stand, gone = crawls.stand, ["http://a.test/gone"]
     crawls.start("one")
     crawls.start("two")
@@ -103,7 +103,7 @@ def test_a_failure_is_one_request_and_an_outcome_of_each_crawl_that_wants_it(cra
     assert crawls.of("one").outcomes == crawls.of("two").outcomes == {"gone: 404": 1}
 
 
-def test_nothing_is_sent_for_a_crawl_that_was_cancelled(crawls):
+def test_cancelled_crawl_sends_nothing(crawls):
     stand = crawls.stand
     crawls.start("docs")
     urls = [f"http://a.test/p{n}" for n in range(50)]
@@ -118,13 +118,15 @@ def test_nothing_is_sent_for_a_crawl_that_was_cancelled(crawls):
     assert stand.pipeline.store.in_flight.count() == 0
 
 
-def test_a_look_at_the_lines_takes_few_urls_of_a_cancelled_crawl_at_once(crawl_stand, redis_client):
-    """A look at 200 lines asked Redis for 40,000 URLs in one script, which held it for 0.75 s."""
+def test_line_check_takes_few_urls_of_a_cancelled_crawl(crawl_stand, redis_client):
+    """
+    A check of 200 lines asked Redis for 40,000 URLs in one script, which blocked it for 0.75 s.
+    """
     crawls, of_slots = StandCrawls(crawl_stand({}, qps=2)), 2
     release, number = crawls.stand.pipeline.release, crawls.start("docs").number
     crawls.state("docs", CrawlPhase.CANCELLED)
     payload = b'{"url":"http://h%d.test/%d","request_id":"r","c":%d}'
-    each, hosts = 2 * MAX_WITHOUT_SLOTS // 30, 30
+    each, hosts = 2 * MAX_TAKEN_WITHOUT_SLOTS // 30, 30
     release.lines.park(
         [
             LineEntry(f"h{host}.test", 5, payload % (host, n, number), share=number)
@@ -138,11 +140,11 @@ def test_a_look_at_the_lines_takes_few_urls_of_a_cancelled_crawl_at_once(crawl_s
     release.run()
 
     assert release.lines.total() == 0
-    assert hosts * of_slots < max(noted.asked) <= MAX_WITHOUT_SLOTS + hosts * of_slots
+    assert hosts * of_slots < max(noted.asked) <= MAX_TAKEN_WITHOUT_SLOTS + hosts * of_slots
 
 
 class NotedServer(LineServer):
-    """Notes how many entries each call asks for."""
+    """Notes how many entries each call requests."""
 
     def __init__(self, *args):
         super().__init__(*args)
@@ -153,9 +155,9 @@ class NotedServer(LineServer):
         return super().take(counts, costs)
 
 
-def test_many_urls_are_ended_and_stopped_a_few_at_a_time(crawls, redis_client):
+def test_many_urls_are_ended_in_small_batches(crawls, redis_client):
     in_flight = crawls.stand.pipeline.store.in_flight
-    urls = [f"http://a.test/{n}" for n in range(3 * MAX_AT_ONCE)]
+    urls = [f"http://a.test/{n}" for n in range(3 * MAX_URLS_PER_CALL)]
     number = crawls.start("docs").number
     in_flight.mark(urls, for_crawl=MarkingCrawl(number))
 
@@ -171,7 +173,7 @@ def test_many_urls_are_ended_and_stopped_a_few_at_a_time(crawls, redis_client):
 
 @contextmanager
 def scripts_run(client):
-    """How many scripts the server runs meanwhile; a list that has the number afterwards."""
+    """Count the scripts that the server runs in this block; the list gets the number at its end."""
 
     def run():
         stats, names = client.info("commandstats"), ("cmdstat_evalsha", "cmdstat_eval")
@@ -183,7 +185,7 @@ def scripts_run(client):
     found.append(run() - before)
 
 
-def test_what_another_crawl_wants_goes_on_while_one_is_paused(crawls):
+def test_urls_of_another_crawl_continue_while_one_is_paused(crawls):
     stand, urls = crawls.stand, [f"http://a.test/p{n}" for n in range(6)]
     for name in ("first", "second"):
         crawls.start(name)
@@ -207,7 +209,7 @@ def test_what_another_crawl_wants_goes_on_while_one_is_paused(crawls):
     assert crawls.of("first").outcomes == {"stored": 13}
 
 
-def test_what_another_crawl_wants_goes_on_when_one_is_cancelled(crawls):
+def test_urls_of_another_crawl_continue_when_one_is_cancelled(crawls):
     stand, urls = crawls.stand, [f"http://a.test/p{n}" for n in range(10)]
     for name in ("first", "second"):
         crawls.start(name, depth=1)
@@ -224,7 +226,7 @@ def test_what_another_crawl_wants_goes_on_when_one_is_cancelled(crawls):
     assert crawls.of("second").is_exact
 
 
-def test_a_page_that_was_fetched_when_its_crawl_was_cancelled_is_not_stored(crawls):
+def test_page_fetched_when_its_crawl_is_cancelled_is_not_stored(crawls):
     stand = crawls.stand
     crawls.start("docs")
     stand.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
@@ -241,7 +243,7 @@ def test_a_page_that_was_fetched_when_its_crawl_was_cancelled_is_not_stored(craw
     assert stand.pipeline.store.spool.state().used_bytes == 0
 
 
-def test_a_paused_crawl_sends_nothing_until_it_is_resumed(crawls):
+def test_paused_crawl_sends_nothing_until_resumed(crawls):
     stand = crawls.stand
     crawls.start("docs")
     urls = [f"http://a.test/p{n}" for n in range(30)]
@@ -262,7 +264,7 @@ def test_a_paused_crawl_sends_nothing_until_it_is_resumed(crawls):
     assert crawls.of("docs").outcomes == {"stored": 30}
 
 
-def test_a_crawl_that_is_started_again_after_a_cancel_fetches_what_it_is_given_then(crawls):
+def test_crawl_restarted_after_a_cancel_fetches_new_urls_only(crawls):
     stand = crawls.stand
     crawls.start("docs")
     old = [f"http://a.test/p{n}" for n in range(10)]
@@ -279,7 +281,7 @@ def test_a_crawl_that_is_started_again_after_a_cancel_fetches_what_it_is_given_t
     assert crawls.of("docs").is_exact
 
 
-def test_a_second_delivery_counts_nothing(crawls):
+def test_second_delivery_counts_nothing(crawls):
     stand = crawls.stand
     crawls.start("docs")
     stand.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
@@ -297,7 +299,7 @@ def test_a_second_delivery_counts_nothing(crawls):
     assert crawls.of("docs") == before
 
 
-def test_a_crawl_ends_at_its_deadline(crawls):
+def test_crawl_ends_at_its_deadline(crawls):
     stand = crawls.stand
     crawls.start("docs", until_ms=int(time.time() + 3600) * 1000)
     crawls.registry.note(crawls.registry.get("docs"), until_ms=1)
@@ -313,7 +315,7 @@ def test_a_crawl_ends_at_its_deadline(crawls):
     assert crawls.of("docs").outcomes == {"cancelled": 5}
 
 
-def test_a_crawl_has_no_more_urls_than_its_bounds(crawls):
+def test_crawl_keeps_its_limits_of_urls(crawls):
     crawls.start("few", max_urls=4, depth=1)
     crawls.start("per-host", max_urls_per_host=2)
     urls = [f"http://{host}.test/p{n}" for host in "ab" for n in range(5)]
@@ -328,7 +330,7 @@ def test_a_crawl_has_no_more_urls_than_its_bounds(crawls):
     assert crawls.of("per-host").enqueued == 4
 
 
-def test_a_crawl_ends_when_it_has_fetched_its_bytes(crawls):
+def test_crawl_ends_at_its_byte_limit(crawls):
     crawls.start("small", max_bytes=200, depth=3)
 
     crawls.stand.crawl(["http://a.test/"], EnqueueOptions(depth=3, crawl="small"))
@@ -376,9 +378,7 @@ def test_links_are_followed_within_the_scope_of_the_crawl(crawl_stand):
         ("url", [f"http://a.test/p{n}" for n in range(10)]),
     ],
 )
-def test_urls_are_cancelled_whatever_crawl_wants_them_and_can_be_requested_again(
-    crawls, kind, values
-):
+def test_urls_are_cancelled_for_all_crawls_and_can_be_requested_again(crawls, kind, values):
     stand = crawls.stand
     crawls.start("docs")
     mine = [f"http://a.test/p{n}" for n in range(10)]
@@ -398,23 +398,23 @@ def test_urls_are_cancelled_whatever_crawl_wants_them_and_can_be_requested_again
     assert crawls.of("docs").outcomes == {"cancelled": 10, "stored": 2}
 
 
-def test_the_rate_of_a_crawl_is_kept_and_never_above_that_of_the_domain(crawl_stand):
+def test_crawl_keeps_its_rate_and_never_exceeds_that_of_the_domain(crawl_stand):
     stand = crawl_stand({"/*": site}, qps=100)
     stand.know_rules("a.test")
     crawls = StandCrawls(stand)
     crawls.start("slow", rate=5)
 
-    began_ms = time.monotonic() * 1000
+    started_ms = time.monotonic() * 1000
 
     stand.crawl([f"http://a.test/p{n}" for n in range(4)], EnqueueOptions(crawl="slow"))
 
-    at_ms = [r.monotonic_ms - began_ms for r in stand.origin.seen if r.path != "/robots.txt"]
+    at_ms = [r.monotonic_ms - started_ms for r in stand.origin.seen if r.path != "/robots.txt"]
     assert len(at_ms) == 4
-    # Each may arrive late, on a busy machine by more than an interval, but none before its slot.
+    # Each may arrive late, by more than an interval on a busy machine, but none before its slot.
     assert all(after_ms >= 200 * n - 10 for n, after_ms in enumerate(sorted(at_ms)))
 
 
-def test_pages_of_a_crawl_say_so_and_keep_it_when_they_are_merged(crawls):
+def test_pages_are_marked_with_their_crawl_even_after_a_merge(crawls):
     crawls.start("docs")
 
     crawls.stand.crawl(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
@@ -427,7 +427,7 @@ def test_pages_of_a_crawl_say_so_and_keep_it_when_they_are_merged(crawls):
     assert members.among("docs", ["http://a.test/p9"]) == {"http://a.test/p9"}
 
 
-def test_a_job_of_a_crawl_without_an_entry_is_not_fetched_once_it_was_cancelled(crawls):
+def test_job_without_an_entry_is_not_fetched_after_its_crawl_was_cancelled(crawls):
     stand = crawls.stand
     record = crawls.start("docs")
     stand.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
@@ -441,8 +441,8 @@ def test_a_job_of_a_crawl_without_an_entry_is_not_fetched_once_it_was_cancelled(
     assert crawls.counts.of([record.number]).outcomes == {"cancelled": 1}
 
 
-def test_a_page_that_was_stored_before_a_crawl_had_it_outlives_the_crawl(crawls):
-    """As pages of version 0.1, whose nodes name no crawl."""
+def test_page_stored_before_a_crawl_outlives_it(crawls):
+    """Such as pages of version 0.1, whose nodes name no crawl."""
     store, urls = crawls.stand.urls, [f"http://a.test/p{n}" for n in range(3)]
     crawls.stand.crawl(urls[:2], EnqueueOptions())
     store.crawls.remove("enqueued", urls, crawls.stand.clock.now_ms() + 1)
@@ -461,7 +461,7 @@ def test_a_page_that_was_stored_before_a_crawl_had_it_outlives_the_crawl(crawls)
     assert kept == {urls[0]: earlier, urls[1]: earlier, urls[2]: None}
 
 
-def test_the_pages_of_a_crawl_that_nobody_else_has_are_deleted_with_it(crawls):
+def test_pages_that_only_one_crawl_has_are_deleted_with_it(crawls):
     crawls.start("docs")
     urls = [f"http://a.test/p{n}" for n in range(3)]
     crawls.stand.crawl(urls, EnqueueOptions(crawl="docs"))
@@ -474,7 +474,7 @@ def test_the_pages_of_a_crawl_that_nobody_else_has_are_deleted_with_it(crawls):
     }  # fmt: skip
 
 
-def test_open_domains_are_counted_as_urls_enter_and_leave_and_further_ones_together(crawls):
+def test_open_domains_are_counted_as_urls_enter_and_leave(crawls):
     crawls.start("docs")
     crawls.start("other")
     number = crawls.registry.get("docs").number
@@ -493,7 +493,7 @@ def test_open_domains_are_counted_as_urls_enter_and_leave_and_further_ones_toget
     }  # fmt: skip
 
 
-def test_unchanged_pages_duplicates_and_failures_of_a_day_are_counted(crawl_stand):
+def test_unchanged_duplicate_and_failed_pages_are_counted_by_day(crawl_stand):
     def versions(request, _wire):
         if request.path == "/gone":
             return answer(404)
@@ -519,8 +519,8 @@ def test_unchanged_pages_duplicates_and_failures_of_a_day_are_counted(crawl_stan
     assert [dict(day) for day in days.values()] == [{("a.test", "gone: 404"): 1}]
 
 
-def test_a_page_that_a_redirect_of_the_same_crawl_leads_to_belongs_to_no_earlier_one(crawl_stand):
-    """`crawl delete` left it: "it was stored before any crawl"."""
+def test_target_of_a_redirect_in_the_same_crawl_is_deleted_with_it(crawl_stand):
+    """`crawl delete` kept it because "it was stored before any crawl"."""
 
     def site(request, _wire):
         if request.path == "/old":
@@ -553,7 +553,7 @@ class Sink:
         pass
 
 
-def test_an_export_of_a_crawl_has_its_pages_and_no_others(crawls):
+def test_export_of_a_crawl_has_exactly_its_pages(crawls):
     for name, pages in {"docs": (0, 1, 2), "news": (2, 3)}.items():
         crawls.start(name)
         urls = [f"http://a.test/p{n}" for n in pages]
@@ -569,7 +569,7 @@ def test_an_export_of_a_crawl_has_its_pages_and_no_others(crawls):
 
 
 @pytest.mark.parametrize(("nofollow", "expected"), [(False, ["/"]), (True, ["/", "/a"])])
-def test_a_crawl_follows_links_that_are_marked_nofollow_or_not(crawl_stand, nofollow, expected):
+def test_nofollow_links_are_followed_only_if_set(crawl_stand, nofollow, expected):
     home = page(b'<title>t</title><a rel="nofollow" href="/a">x</a>')
     stand = crawl_stand({"/": home, "/a": page(b"<title>a</title>")}, qps=1000)
     stand.know_rules("a.test")

@@ -1,4 +1,4 @@
-"""A store with one damaged file of four: pages of the others are stored, none is lost."""
+"""A store with one of four files damaged: pages in the other files are stored, and none is lost."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ WELL = [url for url in URLS if url not in LOST]
 
 
 class Stage:
-    """The stages of a worker over SQLite."""
+    """The stages of a worker on SQLite."""
 
     def __init__(self, stand, folder: Path, content: MemoryContent) -> None:
         self.stand = stand
@@ -54,7 +54,7 @@ class Stage:
 
 @pytest.fixture
 def stage(pipeline_stand, tmp_path):
-    """A store with every URL in it whose file 0 was then overwritten."""
+    """A store with every URL, whose file 0 was then overwritten."""
     folder, content = tmp_path / "store", MemoryContent()
     first = Stage(pipeline_stand, folder, content)
     pages = [
@@ -70,7 +70,7 @@ def stage(pipeline_stand, tmp_path):
     a_stage.store.close()
 
 
-def test_pages_of_the_other_files_are_stored_and_the_rest_comes_back_later(stage):
+def test_pages_of_other_files_are_stored_and_the_rest_is_retried_later(stage):
     sends = stage.pipeline.write(stage.batch(URLS))
 
     assert [record.fields["title"] for record in stage.store.get_many(WELL)] == [b"new"] * len(WELL)
@@ -83,7 +83,7 @@ def test_pages_of_the_other_files_are_stored_and_the_rest_comes_back_later(stage
     assert not any(stage.stand.in_flight.contains(url) for url in WELL)
 
 
-def test_a_url_of_the_damaged_file_is_not_fetched_until_it_is_replaced(stage):
+def test_url_of_a_damaged_file_is_not_fetched_until_replaced(stage):
     jobs = tuple(UrlJob(url=url, refresh=True) for url in LOST)
     selection = JobSelection(stage.store, stage.stand.in_flight, stage.stand.counters)
 
@@ -105,7 +105,7 @@ def test_links_of_new_pages_are_kept_while_a_file_is_damaged(stage):
     assert sorted(link.url for link in links.items) == sorted(WELL)
 
 
-def test_refresh_goes_on_without_the_damaged_file(stage):
+def test_refresh_continues_without_the_damaged_file(stage):
     stage.stand.clock.advance_ms(10_000)
     stage.store.schedule.take_tick("refresh", NOW_MS - 60_000, 1)
 
@@ -116,7 +116,7 @@ def test_refresh_goes_on_without_the_damaged_file(stage):
     assert sent <= set(WELL)
 
 
-def test_repair_replaces_the_file_and_fetches_again_what_was_lost(stage):
+def test_repair_replaces_the_file_and_refetches_lost_pages(stage):
     report = stage.store.maintenance.repair(grace_s=0)
 
     assert len(report.salvaged) == 1

@@ -1,4 +1,4 @@
-"""PDF and plain text, from the origin to fields, exports and the readers of the store."""
+"""PDF and plain text, from the origin to fields, exports and readers of the store."""
 
 import json
 import zlib
@@ -47,7 +47,7 @@ def crawl(stand, *urls):
 
 
 def site(crawl_stand):
-    """A site with a document of each kind, whose settings allow both."""
+    """A site with one document of each type and settings that allow both."""
     stand = crawl_stand(
         {
             "/report.pdf": answer(200, PDF, content_type="application/pdf"),
@@ -83,7 +83,7 @@ def slow_pdf():
 SLOW = slow_pdf()
 
 
-def test_a_pdf_has_title_language_and_text(crawl_stand):
+def test_pdf_has_title_language_and_text(crawl_stand):
     store = crawl(site(crawl_stand), A_PDF)
 
     record = store.get(A_PDF)
@@ -108,7 +108,7 @@ def test_plain_text_has_title_language_and_text_and_is_not_markup(crawl_stand):
         assert texts.content(store, A_TEXT, "markdown").body == TEXT.strip()
 
 
-def test_exports_have_the_texts_of_documents(crawl_stand):
+def test_exports_contain_the_texts_of_documents(crawl_stand):
     store = crawl(site(crawl_stand), A_PDF, A_TEXT)
     written = []
 
@@ -130,7 +130,7 @@ def test_exports_have_the_texts_of_documents(crawl_stand):
     assert texts[A_PDF].startswith("Bericht über die Wälder")
 
 
-def test_a_pdf_is_refused_where_it_is_not_allowed(crawl_stand):
+def test_pdf_is_refused_if_not_allowed(crawl_stand):
     stand = crawl_stand({"/report.pdf": answer(200, PDF, content_type="application/pdf")}, qps=1000)
     stand.know_rules("site.test")
     store = crawl(stand, A_PDF)
@@ -138,7 +138,7 @@ def test_a_pdf_is_refused_where_it_is_not_allowed(crawl_stand):
     assert store.pages.fetch_report(A_PDF).outcome == "Unreadable"
 
 
-def test_a_hostile_pdf_ends_its_process_and_not_the_server(crawl_stand):
+def test_hostile_pdf_ends_its_process_but_not_the_server(crawl_stand):
     store = crawl(site(crawl_stand), A_TEXT)
     slow = Content("http://site.test/slow.pdf", SLOW, {"content_type": "application/pdf"}, {})
     limits = PipelineSettings(page_max_cpu_s=1.0, page_max_memory_bytes=200_000_000)

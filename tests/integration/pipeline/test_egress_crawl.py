@@ -1,4 +1,4 @@
-"""Egress routes in a crawl: by crawl and by host, after a 403, with robots.txt, and as they are reported."""
+"""Egress routes in a crawl: by crawl and host, after a 403, with robots.txt, and in reports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.redis
 
 
 def sent_by(way):
-    return EGRESS_REQUESTS.of(way).read().get("", 0)
+    return EGRESS_REQUESTS.labels(way).read().get("", 0)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def office():
         yield proxy
 
 
-def test_a_crawl_takes_its_way_for_pages_and_robots_txt_and_others_do_not(crawl_stand, office):
+def test_crawl_uses_its_route_for_pages_and_robots_txt(crawl_stand, office):
     rules = (EgressRule(ways=("office",), crawls=("prices",)),)
     egress = EgressSettings({"office": WaySettings(proxy=office.url)}, rules)
     stand = crawl_stand({"*": page(b"<title>x</title>")}, egress=egress)
@@ -61,7 +61,7 @@ def test_a_crawl_takes_its_way_for_pages_and_robots_txt_and_others_do_not(crawl_
     assert ways == ["office", None]
 
 
-def test_after_a_403_the_other_way_waits_for_a_slot_of_the_same_domain(crawl_stand, office):
+def test_retry_by_another_route_after_a_403_waits_for_a_slot(crawl_stand, office):
     """More egress routes never mean more requests to a domain."""
     times_ms = []
 
@@ -84,7 +84,7 @@ def test_after_a_403_the_other_way_waits_for_a_slot_of_the_same_domain(crawl_sta
     assert (report.outcome, report.way) == (OutcomeKind.FORBIDDEN, "office")
 
 
-def test_no_way_is_tried_against_robots_txt_or_a_451(crawl_stand, office):
+def test_no_route_bypasses_robots_txt_or_a_451(crawl_stand, office):
     rules = (EgressRule(ways=("office",), after=(403, 429)),)
     egress = EgressSettings({"office": WaySettings(proxy=office.url)}, rules)
     stand = crawl_stand(
@@ -98,15 +98,13 @@ def test_no_way_is_tried_against_robots_txt_or_a_451(crawl_stand, office):
     assert office.asked == []
 
 
-def test_a_url_waits_while_no_way_works_and_comes_through_without_a_lost_attempt(
-    crawl_stand, redis_client
-):
+def test_url_waits_without_losing_an_attempt_while_no_route_works(crawl_stand, redis_client):
     port = free_port()
     ways = {"office": WaySettings(proxy=f"socks5://127.0.0.1:{port}")}
     egress = EgressSettings(ways, (EgressRule(ways=("office",)),))
     stand = crawl_stand({"*": page(b"<title>x</title>")}, egress=egress)
     stand.know_rules("a.test")
-    failures = EGRESS_FAILURES.of("office").read().get("", 0)
+    failures = EGRESS_FAILURES.labels("office").read().get("", 0)
     stand.enqueue(["http://a.test/"], EnqueueOptions())
     (message,) = stand.taken()
 
@@ -116,7 +114,7 @@ def test_a_url_waits_while_no_way_works_and_comes_through_without_a_lost_attempt
     (failing,) = board.read()
     assert (failing.way, failing.failures) == ("office", 1)
     assert "refused" in failing.reason
-    assert EGRESS_FAILURES.of("office").read()[""] == failures + 1
+    assert EGRESS_FAILURES.labels("office").read()[""] == failures + 1
     assert [job.attempt for job in later.message.jobs] == [0]
     assert stand.origin.seen == []
 
@@ -130,7 +128,7 @@ def test_a_url_waits_while_no_way_works_and_comes_through_without_a_lost_attempt
     assert board.read() == []
 
 
-def test_robots_txt_waits_for_a_way_out_like_its_pages(crawl_stand):
+def test_robots_txt_waits_for_a_route_like_its_pages(crawl_stand):
     port = free_port()
     ways = {"office": WaySettings(proxy=f"http://127.0.0.1:{port}")}
     egress = EgressSettings(ways, (EgressRule(ways=("office",), domains=("a.test",)),))
@@ -149,7 +147,7 @@ def test_robots_txt_waits_for_a_way_out_like_its_pages(crawl_stand):
     assert [request.path for request in stand.origin.seen] == ["/robots.txt", "/"]
 
 
-def test_metrics_and_explain_name_the_ways_that_fail(redis_client, redis_url, tmp_path):
+def test_metrics_and_explain_name_failing_routes(redis_client, redis_url, tmp_path):
     rules = (EgressRule(ways=("office", "far")),)
     ways = {name: WaySettings(proxy="http://p.test:1") for name in ("office", "far")}
     settings = Settings(
@@ -162,7 +160,7 @@ def test_metrics_and_explain_name_the_ways_that_fail(redis_client, redis_url, tm
     now_s = clock.monotonic_s()
     board = FailingRoutes(redis_client, clock, prefix="aragog:")
     board.record("office", RouteFailure(3, "no answer", now_s - 60, now_s + 20))
-    # A process that ended while its way failed tells nobody that it works again.
+    # A process that ended while its route failed does not report that it works again.
     board.record("far", RouteFailure(9, "long ago", now_s - 10_000, now_s - 2_000))
 
     text = text_of(settings)

@@ -1,4 +1,6 @@
-"""What the store keeps of a fetch: headers, latency and redirects, from the origin to the reader."""
+"""
+The data that the store keeps about a fetch: headers, latency and redirects, from origin to reader.
+"""
 
 from typing import Any
 
@@ -55,7 +57,7 @@ def stand(crawl_stand):
     return a_stand
 
 
-def test_all_headers_and_the_redirect_chain_reach_the_store(stand):
+def test_all_headers_and_the_redirect_chain_are_stored(stand):
     store = crawl(stand, "http://site.test/old")
 
     report = store.pages.fetch_report("http://site.test/old")
@@ -79,13 +81,13 @@ def test_all_headers_and_the_redirect_chain_reach_the_store(stand):
     )
     assert ("X-Moved-By", "a") in hop.headers
     assert ("Set-Cookie", "s=; Path=/") in hop.headers
-    # To 0.1 ms: an origin of the same process may answer sooner.
+    # Rounded to 0.1 ms: an origin in the same process may respond sooner.
     assert 0 <= hop.latency_ms <= report.total_ms
     assert 0 <= report.first_byte_ms <= report.total_ms
     assert report.address == "127.0.0.1"
 
 
-def test_an_alias_keeps_its_own_latency_and_redirects_when_its_page_is_fetched_again(stand):
+def test_alias_keeps_its_own_latency_and_redirects_when_its_page_is_refetched(stand):
     store = crawl(stand, "http://site.test/old")
     through_alias = store.pages.fetch_report("http://site.test/old")
     store = crawl(stand, "http://site.test/new")
@@ -95,7 +97,7 @@ def test_an_alias_keeps_its_own_latency_and_redirects_when_its_page_is_fetched_a
     assert store.pages.fetch_report("http://site.test/new").hops == ()
 
 
-def test_a_failed_fetch_keeps_its_headers(stand):
+def test_failed_fetch_keeps_its_headers(stand):
     store = crawl(stand, "http://site.test/404")
 
     report = store.pages.fetch_report("http://site.test/404")
@@ -103,14 +105,14 @@ def test_a_failed_fetch_keeps_its_headers(stand):
     assert report.headers
 
 
-def test_the_content_keeps_all_headers_for_exports(stand):
+def test_content_keeps_all_headers_for_exports(stand):
     store = crawl(stand, "http://site.test/new")
 
     assert "X-Powered-By" in store.content("http://site.test/new").meta["headers"]
     assert "S3CRET" not in store.content("http://site.test/new").meta["headers"]
 
 
-def test_a_spider_reads_the_page_as_it_was_fetched(stand):
+def test_spider_reads_the_page_as_fetched(stand):
     storage = StoredPages(Settings())
     storage._store = crawl(stand, "http://site.test/old")
 

@@ -1,4 +1,4 @@
-"""Links of pages that are stored already are followed from the store, once a call and depth."""
+"""Links of already stored pages are followed from the store, once per call and depth."""
 
 import pytest
 
@@ -51,22 +51,20 @@ def job(url=ROOT, **more):
 
 
 def sent(pipeline_stand):
-    """URL, depth and refresh of each job that was sent since the last call."""
+    """URL, depth and refresh of each job sent since the last call."""
     batches = [m.message.jobs for m in pipeline_stand.sent.messages]
     pipeline_stand.sent.messages.clear()
     return {(job.url, job.depth, job.refresh) for jobs in batches for job in jobs}
 
 
-def test_links_of_a_page_that_is_stored_already_are_followed(pipeline_stand, selection):
+def test_links_of_a_stored_page_are_followed(pipeline_stand, selection):
     selected = selection.select([job()])
 
     assert selected.jobs == []
     assert sent(pipeline_stand) == {(P1, 1, False), (P2, 1, False)}
 
 
-def test_a_page_is_followed_once_a_call_and_again_when_it_is_reached_deeper(
-    pipeline_stand, selection
-):
+def test_page_is_followed_once_per_call_and_again_at_a_greater_depth(pipeline_stand, selection):
     selection.select([job(depth=1)])
     assert sent(pipeline_stand) == {(P1, 0, False), (P2, 0, False)}
     pipeline_stand.in_flight.clear([P1, P2])
@@ -89,7 +87,7 @@ def test_a_page_is_followed_once_a_call_and_again_when_it_is_reached_deeper(
     ],
     ids=["no depth", "nofollow", "filter"],
 )
-def test_links_from_the_store_obey_the_rules_of_links(
+def test_links_from_the_store_obey_the_rules_for_links(
     pipeline_stand, selection, facts, more, followed
 ):
     write = page(ROOT, NOW_MS + 1, links=[P1, P2], content=body("x"), facts=facts)
@@ -101,7 +99,7 @@ def test_links_from_the_store_obey_the_rules_of_links(
 
 
 @pytest.mark.parametrize("outcome", [OutcomeKind.NOT_MODIFIED, OutcomeKind.BUSY])
-def test_a_refresh_goes_on_behind_a_page_with_nothing_new(pipeline_stand, discovery, outcome):
+def test_refresh_continues_after_an_unchanged_page(pipeline_stand, discovery, outcome):
     result = fetch_result(
         job=job(refresh=True), outcome=outcome, final_url=ROOT, fetched_at_ms=NOW_MS + 1
     )
@@ -112,7 +110,7 @@ def test_a_refresh_goes_on_behind_a_page_with_nothing_new(pipeline_stand, discov
     assert sent(pipeline_stand) - {(ROOT, 2, True)} == {(P1, 1, True), (P2, 1, True)}
 
 
-def test_a_refresh_asks_for_each_page_once_a_call(pipeline_stand, discovery):
+def test_refresh_requests_each_page_once_per_call(pipeline_stand, discovery):
     options = EnqueueOptions(depth=1, refresh=True, request_id="r1")
 
     assert discovery._refresh([P1, P2], options) == 2
@@ -124,7 +122,7 @@ def test_a_refresh_asks_for_each_page_once_a_call(pipeline_stand, discovery):
     assert sent(pipeline_stand) == {(P1, 2, False)}
 
 
-def test_a_call_with_more_pages_than_are_recorded_follows_no_further_ones_from_the_store(
+def test_call_with_too_many_pages_follows_no_more_from_the_store(
     redis_client,
 ):
     pages = FollowedPages(redis_client, prefix="t2:", max_pages=1)

@@ -17,7 +17,7 @@ def client(redis_url):
         yield opened
 
 
-def test_urls_are_given_once_to_the_run_that_they_were_enqueued_for(client):
+def test_urls_are_returned_once_to_the_run_that_they_were_enqueued_for(client):
     followed = FollowedUrls(client, prefix="t1:")
     one, other = followed.begin(), followed.begin()
     followed.note(one, ["http://a.test/1", "http://a.test/ü"], 2)
@@ -33,7 +33,7 @@ def test_urls_are_given_once_to_the_run_that_they_were_enqueued_for(client):
     assert followed.take(other) == [FollowedUrl("http://b.test/")]
 
 
-def test_nothing_is_kept_for_calls_that_nobody_waits_for(client):
+def test_nothing_is_kept_for_calls_without_a_waiting_run(client):
     followed = FollowedUrls(client, prefix="t2:")
     ended = followed.begin()
     followed.end(ended)
@@ -45,7 +45,7 @@ def test_nothing_is_kept_for_calls_that_nobody_waits_for(client):
     assert client.keys("t2:*") == []
 
 
-def test_urls_in_flight_are_told_from_others_in_one_call(client):
+def test_urls_in_flight_are_found_in_one_call(client):
     in_flight = InFlightSet(client, prefix="t3:")
     urls = [f"http://a.test/{n}" for n in range(5)]
     in_flight.mark(urls[:3])
@@ -56,7 +56,7 @@ def test_urls_in_flight_are_told_from_others_in_one_call(client):
     assert in_flight.among([]) == set()
 
 
-def test_urls_that_were_in_flight_are_named_once_for_each_depth(client):
+def test_urls_already_in_flight_are_named_once_per_depth(client):
     followed = FollowedUrls(client, prefix="t4:")
     run = followed.begin()
 
@@ -68,7 +68,7 @@ def test_urls_that_were_in_flight_are_named_once_for_each_depth(client):
     ]
 
 
-def test_what_a_worker_of_version_0_1_lists_can_be_read(client):
+def test_list_of_a_version_0_1_worker_can_be_read(client):
     followed = FollowedUrls(client, prefix="t5:")
     run = followed.begin()
 
@@ -85,7 +85,7 @@ def written_together(client, write):
         return list(islice(dropwhile(lambda name: name != "MULTI", named), 3))
 
 
-def test_a_run_that_is_killed_leaves_no_list_that_never_expires(client):
+def test_killed_run_leaves_no_list_without_expiry(client):
     followed = FollowedUrls(client, prefix="t9:")
 
     assert written_together(client, followed.begin) == ["MULTI", "RPUSH", "EXPIRE"]

@@ -1,4 +1,4 @@
-"""The commands that keep pages fresh, over a store in a folder."""
+"""The commands that keep pages fresh, on a store in a folder."""
 
 import json
 
@@ -23,9 +23,9 @@ HTML = b"<html><head><title>New</title></head></html>"
 
 @pytest.fixture
 def a_store(tmp_path, monkeypatch):
-    """A store with one page that changed, and one that did not."""
+    """A store with one changed page and one unchanged page."""
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
-    # Written long ago, so that the feed has settled.
+    # Written long ago, so the feed has settled.
     store = url_store(load_settings(), ManualClock(NOW_MS))
     for at_ms, price in ((NOW_MS, b'"5"'), (NOW_MS + 9, b'"4"')):
         seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
@@ -43,7 +43,7 @@ def run(*arguments, code=0):
     return reported.output
 
 
-def test_changes_are_shown_and_their_cursor_goes_on(a_store):
+def test_changes_are_shown_and_their_cursor_continues(a_store):
     reported = json.loads(run("changes", "--json"))
 
     assert reported["url"] == A
@@ -52,7 +52,7 @@ def test_changes_are_shown_and_their_cursor_goes_on(a_store):
     assert run("changes", "--host", "b.example") == ""
 
 
-def test_changes_of_a_host_are_found_behind_many_of_others(a_store):
+def test_changes_of_a_host_are_found_after_many_others(a_store):
     others = [Change(B, NOW_MS, "changed")] * 10_001
     mine = Change("http://c.example/", NOW_MS, "changed")
     a_store.zen.mutate([changes_put(a_store.zen.log, others, NOW_MS + 20)])
@@ -61,7 +61,7 @@ def test_changes_of_a_host_are_found_behind_many_of_others(a_store):
     assert "http://c.example/" in run("changes", "--host", "c.example")
 
 
-def test_due_tells_why(a_store):
+def test_due_shows_why_a_page_is_due(a_store):
     a_store.schedule.watch(A, "shop")
     reported = run("due", A)
 
@@ -71,7 +71,7 @@ def test_due_tells_why(a_store):
     assert "has been due for" in run("due")
 
 
-def test_due_tells_what_a_sitemap_said_and_how_far_it_is_believed(a_store):
+def test_due_shows_the_date_in_a_sitemap_and_the_trust_in_it(a_store):
     listed = [SitemapUrl(A, NOW_MS + 5000)]
     reading = a_store.signals.reading(
         listed, kind="sitemap", fetched_at_ms=NOW_MS + 3_600_000, sender=A
@@ -81,10 +81,10 @@ def test_due_tells_what_a_sitemap_said_and_how_far_it_is_believed(a_store):
 
     assert "a sitemap that was read" in run("due", A)
     assert "not proven yet" in run("explain", A)
-    assert json.loads(run("due", A, "--json"))["signal"]["named_ms"] == NOW_MS + 5000
+    assert json.loads(run("due", A, "--json"))["signal"]["reported_ms"] == NOW_MS + 5000
 
 
-def test_due_tells_what_a_fetch_must_buy_where_they_are_scarce(a_store):
+def test_due_shows_the_freshness_that_a_fetch_must_gain_when_fetches_are_scarce(a_store):
     assert "must buy" not in run("due", A)
     a_store.schedule.keep_budgets({"a.example": Budget(price_s=9000, age_s=1)})
 
@@ -100,9 +100,7 @@ def test_webhooks_are_added_listed_and_removed(a_store):
     run("webhooks", "remove", name, code=5)
 
 
-def test_a_webhook_that_nothing_could_be_posted_to_is_reported_when_it_is_added(
-    a_store, monkeypatch
-):
+def test_webhook_that_cannot_receive_anything_is_reported_when_added(a_store, monkeypatch):
     hook = ("webhooks", "add", "http://127.0.0.1/hook", "--secret", "s")
 
     assert "webhooks.allowed_hosts" in run(*hook)
@@ -111,7 +109,7 @@ def test_a_webhook_that_nothing_could_be_posted_to_is_reported_when_it_is_added(
     assert "webhooks.allowed_hosts" not in run(*hook)
 
 
-def test_pages_are_read_again_once(a_store):
+def test_pages_are_reextracted_once(a_store):
     assert "1 changed" in run("reextract")
     assert a_store.get(A, ["page.title"]).fields["page.title"] == b'"New"'
     assert "nothing to extract again" in run("reextract")

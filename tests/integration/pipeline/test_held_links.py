@@ -1,4 +1,4 @@
-"""Links that are held are open work of their crawl, until they are followed or left out for good."""
+"""Held links are open work of their crawl until they are followed or left out for good."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ OPTIONS = EnqueueOptions(depth=9, crawl="docs")
 
 
 def word(number):
-    """A word of its own for each number, without digits."""
+    """A distinct word for each number, without digits."""
     return "".join("abcdefghij"[int(digit)] for digit in f"{number:05}")
 
 
@@ -34,7 +34,7 @@ LIST_PATHS = [f"/{word(n)}/{word(n + 500)}" for n in range(LISTS)]
 
 
 def item(request, _wire):
-    """A home page with items that have words of their own, and pages of other kinds without."""
+    """A home page with items that have distinct words, and pages of other kinds without."""
     path = request.path
     if path == "/":
         names = [*(f"/item/{n}" for n in range(ITEMS)), *LIST_PATHS]
@@ -62,16 +62,16 @@ def state(crawls):
 
 
 def sweep_until_nothing_is_held(crawls):
-    """What beat does every ten seconds, until the crawl holds nothing."""
+    """Run the task that beat runs every ten seconds until the crawl holds nothing."""
     for _ in range(50):
         crawls.stand.pipeline.maintenance.sweep_held_links()
         if not crawls.of("docs").open:
             return
         crawls.stand.crawl([], OPTIONS)
-    raise AssertionError("links are held for ever")
+    raise AssertionError("links are held forever")
 
 
-def test_a_crawl_is_not_done_while_links_are_held(crawls):
+def test_crawl_is_not_done_while_links_are_held(crawls):
     crawls.stand.crawl([HOME], OPTIONS)
 
     counts = crawls.of("docs")
@@ -100,7 +100,7 @@ class Killed(BaseException):
 
 
 class DyingStore(TrapStore):
-    """Kills the process the first times that the budgets of a host are saved."""
+    """Kills the process the first times that a host's budgets are saved."""
 
     left = 5
 
@@ -111,8 +111,8 @@ class DyingStore(TrapStore):
         return super().save(host, stored)
 
 
-def test_a_page_whose_links_were_judged_twice_counts_nothing_twice(crawls, redis_client):
-    """The worker is killed after it held and left out links, and before the page has ended."""
+def test_page_whose_links_were_judged_twice_is_counted_once(crawls, redis_client):
+    """The worker is killed after it held and left out links, and before it finished the page."""
     stand = crawls.stand
     discovery = stand.pipeline.canonicalize.discovery
     prefix = discovery.settings.redis.prefix
@@ -154,7 +154,7 @@ def test_links_stay_held_while_a_page_of_their_domain_waits(crawls):
     assert max(stand.pipeline.store.discovery.budgets.links.hosts(9).values()) < LOOK_AFTER_S
 
 
-def test_what_a_cancelled_crawl_holds_is_forgotten(crawls, redis_client):
+def test_links_held_by_a_cancelled_crawl_are_deleted(crawls, redis_client):
     crawls.stand.crawl([HOME], OPTIONS)
     assert crawls.of("docs").held > 0
     crawls.state("docs", CrawlPhase.CANCELLED)
@@ -165,7 +165,7 @@ def test_what_a_cancelled_crawl_holds_is_forgotten(crawls, redis_client):
     assert crawls.stand.pipeline.store.discovery.budgets.links.all(HOST) == []
 
 
-def test_held_links_are_followed_where_traps_are_not_recognized_any_more(crawls, crawl_stand):
+def test_held_links_are_followed_when_trap_detection_is_turned_off(crawls, crawl_stand):
     crawls.stand.crawl([HOME], OPTIONS)
     other = crawl_stand({"/*": item}, qps=1000)
 
@@ -175,7 +175,7 @@ def test_held_links_are_followed_where_traps_are_not_recognized_any_more(crawls,
     assert crawls.of("docs").waiting > 0
 
 
-def test_a_run_waits_for_the_links_that_its_crawl_holds(crawls):
+def test_run_waits_for_the_held_links_of_its_crawl(crawls):
     stand = crawls.stand
     settings = stand.pipeline.store.discovery.settings
     tracker = RunTracker(settings, stand.urls, crawl=crawls.registry.get("docs").number)
@@ -206,7 +206,7 @@ def counts_of(redis_client, number):
     }
 
 
-def test_a_link_is_counted_by_whether_it_was_added_or_removed(held, redis_client):
+def test_link_is_counted_only_when_added_or_removed(held, redis_client):
     urls = [f"{HOME}{n}" for n in range(300)]
     for _ in range(2):
         held.move(HOST, [MovedLink(Move.HOLD, 7, url, b"{}") for url in urls])
@@ -223,13 +223,13 @@ def test_a_link_is_counted_by_whether_it_was_added_or_removed(held, redis_client
     assert redis_client.keys("t:*left*") == redis_client.keys("t:traps*") == []
 
 
-def test_a_link_that_two_crawls_hold_is_held_for_each(held):
+def test_link_held_by_two_crawls_is_held_for_each(held):
     held.move(HOST, [MovedLink(Move.HOLD, number, HOME, b"{}") for number in (7, 8)])
 
     assert {(link.crawl, link.url) for link in held.all(HOST)} == {(7, HOME), (8, HOME)}
 
 
-def test_links_beyond_the_most_that_are_held_are_left_out(redis_client):
+def test_links_over_the_limit_of_held_links_are_left_out(redis_client):
     held = HeldLinks(RedisNodes.of(redis_client), prefix="t:", max_held=10)
 
     held.move(HOST, [MovedLink(Move.HOLD, 7, f"{HOME}{n}", b"{}") for n in range(15)])

@@ -1,4 +1,4 @@
-"""A site that answers HTTP/2 alone is crawled: a real nginx, with the stages and the limiter."""
+"""A site that serves only HTTP/2 is crawled: a real nginx, the stages and the limiter."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PAGES = {
 
 @pytest.fixture
 def nginx(tmp_path):
-    """Serves `PAGES` over HTTP/2, and 505 to everything else; yields the address and the log."""
+    """Serves `PAGES` over HTTP/2 and 505 to everything else; yields the address and the log."""
     with _serving(tmp_path, ONLY_HTTP2.format(log=tmp_path / "asked.log")) as address:
         yield address, tmp_path / "asked.log"
 
@@ -56,13 +56,13 @@ def _serving(tmp_path, server):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     with origin.certificates(["shop.test"]) as certificates:
-        tls_context.cache_clear()  # it trusts SSL_CERT_FILE as it was
+        tls_context.cache_clear()  # it still trusts the previous SSL_CERT_FILE
         with origin.serve(tmp_path / "pages", server, certificates, http2=True) as port:
             yield f"127.0.0.1:{port}"
     tls_context.cache_clear()
 
 
-def test_an_http2_only_site_is_crawled_with_its_links_and_rules(crawl_stand, nginx):
+def test_http2_only_site_is_crawled_with_its_links_and_rules(crawl_stand, nginx):
     address, log = nginx
     over_http2 = {"host_map": {"*.test": address}, "http2_hosts": ("shop.test",)}
     stand = crawl_stand({}, fetch=over_http2, qps=20)
@@ -83,7 +83,7 @@ def test_an_http2_only_site_is_crawled_with_its_links_and_rules(crawl_stand, ngi
     ]
 
 
-def test_without_the_setting_it_is_asked_over_http11_and_refuses(nginx):
+def test_without_the_setting_the_site_is_requested_over_http11_and_refuses(nginx):
     settings = FetchSettings(user_agent=AGENT, host_map={"*.test": nginx[0]})
 
     outcome = fetch(f"{SITE}/index.html", settings=settings)
@@ -92,7 +92,7 @@ def test_without_the_setting_it_is_asked_over_http11_and_refuses(nginx):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_the_same_over_http2_and_http11(both_versions, name):
+def test_page_is_the_same_over_http2_and_http11(both_versions, name):
     readings = {}
     for version, hosts in (("1.1", ()), ("2", ("shop.test",))):
         settings = FetchSettings(

@@ -1,4 +1,4 @@
-"""Files of items become jobs of their page's crawl, and are stored with what their bytes are."""
+"""Files of items become jobs of their page's crawl and are stored with hash, type and size."""
 
 import hashlib
 from dataclasses import replace
@@ -56,7 +56,7 @@ def stand(pipeline_stand, redis_client):
 
 
 class NoBroker:
-    """A broker that does not answer."""
+    """A broker that does not respond."""
 
     def send_all(self, messages):
         raise BrokerUnavailable("the broker", "does not answer")
@@ -76,13 +76,13 @@ def job(url=LISTING, **more):
 
 
 def checks_of(*rules):
-    """What knows of one crawl alone, with rules of its scope."""
+    """The checks for a single crawl with these scope rules."""
     crawl = SimpleNamespace(scope=Scope.of(rules), nofollow=False)
     return SimpleNamespace(crawl_of=lambda _: crawl)
 
 
 def sent(stand):
-    """The jobs that were sent to be fetched since the last call."""
+    """The fetch jobs sent since the last call."""
     found = [m.message for m in stand.sent.messages if m.destination == Destination.FETCH]
     stand.sent.messages.clear()
     return [
@@ -100,7 +100,7 @@ def result(stand, the_job, content, content_type, **more):
 
 
 def fetched(stand, *results):
-    """Run the stages behind the fetch."""
+    """Run the stages after the fetch."""
     for message in stand.canonicalize(ResultBatch(results)):
         stand.write(message.message)
 
@@ -117,7 +117,7 @@ def shown(stand):
     return [item.values["image.file"] for item in stand.store.items.on_pages("cards", [LISTING])]
 
 
-def test_the_files_of_items_are_jobs_of_the_crawl_of_their_page(stand):
+def test_files_of_items_become_jobs_of_their_pages_crawl(stand):
     list_page(stand, depth=2, crawl=7, priority=3)
 
     jobs = sent(stand)
@@ -125,14 +125,14 @@ def test_the_files_of_items_are_jobs_of_the_crawl_of_their_page(stand):
     assert all(j.file and j.depth == 0 and j.crawl == 7 and j.priority == 3 for j in jobs)
 
 
-def test_a_batch_that_comes_twice_asks_for_each_file_once(stand):
+def test_repeated_batch_requests_each_file_once(stand):
     list_page(stand)
     list_page(stand)
 
     assert sorted(j.url for j in sent(stand)) == sorted([IMAGE, OTHER])
 
 
-def test_a_batch_that_ends_while_it_asks_for_files_asks_for_them_when_it_comes_again(stand):
+def test_batch_interrupted_while_requesting_files_requests_them_when_repeated(stand):
     batch = ResultBatch((result(stand, job(), HTML.encode(), "text/html"),))
     stand.enqueuer.sender, sender = NoBroker(), stand.enqueuer.sender
     with pytest.raises(BrokerUnavailable):
@@ -154,13 +154,13 @@ def test_a_batch_that_ends_while_it_asks_for_files_asks_for_them_when_it_comes_a
     ],
     ids=["exclude", "bad filter", "nofollow"],
 )
-def test_what_forbids_a_link_forbids_a_file(stand, html, more):
+def test_rules_that_forbid_a_link_forbid_a_file(stand, html, more):
     list_page(stand, html, **more)
 
     assert sent(stand) == []
 
 
-def test_a_rule_of_the_scope_that_leaves_urls_out_holds_and_places_do_not():
+def test_files_obey_exclusions_of_the_scope_but_not_its_hosts():
     checks = checks_of("domain:site.test", "-pattern:*/2.png")
     found = ListingPage(job(), LISTING, (), files=(IMAGE, OTHER))
     asked = []
@@ -172,23 +172,23 @@ def test_a_rule_of_the_scope_that_leaves_urls_out_holds_and_places_do_not():
 
 
 @pytest.mark.parametrize(("rule", "left_out"), [("type:text/html", False), ("-type:image/*", True)])
-def test_a_crawl_of_pages_of_one_type_has_the_files_of_their_items(rule, left_out):
+def test_crawl_of_one_page_type_includes_the_files_of_its_items(rule, left_out):
     the_result = fetch_result(job(IMAGE, file=True), content_type="image/png", status=200)
     analyses = {IMAGE: file_analysis(the_result, agent="aragog")}
 
-    rules = page_scope.outside([the_result], analyses, checks_of(rule))
+    rules = page_scope.excluded_pages([the_result], analyses, checks_of(rule))
 
     assert rules == ({IMAGE: rule} if left_out else {})
 
 
-def test_a_page_has_a_bounded_number_of_files(stand):
+def test_files_per_page_are_limited(stand):
     cards = "".join(f'<div class=card><img src="/{n}.png"></div>' for n in range(10))
     list_page(stand, cards)
 
     assert {j.url for j in sent(stand)} == {f"http://site.test/{n}.png" for n in range(3)}
 
 
-def test_a_url_of_a_function_that_is_none_is_passed_over(stand):
+def test_invalid_file_url_of_a_function_is_skipped(stand):
     items = [{"values": {"image": ["HTTP://Site.test/2.png", "nothing", 5, "http://[/"]}}]
     fields = {"items.cards": orjson.dumps(STORED | {"items": items})}
     stand.store.write_pages([page(LISTING, fields=fields, content=body("x"))])
@@ -204,7 +204,7 @@ def test_a_url_of_a_function_that_is_none_is_passed_over(stand):
     assert shown(stand) == [[None, None, None, None]]
 
 
-def test_files_of_a_page_that_is_stored_are_asked_for_once_a_call(stand, selection):
+def test_files_of_a_stored_page_are_requested_once_per_call(stand, selection):
     fields = {"items.cards": orjson.dumps(STORED)}
     stand.store.write_pages([page(LISTING, fields=fields, content=body("x"))])
 
@@ -218,7 +218,7 @@ def test_files_of_a_page_that_is_stored_are_asked_for_once_a_call(stand, selecti
     assert {j.url for j in sent(stand)} == {IMAGE, OTHER}
 
 
-def test_a_refresh_that_is_asked_for_fetches_files_again_and_the_schedule_does_not(stand):
+def test_requested_refresh_refetches_files_and_a_scheduled_one_does_not(stand):
     list_page(stand, refresh=True)
     assert all(j.refresh for j in sent(stand))
     stand.in_flight.clear([IMAGE, OTHER])
@@ -227,7 +227,7 @@ def test_a_refresh_that_is_asked_for_fetches_files_again_and_the_schedule_does_n
     assert [j.refresh for j in sent(stand)] == [False, False]
 
 
-def test_a_file_is_stored_with_hash_type_and_size_whatever_comes_first(stand):
+def test_file_is_stored_with_hash_type_and_size_in_any_order(stand):
     image(stand)
     list_page(stand)
 
@@ -238,7 +238,7 @@ def test_a_file_is_stored_with_hash_type_and_size_whatever_comes_first(stand):
     assert (record.fields, record.facts["file"]) == ({}, 1)
 
 
-def test_a_file_that_comes_twice_is_stored_once(stand):
+def test_file_that_arrives_twice_is_stored_once(stand):
     list_page(stand)
     image(stand)
     image(stand)
@@ -246,7 +246,7 @@ def test_a_file_that_comes_twice_is_stored_once(stand):
     assert shown(stand)[0]["sha256"] == SHA256
 
 
-def test_a_taken_down_file_is_shown_no_more(stand):
+def test_taken_down_file_is_no_longer_shown(stand):
     list_page(stand)
     image(stand)
     stand.store.takedowns.take_down(url=IMAGE)
@@ -254,7 +254,7 @@ def test_a_taken_down_file_is_shown_no_more(stand):
     assert shown(stand) == [None, None]
 
 
-def test_a_file_whose_site_refuses_a_use_is_not_shown_for_it(stand):
+def test_file_is_not_shown_for_a_purpose_that_its_site_refuses(stand):
     list_page(stand)
     image(stand, headers=(("Content-Usage", "search=n"),))
 
@@ -263,7 +263,7 @@ def test_a_file_whose_site_refuses_a_use_is_not_shown_for_it(stand):
     assert shown(stand)[0]["sha256"] == SHA256
 
 
-def test_a_304_keeps_what_is_known_of_a_file(stand):
+def test_304_keeps_the_data_of_a_file(stand):
     list_page(stand)
     image(stand)
     confirmed = fetch_result(
@@ -277,7 +277,7 @@ def test_a_304_keeps_what_is_known_of_a_file(stand):
     }  # fmt: skip
 
 
-def test_a_file_that_was_cut_is_not_stored(stand):
+def test_truncated_file_is_not_stored(stand):
     image(stand, truncated=True, reason="the connection ended")
 
     record = stand.store.get(IMAGE)
@@ -285,7 +285,7 @@ def test_a_file_that_was_cut_is_not_stored(stand):
     assert record.facts["file"] == 1
 
 
-def test_a_file_with_the_type_of_a_page_is_a_page(stand):
+def test_file_with_the_type_of_a_page_is_stored_as_a_page(stand):
     html = b"<title>a page</title>"
     fetched(stand, result(stand, job("http://site.test/p", file=True), html, "text/html"))
 
@@ -294,7 +294,7 @@ def test_a_file_with_the_type_of_a_page_is_a_page(stand):
     assert "file" not in record.facts
 
 
-def test_what_is_stored_as_a_file_is_refreshed_as_a_file_and_a_page_as_a_page(stand, selection):
+def test_files_are_refreshed_as_files_and_pages_as_pages(stand, selection):
     image(stand)
     stand.store.write_pages([page(OTHER, content=body("x"), facts={"outcome": "Fetched"})])
     jobs = [job(IMAGE, refresh=True), job(OTHER, refresh=True, file=True)]
@@ -304,7 +304,7 @@ def test_what_is_stored_as_a_file_is_refreshed_as_a_file_and_a_page_as_a_page(st
     assert {j.url: j.file for j in selected} == {IMAGE: True, OTHER: False}
 
 
-def test_a_walk_that_extracts_again_passes_files_over(stand):
+def test_reextraction_skips_files(stand):
     list_page(stand)
     image(stand)
 

@@ -1,4 +1,4 @@
-"""Kinds of work that hang, on brokers which give a worker all that waits: others go on."""
+"""Task kinds that hang, on brokers that give a worker all waiting tasks: other tasks continue."""
 
 import pytest
 import redis
@@ -12,8 +12,8 @@ pytestmark = pytest.mark.redis
 THREADS = 4
 
 
-def test_work_that_hangs_leaves_the_threads_of_other_work_and_is_not_lost(own_redis, tmp_path):
-    """On redis:// watches took all threads of upkeep while the store did not answer."""
+def test_hung_tasks_leave_threads_to_other_tasks_and_are_not_lost(own_redis, tmp_path):
+    """On redis://, watch tasks took all upkeep threads while the store did not respond."""
     broker = f"redis+socket://{own_redis.socket}?virtual_host=3"
     env = {
         "ARAGOG_TEST_BROKER": broker,

@@ -1,4 +1,4 @@
-"""Budgets of URL templates in Redis: shared by processes, and links that wait."""
+"""Budgets of URL templates in Redis: shared by processes, with waiting links."""
 
 import pytest
 
@@ -45,12 +45,12 @@ def urls(count):
     return [f"http://{HOST}/item/{n}" for n in range(count)]
 
 
-def came(url, text):
+def arrived(url, text):
     return ArrivedPage(url, traits_of_texts(text, text))
 
 
 def crawl(budgets, links, text_of):
-    """Follow links until no page is under way; the URLs that were enqueued, and how."""
+    """Follow links until no page is in progress; returns the enqueued URLs with their options."""
     enqueued = {}
     under_way = []
 
@@ -63,11 +63,11 @@ def crawl(budgets, links, text_of):
     budgets.follow({f"http://{HOST}/": {OPTIONS: links}}, [], enqueue)
     while under_way:
         url = under_way.pop(0)
-        budgets.follow({}, [came(url, text_of(url))], enqueue)
+        budgets.follow({}, [arrived(url, text_of(url))], enqueue)
     return enqueued
 
 
-def test_links_that_wait_are_enqueued_as_they_were_to_be(budgets, held):
+def test_waiting_links_are_enqueued_with_their_options(budgets, held):
     enqueued = crawl(budgets, urls(40), lambda url: " ".join(f"{url[-2:]}{n}" for n in range(40)))
 
     assert sorted(enqueued) == sorted(urls(40))
@@ -75,7 +75,7 @@ def test_links_that_wait_are_enqueued_as_they_were_to_be(budgets, held):
     assert held.all(HOST) == []
 
 
-def test_links_of_a_template_that_is_closed_leave_their_list(budgets, held):
+def test_links_of_a_closed_template_leave_their_list(budgets, held):
     enqueued = crawl(budgets, urls(40), lambda _: "There is nothing here at all.")
 
     assert len(enqueued) <= 10
@@ -84,7 +84,7 @@ def test_links_of_a_template_that_is_closed_leave_their_list(budgets, held):
     assert budgets.counters.counts["links_left_out"] >= 20
 
 
-def test_two_processes_do_not_lose_what_the_other_has_learned(store):
+def test_two_processes_keep_what_the_other_learned(store):
     one, other = store.read([HOST])[HOST], store.read([HOST])[HOST]
     judge(one.budget, f"http://{HOST}/a", None, ())
     judge(other.budget, f"http://{HOST}/b", None, ())
@@ -94,21 +94,21 @@ def test_two_processes_do_not_lose_what_the_other_has_learned(store):
     assert store.read([HOST])[HOST].budget.templates.keys() == {"/a"}
 
 
-def test_a_batch_that_runs_twice_judges_a_page_once(budgets, store):
+def test_repeated_batch_judges_a_page_once(budgets, store):
     budgets.follow({f"http://{HOST}/": {OPTIONS: urls(1)}}, [], lambda *_: 0)
     for _ in range(2):
-        budgets.follow({}, [came(urls(1)[0], "There is nothing.")], lambda *_: 0)
+        budgets.follow({}, [arrived(urls(1)[0], "There is nothing.")], lambda *_: 0)
 
     assert store.read([HOST])[HOST].budget.templates["/item/{n}"].nothing == 1
 
 
-def test_a_list_of_urls_without_depth_keeps_no_budgets(budgets, store):
-    budgets.follow({}, [came(urls(1)[0], "A page.")], lambda *_: 0)
+def test_urls_without_depth_keep_no_budgets(budgets, store):
+    budgets.follow({}, [arrived(urls(1)[0], "A page.")], lambda *_: 0)
 
     assert store.known([HOST]) == set()
 
 
-def test_what_an_operator_decides_holds_in_every_process(store, redis_client):
+def test_operators_decision_applies_in_every_process(store, redis_client):
     other = TrapStore(RedisNodes.of(redis_client), prefix="t:")
 
     store.decide(HOST, "/item/{n}", TemplateDecision.CLOSED)

@@ -1,4 +1,6 @@
-"""Pages that continue a listing are followed apart from links: from fetches and from the store."""
+"""
+Pages that continue a listing are followed separately from links: from fetches and from the store.
+"""
 
 from dataclasses import replace
 
@@ -37,7 +39,7 @@ def stand(pipeline_stand, redis_client):
 
 @pytest.fixture
 def selection(stand):
-    """Of a store with the first page of a listing."""
+    """The job selection of a store with the first page of a listing."""
     fields = {"items.cards": orjson.dumps(STORED)}
     stand.store.write_pages(
         [page(FIRST, fields=fields, content=body("x"), facts={"outcome": "Fetched"})]
@@ -54,7 +56,7 @@ def job(url=FIRST, **more):
 
 
 def sent(stand):
-    """URL, depth and number of the page of each job that was sent since the last call."""
+    """URL, depth and page number of each job sent since the last call."""
     batches = [m.message.jobs for m in stand.sent.messages]
     stand.sent.messages.clear()
     return {(job.url, job.depth, job.pages) for jobs in batches for job in jobs}
@@ -72,13 +74,13 @@ def canonicalize(stand, html, **more):
 HTML = f'<h1>x</h1><a class=next href="?page=2">next</a><a href="{CONTENT}">product</a>'
 
 
-def test_a_page_that_continues_a_listing_is_followed_without_depth(stand):
+def test_next_page_of_a_listing_is_followed_without_depth(stand):
     canonicalize(stand, HTML)
 
     assert sent(stand) == {(SECOND, 0, 1)}
 
 
-def test_it_has_the_depth_of_the_listing_and_patterns_for_content_do_not_hold(stand):
+def test_next_page_has_the_depth_of_its_listing_and_ignores_content_patterns(stand):
     canonicalize(stand, HTML, depth=1, url_filter=UrlFilter(include=("*/p/*",)).wire())
 
     assert sent(stand) == {(SECOND, 1, 1), (CONTENT, 0, 0)}
@@ -96,13 +98,13 @@ def test_it_has_the_depth_of_the_listing_and_patterns_for_content_do_not_hold(st
     ],
     ids=["exclude", "bad filter", "nofollow", "page", "other site", "too many pages"],
 )
-def test_what_forbids_a_link_forbids_the_next_page(stand, html, more):
+def test_rules_that_forbid_a_link_forbid_the_next_page(stand, html, more):
     canonicalize(stand, html, **more)
 
     assert sent(stand) == set()
 
 
-def test_a_listing_that_is_stored_already_is_continued_once_a_call(stand, selection):
+def test_stored_listing_is_continued_once_per_call(stand, selection):
     assert selection.select([job()]).jobs == []
     assert sent(stand) == {(SECOND, 0, 1)}
     stand.in_flight.clear([SECOND])
@@ -113,7 +115,7 @@ def test_a_listing_that_is_stored_already_is_continued_once_a_call(stand, select
     assert sent(stand) == {(SECOND, 0, 1)}
 
 
-def test_a_refresh_continues_a_listing_with_nothing_new(stand, selection):
+def test_refresh_continues_an_unchanged_listing(stand, selection):
     result = fetch_result(
         job=job(refresh=True), outcome=OutcomeKind.NOT_MODIFIED, final_url=FIRST,
         fetched_at_ms=NOW_MS + 1,

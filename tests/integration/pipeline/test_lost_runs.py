@@ -1,4 +1,4 @@
-"""A page that kills the process that reads it loses no other, and is stored as Unreadable."""
+"""A page that kills the process that reads it loses no other page and is stored as Unreadable."""
 
 from dataclasses import replace
 
@@ -33,21 +33,21 @@ def batch(stand, *bodies):
     )  # fmt: skip
 
 
-def lose_a_run(stand, one_batch):
-    """The process was killed after it had begun to read."""
+def lose_run(stand, one_batch):
+    """The process was killed after it had started to read."""
     stand.run_marks.begin([a.token for a in one_batch.results])
 
 
 def written(stand, sends):
-    """The planned writes of the message to `store`."""
+    """The planned writes in the message to `store`."""
     (send,) = [s for s in sends if s.destination == Destination.STORE]
     (blob,) = stand.spool.get_many([send.message.token])
     return [planned.write for planned in from_blob(blob)]
 
 
-def test_a_batch_that_lost_its_process_is_cut_into_its_pages(pipeline_stand):
+def test_batch_of_a_lost_process_is_split_into_its_pages(pipeline_stand):
     one_batch = batch(pipeline_stand, b"<title>A</title>", b"<title>B</title>")
-    lose_a_run(pipeline_stand, one_batch)
+    lose_run(pipeline_stand, one_batch)
 
     sends = pipeline_stand.canonicalize(one_batch)
 
@@ -60,9 +60,9 @@ def test_a_batch_that_lost_its_process_is_cut_into_its_pages(pipeline_stand):
     assert pipeline_stand.counters.read()[counters.RUNS_LOST] == 1
 
 
-def test_a_page_alone_is_read_again_after_one_lost_run(pipeline_stand):
+def test_single_page_is_reread_after_one_lost_run(pipeline_stand):
     one_batch = batch(pipeline_stand, b"<title>A</title>")
-    lose_a_run(pipeline_stand, one_batch)
+    lose_run(pipeline_stand, one_batch)
 
     (write,) = written(pipeline_stand, pipeline_stand.canonicalize(one_batch))
 
@@ -70,10 +70,10 @@ def test_a_page_alone_is_read_again_after_one_lost_run(pipeline_stand):
     assert write.fields["page.title"] == b'"A"'
 
 
-def test_a_page_that_was_lost_twice_alone_is_stored_as_unreadable_with_the_reason(pipeline_stand):
+def test_single_page_lost_twice_is_stored_as_unreadable_with_the_reason(pipeline_stand):
     one_batch = batch(pipeline_stand, b"<title>A</title>")
-    lose_a_run(pipeline_stand, one_batch)
-    lose_a_run(pipeline_stand, one_batch)
+    lose_run(pipeline_stand, one_batch)
+    lose_run(pipeline_stand, one_batch)
 
     (write,) = written(pipeline_stand, pipeline_stand.canonicalize(one_batch))
 
@@ -82,7 +82,7 @@ def test_a_page_that_was_lost_twice_alone_is_stored_as_unreadable_with_the_reaso
     assert pipeline_stand.counters.read()[counters.UNREADABLE] == 1
 
 
-def test_a_run_that_ends_with_an_error_of_the_store_was_not_lost(pipeline_stand):
+def test_run_that_ends_with_a_store_error_is_not_lost(pipeline_stand):
     one_batch = batch(pipeline_stand, b"<link rel=canonical href=/c>")
 
     class Away:
@@ -108,7 +108,7 @@ def test_a_run_that_ends_with_an_error_of_the_store_was_not_lost(pipeline_stand)
         b'<script type="application/ld+json">{"@type":"Article","headline":"a \\ud800 b"}</script>',
     ],
 )
-def test_a_part_that_is_odd_loses_neither_links_nor_title(pipeline_stand, markup):
+def test_one_malformed_part_loses_neither_links_nor_title(pipeline_stand, markup):
     one_batch = batch(pipeline_stand, b"<title>A b c</title><a href=/next>n</a>" + markup)
 
     (write,) = written(pipeline_stand, pipeline_stand.canonicalize(one_batch))
@@ -118,11 +118,11 @@ def test_a_part_that_is_odd_loses_neither_links_nor_title(pipeline_stand, markup
     assert "problems" not in write.facts
 
 
-def test_a_sitemap_that_was_lost_twice_is_not_read_either(pipeline_stand):
+def test_sitemap_lost_twice_is_not_read_either(pipeline_stand):
     (answer,) = batch(pipeline_stand, b"<urlset><url><loc>/x</loc></url></urlset>").results
     one_batch = ResultBatch((replace(answer, job=replace(answer.job, sitemap=True)),))
-    lose_a_run(pipeline_stand, one_batch)
-    lose_a_run(pipeline_stand, one_batch)
+    lose_run(pipeline_stand, one_batch)
+    lose_run(pipeline_stand, one_batch)
 
     (write,) = written(pipeline_stand, pipeline_stand.canonicalize(one_batch))
 

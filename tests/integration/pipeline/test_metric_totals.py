@@ -1,4 +1,4 @@
-"""What processes measure is added up in Redis and shown to Prometheus."""
+"""Measurements of all processes are summed in Redis and shown to Prometheus."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from aragog.observability.instruments import (
     SLOTS,
     STAGE_SECONDS,
     Measurement,
-    measured,
+    read_measurements,
     timed,
 )
 from aragog.settings import ContentSettings, RedisSettings, Settings, StoreSettings
@@ -40,10 +40,10 @@ def text_of(settings):
         collector.close()
 
 
-def test_two_processes_are_added_up_as_a_histogram_with_ascending_buckets(
+def test_two_processes_are_summed_into_a_histogram_with_ascending_buckets(
     totals, redis_url, tmp_path
 ):
-    observer = STAGE_SECONDS.of("test.stage")
+    observer = STAGE_SECONDS.labels("test.stage")
     one, other = MetricShipper(totals.add), MetricShipper(totals.add)
     for seconds in (0.003, 0.4, 0.4, 100):
         observer.observe(seconds)
@@ -70,7 +70,7 @@ def test_two_processes_are_added_up_as_a_histogram_with_ascending_buckets(
     assert counts[name + '_sum{stage="test.stage"}'] == pytest.approx(201.606)
 
 
-def test_what_cannot_be_added_now_is_added_later(totals):
+def test_amounts_that_cannot_be_added_now_are_added_later(totals):
     refuse = [True]
 
     def add(amounts):
@@ -79,19 +79,19 @@ def test_what_cannot_be_added_now_is_added_later(totals):
         totals.add(amounts)
 
     shipper = MetricShipper(add)
-    SLOTS.of("test").add(3)
+    SLOTS.labels("test").add(3)
     shipper.ship()
     lost = totals.read()
     refuse.append(False)
-    SLOTS.of("test").add()
+    SLOTS.labels("test").add()
     shipper.close()
 
     assert lost == {}
     assert totals.read()[Measurement("aragog_slots", "test", "")] == 4
 
 
-def test_a_block_that_raises_is_measured_too():
-    observer = STAGE_SECONDS.of("test.raises")
+def test_block_that_raises_is_measured_too():
+    observer = STAGE_SECONDS.labels("test.raises")
 
     with pytest.raises(KeyError), timed(observer):
         raise KeyError
@@ -99,13 +99,13 @@ def test_a_block_that_raises_is_measured_too():
     assert sum(n for part, n in observer.read().items() if part != "sum") == 1
 
 
-def test_a_crawl_measures_slots_store_and_content(crawl_stand):
+def test_crawl_measures_slots_store_and_content(crawl_stand):
     stand = crawl_stand({"/*": page(b"<title>here</title>")}, qps=1000)
-    before = measured()
+    before = read_measurements()
 
     stand.crawl(["http://a.test/a", "http://a.test/b"], EnqueueOptions())
 
-    grown = {cell: n - before.get(cell, 0) for cell, n in measured().items()}
+    grown = {cell: n - before.get(cell, 0) for cell, n in read_measurements().items()}
     late = {c: n for c, n in grown.items() if c.instrument == SLOT_LATENESS_SECONDS.name}
     assert grown[Measurement("aragog_slots", "used", "")] >= 3  # two pages and robots.txt
     assert (
@@ -121,14 +121,14 @@ def test_a_crawl_measures_slots_store_and_content(crawl_stand):
 @pytest.mark.parametrize(
     ("layout", "expected"), [("packs", ("pack_put", "pack_read")), ("objects", ("put", "get"))]
 )
-def test_operations_of_the_stores_are_measured_by_name(tmp_path, layout, expected):
+def test_store_operations_are_measured_by_name(tmp_path, layout, expected):
     settings = replace(
         Settings(data_dir=tmp_path),
         store=StoreSettings(engine="sqlite"),
         content=ContentSettings(layout=layout),
     )
     store = url_store(settings)
-    before = measured()
+    before = read_measurements()
 
     store.put("http://example.com/", {"a": b"1"})
     store.put_content("http://example.com/", b"body")
@@ -136,7 +136,9 @@ def test_operations_of_the_stores_are_measured_by_name(tmp_path, layout, expecte
     store.close()
 
     names = {
-        (cell.instrument, cell.label) for cell, n in measured().items() if n > before.get(cell, 0)
+        (cell.instrument, cell.label)
+        for cell, n in read_measurements().items()
+        if n > before.get(cell, 0)
     }
     assert body == b"body"
     assert {("aragog_content_seconds", name) for name in expected} <= names
@@ -145,7 +147,7 @@ def test_operations_of_the_stores_are_measured_by_name(tmp_path, layout, expecte
     )
 
 
-def test_a_measurement_of_a_newer_version_harms_no_other(totals, redis_client):
+def test_measurement_of_a_newer_version_does_not_break_the_others(totals, redis_client):
     totals.add({Measurement("a", "", ""): 1.0})
     (key,) = redis_client.keys("*")
     redis_client.hset(key, '["a", "b", "c", "more"]', 2)

@@ -1,4 +1,6 @@
-"""Bodies that wait for an open pack: the spool keeps them, fetches go on, and nobody waits long."""
+"""
+Bodies that wait for an open pack: the spool keeps them, fetching continues, and nobody waits long.
+"""
 
 import threading
 import time
@@ -24,14 +26,14 @@ ON_ITS_WAY = "http://c.example/"
 BODY = bytes(10_000 - OVERHEAD_BYTES)
 FOREVER_S = 600.0
 DEADLINE_S = 1.0
-"""Of a read on miss."""
+"""The deadline of a read on miss."""
 
 
 def spool_of(client, max_bytes=100_000):
     return Spool(client, prefix="t:", max_bytes=max_bytes)
 
 
-def test_bodies_of_an_open_pack_do_not_count_and_stay_until_they_are_freed(redis_client):
+def test_bodies_of_an_open_pack_do_not_count_and_stay_until_freed(redis_client):
     spool = spool_of(redis_client)
     full = [tokens for _ in range(8) if (tokens := spool.offer_many([BODY]))]
     assert spool.offer_many([BODY]) is None
@@ -54,7 +56,9 @@ def test_bodies_of_an_open_pack_do_not_count_and_stay_until_they_are_freed(redis
 
 @pytest.fixture
 def stage(redis_client, pipeline_stand):
-    """The store stage over packs that stay open for ten minutes, while another page is fetched."""
+    """
+    The store stage with packs that stay open for ten minutes, while another page is being fetched.
+    """
     options = ContentSettings(pack_wait_s=FOREVER_S)
     store = UrlStore(
         MemoryTables(pipeline_stand.clock), MemoryContent(), StoreSettings(),
@@ -78,14 +82,14 @@ def batch(stage, url, priority=5):
     return PageBatch(token, (UrlJob(url=url, priority=priority),), (body,))
 
 
-def test_a_batch_that_waits_for_its_pack_keeps_its_bodies_and_closes_no_gate(stage):
+def test_batch_waiting_for_its_pack_keeps_its_bodies_and_does_not_stop_fetching(stage):
     a_batch = batch(stage, A)
     assert stage.spool.state().used_bytes > 0
     begun = stage.begin(a_batch)
 
     assert stage.spool.state().used_bytes == 0
     assert None not in stage.spool.get_many([a_batch.token, *a_batch.bodies])
-    again = stage.begin(a_batch)  # as after a kill: elsewhere, with the same message
+    again = stage.begin(a_batch)  # as after a kill: in another process, with the same message
     stage.store.bodies.packs.writer.close()
     stage.finish(again.wait())
     stage.finish(begun.wait())
@@ -96,7 +100,7 @@ def test_a_batch_that_waits_for_its_pack_keeps_its_bodies_and_closes_no_gate(sta
 
 
 @pytest.mark.parametrize("priority", [0, 1, 2])
-def test_a_page_that_somebody_waits_for_closes_the_open_pack_at_once(stage, priority):
+def test_page_with_a_waiting_caller_closes_the_open_pack_at_once(stage, priority):
     waiting = threading.Thread(target=stage.run, args=(batch(stage, A),))
     waiting.start()
     wait_until(lambda: stage.store.bodies.packs.writer._open is not None)
@@ -113,7 +117,7 @@ def test_a_page_that_somebody_waits_for_closes_the_open_pack_at_once(stage, prio
     assert len(stage.store.bodies.packs.files.stored) == 1
 
 
-def test_a_page_that_nobody_waits_for_waits_for_others(stage):
+def test_page_without_a_waiting_caller_waits_for_others(stage):
     waiting = threading.Thread(target=stage.run, args=(batch(stage, A, 3),), daemon=True)
     waiting.start()
     wait_until(lambda: stage.store.bodies.packs.writer._open is not None)
@@ -125,8 +129,8 @@ def test_a_page_that_nobody_waits_for_waits_for_others(stage):
     assert stage.store.content(A).body == A.encode()
 
 
-def test_the_last_pages_of_a_crawl_do_not_wait_for_others(stage):
-    """What was seen: each run ended two seconds after its last page had been fetched."""
+def test_last_pages_of_a_crawl_do_not_wait_for_others(stage):
+    """Each run used to end two seconds after its last page was fetched."""
     waiting = threading.Thread(target=stage.run, args=(batch(stage, A),), daemon=True)
     waiting.start()
     wait_until(lambda: stage.store.bodies.packs.writer._open is not None)
@@ -140,7 +144,7 @@ def test_the_last_pages_of_a_crawl_do_not_wait_for_others(stage):
     assert len(stage.store.bodies.packs.files.stored) == 1
 
 
-def test_a_last_url_without_a_body_closes_the_pack_that_the_others_wait_for(stage):
+def test_last_url_without_a_body_closes_the_open_pack(stage):
     waiting = threading.Thread(target=stage.run, args=(batch(stage, A),), daemon=True)
     waiting.start()
     wait_until(lambda: stage.store.bodies.packs.writer._open is not None)

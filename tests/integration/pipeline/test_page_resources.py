@@ -1,4 +1,4 @@
-"""What a rendered page may request, without a browser: permission, slots and headers."""
+"""Requests of a rendered page, without a browser: permission, slots and headers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fetch(stand, url=DATA, *, within_s=5.0, origin=None):
     )
 
 
-def test_a_request_names_the_type_and_the_origin_that_the_page_named(crawl_stand):
+def test_request_names_the_type_and_the_origin_of_the_page(crawl_stand):
     stand = crawl_stand({"/data": answer(404)})
 
     assert fetch(stand, origin="http://shop.test") == Resource(
@@ -42,7 +42,7 @@ def test_a_request_names_the_type_and_the_origin_that_the_page_named(crawl_stand
     assert seen.header("User-Agent").startswith("aragog/1.0")
 
 
-def test_a_redirect_is_followed_where_its_target_may_be_fetched(crawl_stand):
+def test_redirect_is_followed_if_its_target_may_be_fetched(crawl_stand):
     stand = crawl_stand(
         {"/data": redirect("//cdn.test/data"), "//cdn.test/data": answer(200, b"x")}
     )
@@ -52,7 +52,7 @@ def test_a_redirect_is_followed_where_its_target_may_be_fetched(crawl_stand):
     assert fetch(stand).url == "http://cdn.test/data"
 
 
-def test_hosts_that_are_taken_down_or_blocked_get_no_request(crawl_stand):
+def test_taken_down_and_blocked_hosts_get_no_request(crawl_stand):
     stand = crawl_stand({"*": answer(200)}, blocked_hosts=("blocked.test",))
     stand.urls.takedowns.take_down(host="api.test")
 
@@ -63,7 +63,7 @@ def test_hosts_that_are_taken_down_or_blocked_get_no_request(crawl_stand):
     assert stand.origin.seen == []
 
 
-def test_an_origin_whose_rules_another_process_fetches_is_waited_for(crawl_stand):
+def test_rules_fetched_by_another_process_are_waited_for(crawl_stand):
     stand = crawl_stand({"*": answer(200)})
     stand.robots.refreshes.claim(["http://api.test"])
 
@@ -71,7 +71,7 @@ def test_an_origin_whose_rules_another_process_fetches_is_waited_for(crawl_stand
     assert stand.origin.seen == []
 
 
-def test_a_domain_that_an_operator_stopped_gets_no_request(crawl_stand, redis_url):
+def test_stopped_domain_gets_no_request(crawl_stand, redis_url):
     LiveOverrides(redis_url).set_stopped("api.test", True, who="ann")
     stand = crawl_stand({"*": answer(200)})
     stand.know_rules("api.test")
@@ -80,7 +80,7 @@ def test_a_domain_that_an_operator_stopped_gets_no_request(crawl_stand, redis_ur
     assert stand.origin.seen == []
 
 
-def test_a_page_whose_time_is_shorter_than_the_interval_does_not_pass_the_backlog(crawl_stand):
+def test_page_with_less_time_than_the_interval_does_not_skip_the_backlog(crawl_stand):
     stand = crawl_stand({"*": answer(200)}, qps=0.5)
     stand.know_rules("api.test")
     stand.limiter.reserve([SlotRequest("api.test")] * 100)

@@ -1,4 +1,4 @@
-"""Crawls that want pages of some content types and languages alone."""
+"""Crawls limited to pages of certain content types and languages."""
 
 import pytest
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.redis
 
 
 def site(request, _wire):
-    """A home page in English that links to a page in German, a JSON file and a page without `lang`."""
+    """An English home page with links to a German page, a JSON file and a page without `lang`."""
     match request.path:
         case "/":
             links = "".join(f'<a href="/{name}">x</a>' for name in ("de", "data", "plain"))
@@ -33,7 +33,7 @@ def crawls(crawl_stand):
 HOME = ["http://a.test/"]
 
 
-def test_pages_out_of_scope_are_not_stored_and_their_links_are_not_followed(crawls):
+def test_pages_out_of_scope_are_not_stored_and_their_links_not_followed(crawls):
     crawls.start("docs", depth=2, scope=["language:en", "type:text/html"])
 
     crawls.stand.crawl(HOME, EnqueueOptions(crawl="docs"))
@@ -51,7 +51,7 @@ def test_pages_out_of_scope_are_not_stored_and_their_links_are_not_followed(craw
     assert crawls.stand.pipeline.store.spool.state().used_bytes == 0
 
 
-def test_another_crawl_that_wants_the_page_gets_it(crawls):
+def test_another_crawl_that_includes_the_page_gets_it(crawls):
     crawls.start("english", scope=["language:en"])
     crawls.start("all", depth=1)
     crawls.stand.enqueue(["http://a.test/de"], EnqueueOptions(crawl="english"))
@@ -63,7 +63,7 @@ def test_another_crawl_that_wants_the_page_gets_it(crawls):
     assert sorted(set(crawls.paths())) == ["/de", "/de/deep"]
 
 
-def test_a_page_that_another_crawl_has_stored_is_left_out_all_the_same(crawls):
+def test_page_stored_by_another_crawl_is_still_left_out(crawls):
     crawls.stand.crawl(["http://a.test/de", "http://a.test/plain"], EnqueueOptions())
     crawls.start("english", depth=1, scope=["language:en"])
 
@@ -74,7 +74,7 @@ def test_a_page_that_another_crawl_has_stored_is_left_out_all_the_same(crawls):
     assert len(crawls.paths()) == 2
 
 
-def test_a_second_delivery_of_a_page_out_of_scope_counts_nothing(crawls):
+def test_repeated_page_out_of_scope_counts_once(crawls):
     crawls.start("docs", scope=["language:en"])
     crawls.stand.enqueue(["http://a.test/de"], EnqueueOptions(crawl="docs"))
     (fetch,) = crawls.stand.taken()
@@ -87,7 +87,7 @@ def test_a_second_delivery_of_a_page_out_of_scope_counts_nothing(crawls):
     assert crawls.of("docs").is_exact
 
 
-def test_who_waits_for_a_page_out_of_scope_is_told_the_rule():
+def test_caller_that_waits_for_a_page_out_of_scope_gets_the_rule():
     answers = page_scope.answers({"http://a.test/de": "language de"})
 
     assert answers["http://a.test/de"]["outcome"] == "OutOfScope"

@@ -1,4 +1,4 @@
-"""What becomes of URLs that are enqueued, on a real Redis: answers, notes, messages."""
+"""Results of enqueued URLs on a real Redis: statuses, in-flight entries, messages."""
 
 import os
 import signal
@@ -36,7 +36,7 @@ def statuses(client, urls, **options):
     return [answer.status for answer in client.enqueue(urls, **options)]
 
 
-def test_each_url_is_answered_in_order(client):
+def test_each_url_has_a_result_in_order(client):
     answers = client.enqueue(["http://a.test/1", "nonsense", "HTTP://A.test:80/1", "ftp://a.test/"])
 
     assert [a.status for a in answers] == [
@@ -50,7 +50,7 @@ def test_each_url_is_answered_in_order(client):
     assert answers[3].reason
 
 
-def test_what_waits_is_not_sent_twice(client, home):
+def test_waiting_url_is_not_sent_twice(client, home):
     client.enqueue(["http://a.test/1"])
 
     assert statuses(client, ["http://a.test/1", "http://a.test/2"]) == [
@@ -60,7 +60,7 @@ def test_what_waits_is_not_sent_twice(client, home):
     assert sorted(home.urls()) == ["http://a.test/1", "http://a.test/2"]
 
 
-def test_a_batch_carries_25_urls_of_alternating_hosts(client, home):
+def test_batch_has_25_urls_of_alternating_hosts(client, home):
     client.enqueue([f"http://h{n // 100}.test/{n}" for n in range(500)])
 
     batches = [[job["url"] for job in message["urls"]] for message in home.messages()]
@@ -69,7 +69,7 @@ def test_a_batch_carries_25_urls_of_alternating_hosts(client, home):
     assert all(len({url.split("/")[2] for url in batch}) == 5 for batch in batches)
 
 
-def test_all_urls_of_a_call_get_one_request_id_and_another_call_another_one(client, home):
+def test_urls_of_a_call_share_a_request_id(client, home):
     client.enqueue([f"http://h{n}.test/" for n in range(40)])
     client.enqueue(["http://a.test/"])
 
@@ -80,14 +80,14 @@ def test_all_urls_of_a_call_get_one_request_id_and_another_call_another_one(clie
 
 
 @pytest.mark.parametrize("request_id", ["two words", "x" * 65, "a\nb", "ä"])
-def test_a_request_id_that_would_break_a_log_line_is_refused(client, home, request_id):
+def test_request_id_that_would_break_a_log_line_is_refused(client, home, request_id):
     with pytest.raises(BadInput, match="request_id"):
         client.enqueue(["http://a.test/"], request_id=request_id)
 
     assert home.messages() == []
 
 
-def test_depth_refresh_priority_and_run_after_travel_with_the_url(client, home):
+def test_depth_refresh_priority_and_run_after_are_sent_with_the_url(client, home):
     at_ms = int(time.time() * 1000) + 3_600_000
 
     options = {"depth": 2, "refresh": True, "priority": 1, "request_id": "order-4711"}
@@ -100,21 +100,21 @@ def test_depth_refresh_priority_and_run_after_travel_with_the_url(client, home):
 
 
 @pytest.mark.parametrize("wrong", [{"priority": 10}, {"priority": -1}, {"depth": -1}])
-def test_options_out_of_bounds_are_refused_before_anything_is_sent(client, home, wrong):
+def test_invalid_options_are_refused_before_anything_is_sent(client, home, wrong):
     with pytest.raises(BadInput, match=next(iter(wrong))):
         client.enqueue(["http://a.test/"], **wrong)
 
     assert home.messages() == []
 
 
-def test_a_note_that_a_killed_producer_left_keeps_no_url_out(client, home):
+def test_entry_left_by_a_killed_producer_does_not_block_its_url(client, home):
     InFlightSet(home.redis, prefix="aragog:").mark(["http://a.test/1"])
 
     assert statuses(client, ["http://a.test/1", "http://a.test/2"]) == [EnqueueStatus.ACCEPTED] * 2
     assert sorted(home.urls()) == ["http://a.test/1", "http://a.test/2"]
 
 
-def test_a_producer_that_meets_another_one_sending_waits_for_it(client, home):
+def test_producer_waits_for_another_that_is_sending_the_same_url(client, home):
     notes = InFlightSet(home.redis, prefix="aragog:")
     notes.mark(["http://a.test/1"])
     threading.Timer(0.3, notes.confirm, [["http://a.test/1"]]).start()
@@ -123,7 +123,7 @@ def test_a_producer_that_meets_another_one_sending_waits_for_it(client, home):
     assert home.messages() == []
 
 
-def test_many_threads_and_one_url_make_one_message(client, home):
+def test_many_threads_with_one_url_send_one_message(client, home):
     urls = []
     threads = [
         threading.Thread(target=lambda: urls.extend(statuses(client, ["http://a.test/1"])))
@@ -138,7 +138,7 @@ def test_many_threads_and_one_url_make_one_message(client, home):
     assert home.urls() == ["http://a.test/1"]
 
 
-def test_nothing_is_lost_when_the_broker_goes_away_and_comes_back(client, home):
+def test_nothing_is_lost_when_the_broker_restarts(client, home):
     client.enqueue(["http://a.test/1"])
     home.server.kill()
     with pytest.raises(BrokerUnavailable):
@@ -149,7 +149,7 @@ def test_nothing_is_lost_when_the_broker_goes_away_and_comes_back(client, home):
     assert "http://a.test/2" in home.urls()
 
 
-def test_a_producer_killed_in_the_middle_and_started_again_loses_nothing(home, tmp_path):
+def test_producer_killed_and_restarted_loses_nothing(home, tmp_path):
     expected = [f"http://h{n % 40}.test/{n}" for n in range(10_000)]
     file = tmp_path / "urls.txt"
     file.write_text("\n".join(expected))
@@ -167,7 +167,7 @@ def test_a_producer_killed_in_the_middle_and_started_again_loses_nothing(home, t
     assert set(home.urls()) == set(expected)
 
 
-def test_who_insists_need_not_wait_for_a_message_that_was_lost(redis_client):
+def test_insisting_caller_need_not_wait_for_a_lost_message(redis_client):
     in_flight, url = InFlightSet(redis_client, prefix="t:"), "http://a.test/"
     in_flight.mark([url])
     in_flight.confirm([url])

@@ -1,4 +1,4 @@
-"""A crawl for a purpose of an origin with forty policies: nothing is kept against a statement."""
+"""Crawls for a purpose on an origin with forty policies: nothing is kept against a policy."""
 
 import json
 
@@ -100,7 +100,7 @@ def url_of(name):
 
 @pytest.fixture
 def stand_for(crawl_stand):
-    """A crawl for purposes, of all policies."""
+    """A crawl of all policies for these purposes."""
 
     def crawled(*purposes, routes=None, **preferences):
         routes = routes or {
@@ -117,7 +117,7 @@ def test_there_are_forty_policies_and_four_files():
 
 
 @pytest.mark.parametrize("purpose", ALL)
-def test_no_page_is_kept_against_a_statement_and_none_is_refused_without_one(stand_for, purpose):
+def test_pages_are_kept_unless_a_policy_refuses_the_purpose(stand_for, purpose):
     stand = stand_for(purpose)
 
     stand.crawl([url_of(name) for name in POLICIES], EnqueueOptions())
@@ -161,15 +161,17 @@ def test_without_purposes_everything_is_kept_and_readers_can_choose(stand_for, r
             allowed = set()  # tdmrep.json might reserve any of them
         assert {record.url for record in exported.records} == allowed
     report = stand.urls.pages.fetch_report(url_of("usage-n"))
-    said = "ai-train=n (robots.txt line 2, Content-Usage: train-ai=n)"
+    robots_reason = "ai-train=n (robots.txt line 2, Content-Usage: train-ai=n)"
     note = "tdmrep=read (/.well-known/tdmrep.json)"
-    assert report.robots_preferences == (f"{said}\n{note}" if reads_file else said)
+    assert report.robots_preferences == (
+        f"{robots_reason}\n{note}" if reads_file else robots_reason
+    )
     facts = stand.urls.get(url_of("silent")).facts
     assert facts.get("robots_preferences") == (note if reads_file else None)
     assert "page_preferences" not in facts
 
 
-def test_what_a_crawl_without_purposes_stored_is_for_no_use_by_models(stand_for):
+def test_page_stored_without_purposes_is_not_for_use_by_models(stand_for):
     stand = stand_for()
     url = url_of("f-site")
 
@@ -191,7 +193,7 @@ class Exported:
         self.records += records
 
 
-def test_what_a_page_no_longer_allows_is_deleted(stand_for):
+def test_page_that_is_no_longer_allowed_is_deleted(stand_for):
     says = {"header": ()}
     stand = stand_for(
         SEARCH, routes={"/page": lambda *_: page(b"<title>t</title>", headers=says["header"])}
@@ -214,7 +216,7 @@ def test_what_a_page_no_longer_allows_is_deleted(stand_for):
     assert stand.urls.content(url) is not None
 
 
-def test_a_redirect_to_a_page_that_is_not_for_the_purpose_is_not_followed(stand_for):
+def test_redirect_to_a_page_not_for_the_purpose_is_not_followed(stand_for):
     def moved(request, wire):
         if request.host == "start.test":
             return answer(302, headers=(("Location", url_of("signal-train")),))
@@ -231,7 +233,7 @@ def test_a_redirect_to_a_page_that_is_not_for_the_purpose_is_not_followed(stand_
 
 
 @pytest.mark.parametrize("obeyed", [True, False])
-def test_a_page_whose_date_has_passed_is_not_kept(stand_for, obeyed):
+def test_page_past_its_date_is_not_kept(stand_for, obeyed):
     header = (("X-Robots-Tag", "unavailable_after: 25 Jun 2010 15:00:00 PST"),)
     stand = stand_for(
         routes={"/page": page(b"<title>t</title>", headers=header)}, obey_unavailable_after=obeyed

@@ -1,10 +1,10 @@
-"""A job's priority travels with it through every stage, and its failures and links inherit it."""
+"""A job keeps its priority through every stage, and its failures and links inherit it."""
 
 import pytest
 
 from aragog.crawl.pipeline.messages import ResultBatch, RobotsBatch, UrlJob
 from aragog.crawl.pipeline.routing import Destination
-from aragog.crawl.stages.robots_waits import RulesWait, forwarded
+from aragog.crawl.stages.robots_waits import RulesWait, route_jobs
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.compression import compress
 from tests.support.fetch_results import fetch_result
@@ -14,7 +14,7 @@ URL = "http://site.example/"
 PAGE = b"<!doctype html><title>t</title><a href=/next>next</a>"
 
 
-def test_canonicalize_hands_it_on_to_store_and_to_the_links_it_follows(pipeline_stand):
+def test_canonicalize_passes_priority_to_store_and_followed_links(pipeline_stand):
     (token,) = pipeline_stand.spool.put_many([compress(PAGE)])
     answer = fetch_result(
         job=UrlJob(url=URL, priority=1, depth=1),
@@ -33,16 +33,16 @@ def test_canonicalize_hands_it_on_to_store_and_to_the_links_it_follows(pipeline_
     assert followed.message.jobs[0].priority == 1
 
 
-def test_robots_hands_it_back_to_fetch_and_to_itself():
+def test_robots_passes_priority_to_fetch_and_itself():
     jobs = tuple(UrlJob(url=f"http://{h}.example/", priority=2) for h in "ab")
     batch = RobotsBatch(("http://a.example", "http://b.example"), jobs)
 
-    sends = forwarded(batch, {"http://b.example": RulesWait(1)}, 1000)
+    sends = route_jobs(batch, {"http://b.example": RulesWait(1)}, 1000)
 
     assert [send.priority for send in sends] == [2, 2]
 
 
-def test_a_url_whose_body_was_lost_keeps_it_and_each_time_counts_as_an_attempt(pipeline_stand):
+def test_url_with_a_lost_body_keeps_its_priority_and_counts_attempts(pipeline_stand):
     most = pipeline_stand.settings.pipeline.max_attempts
     jobs = [UrlJob(url=URL, priority=0)]
     attempts = 0

@@ -1,4 +1,4 @@
-"""A producer of the crawler goes on while a shard of the broker is gone, hangs or is full."""
+"""A producer continues while a shard of the broker is down, hangs or is full."""
 
 import signal
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import redis
 
 from aragog.client import Aragog
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
-from aragog.crawl.pipeline.memory_limit import REFUSED_FROM
+from aragog.crawl.pipeline.memory_limit import REFUSE_ABOVE_SHARE
 from aragog.errors import BrokerFull, BrokerUnavailable, SlowDown
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.redis
 
 @dataclass
 class Servers:
-    """`redis.url` and the two servers of the broker."""
+    """`redis.url` and the two broker servers."""
 
     shared: RedisServer
     first: RedisServer
@@ -51,13 +51,13 @@ def servers(tmp_path_factory):
 
 
 def use(server, share):
-    """Make that share of the server's `maxmemory` be in use."""
+    """Fill that share of the server's `maxmemory`."""
     with redis.Redis.from_url(server.url) as client:
         client.config_set("maxmemory", int(client.info("memory")["used_memory"] / share))
 
 
 def urls(name, count=60):
-    # A message carries 25 URLs of many hosts, and each message goes to some shard.
+    # A message has 25 URLs of many hosts, and each message goes to one of the shards.
     return [f"http://{name}{n}.test/" for n in range(count * 25)]
 
 
@@ -66,7 +66,7 @@ def assert_accepted(results):
 
 
 @pytest.mark.parametrize("lost", ["first", "second"])
-def test_a_lost_shard_stops_no_producer(servers, lost):
+def test_lost_shard_stops_no_producer(servers, lost):
     one, other = getattr(servers, lost), servers.second if lost == "first" else servers.first
     with Aragog(servers.settings) as running:
         running.enqueue(["http://before.test/"])
@@ -80,7 +80,7 @@ def test_a_lost_shard_stops_no_producer(servers, lost):
 
 
 @pytest.mark.parametrize("frozen", ["first", "second"])
-def test_a_shard_that_hangs_stops_no_producer(servers, frozen):
+def test_hung_shard_stops_no_producer(servers, frozen):
     one, other = getattr(servers, frozen), servers.second if frozen == "first" else servers.first
     with Aragog(servers.settings) as running:
         running.enqueue(["http://before.test/"])
@@ -93,7 +93,7 @@ def test_a_shard_that_hangs_stops_no_producer(servers, frozen):
         assert set(urls("running") + urls("fresh")) <= set(servers.waiting(other))
 
 
-def test_the_jobs_of_a_full_shard_go_to_the_other(servers):
+def test_jobs_of_a_full_shard_go_to_the_other(servers):
     use(servers.second, 1.5)
     with Aragog(servers.settings) as client:
         assert_accepted(client.enqueue(urls("a")))
@@ -103,9 +103,9 @@ def test_the_jobs_of_a_full_shard_go_to_the_other(servers):
     assert servers.waiting(servers.second) == []
 
 
-def test_producers_slow_down_when_no_shard_has_room(servers):
-    use(servers.first, REFUSED_FROM + 0.05)
-    use(servers.second, REFUSED_FROM + 0.1)
+def test_producers_slow_down_when_all_shards_are_full(servers):
+    use(servers.first, REFUSE_ABOVE_SHARE + 0.05)
+    use(servers.second, REFUSE_ABOVE_SHARE + 0.1)
     with Aragog(servers.settings) as client, pytest.raises(SlowDown, match=r"broker 0.*maxmemory"):
         client.enqueue(urls("a"))
     servers.second.kill()
@@ -116,7 +116,7 @@ def test_producers_slow_down_when_no_shard_has_room(servers):
         client.enqueue(urls("a"))
 
 
-def test_a_producer_is_refused_when_the_shared_redis_or_every_shard_is_gone(servers):
+def test_producer_is_refused_without_the_shared_redis_or_any_shard(servers):
     servers.first.kill()
     servers.second.kill()
     with Aragog(servers.settings) as client, pytest.raises(BrokerUnavailable, match="no shard"):

@@ -1,4 +1,6 @@
-"""The in-flight set and the spool on three Redis servers: shared by key, and whole for callers."""
+"""
+The in-flight set and the spool on three Redis servers: distributed by key, one set for callers.
+"""
 
 import tempfile
 from contextlib import ExitStack
@@ -51,16 +53,14 @@ def sizes(nodes, key):
     return [client.hlen(key) for client in nodes.clients]
 
 
-def test_urls_in_flight_are_spread_over_the_servers(nodes, in_flight):
+def test_urls_in_flight_are_distributed_over_the_servers(nodes, in_flight):
     assert in_flight.mark(URLS) == [True] * 300
 
     assert sum(sizes(nodes, "t:in_flight")) == in_flight.count() == 300
     assert min(sizes(nodes, "t:in_flight")) > 30
 
 
-def test_a_url_is_in_flight_for_every_process_whatever_the_order_of_the_servers(
-    nodes, in_flight, three_urls
-):
+def test_url_is_in_flight_for_every_process_in_any_server_order(nodes, in_flight, three_urls):
     in_flight.mark(URLS)
     in_flight.confirm(URLS)
     others = RedisNodes.connect(three_urls[::-1], redis.Redis.from_url)
@@ -71,7 +71,7 @@ def test_a_url_is_in_flight_for_every_process_whatever_the_order_of_the_servers(
     others.close()
 
 
-def test_cleared_urls_are_gone_from_all_servers_and_reported_on_the_first(nodes, in_flight):
+def test_cleared_urls_leave_all_servers_and_are_reported_on_the_first(nodes, in_flight):
     in_flight.mark(URLS)
     listener = nodes.first.pubsub(ignore_subscribe_messages=True)
     listener.subscribe(done_channel("t:"))
@@ -85,7 +85,7 @@ def test_cleared_urls_are_gone_from_all_servers_and_reported_on_the_first(nodes,
     listener.close()
 
 
-def test_a_sweep_drops_what_expired_on_every_server(nodes, in_flight):
+def test_sweep_removes_expired_entries_on_every_server(nodes, in_flight):
     in_flight.mark(URLS)
     for client in nodes.clients:
         for key in client.hkeys("t:in_flight"):
@@ -95,7 +95,7 @@ def test_a_sweep_drops_what_expired_on_every_server(nodes, in_flight):
     assert sizes(nodes, "t:in_flight") == [0, 0, 0]
 
 
-def test_bodies_are_spread_and_come_back_in_order(nodes):
+def test_bodies_are_distributed_and_returned_in_order(nodes):
     spool = spool_of(nodes)
     bodies = [[b"%d-%d" % (put, n) for n in range(3)] for put in range(60)]
     tokens = [token for some in bodies for token in spool.put_many(some)]
@@ -108,7 +108,7 @@ def test_bodies_are_spread_and_come_back_in_order(nodes):
     assert [client.keys("t:*") for client in nodes.clients] == [[], [], []]
 
 
-def test_bodies_take_the_place_of_their_reservation(nodes):
+def test_bodies_replace_their_reservation(nodes):
     spool = spool_of(nodes)
     for _ in range(20):
         reservation = spool.reserve(1, urgent=False)
@@ -118,7 +118,7 @@ def test_bodies_take_the_place_of_their_reservation(nodes):
     assert spool.state().used_bytes == 20 * 10_000
 
 
-def test_fetching_waits_when_one_of_the_servers_is_full(nodes):
+def test_fetching_waits_when_one_server_is_full(nodes):
     spool = spool_of(nodes, max_bytes=100_000)
     assert not spool.state().closed
     while not any(state.used_bytes >= 50_000 for state in map(spool._state, nodes.clients)):
@@ -139,7 +139,7 @@ def test_idle_bodies_are_found_and_freed_on_every_server(nodes):
     assert spool.free_idle(tokens, 0) == 30
 
 
-def test_a_producer_shares_its_urls_over_the_servers(nodes, three_urls, tmp_path):
+def test_producer_distributes_its_urls_over_the_servers(nodes, three_urls, tmp_path):
     first, *others = three_urls
     settings = Settings(
         data_dir=tmp_path,

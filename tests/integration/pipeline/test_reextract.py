@@ -1,4 +1,4 @@
-"""Stored pages read again, holds as messages, and how fresh the store is."""
+"""Reextraction of stored pages, watch messages, and the freshness of the store."""
 
 import orjson
 import pytest
@@ -31,7 +31,7 @@ def again(stand, **which):
     return reextract_batch(ReextractBatch(tuple(urls)), stand.store, agent="aragog")
 
 
-def test_a_page_is_read_again_from_its_content(pipeline_stand):
+def test_page_is_reextracted_from_its_content(pipeline_stand):
     stored(pipeline_stand, A, {"page.title": b'"Old title"'})
     assert again(pipeline_stand) == {"changed": 1}
 
@@ -41,7 +41,7 @@ def test_a_page_is_read_again_from_its_content(pipeline_stand):
     assert record.info["page.title"].at_ms == NOW_MS
 
 
-def test_read_again_twice_changes_nothing(pipeline_stand):
+def test_reextracting_twice_changes_nothing(pipeline_stand):
     stored(pipeline_stand, A, {"page.title": b'"Old title"'})
     again(pipeline_stand)
 
@@ -51,7 +51,7 @@ def test_read_again_twice_changes_nothing(pipeline_stand):
     }
 
 
-def test_what_is_found_no_more_goes_and_what_others_put_stays(pipeline_stand):
+def test_fields_no_longer_found_are_deleted_and_those_of_others_stay(pipeline_stand):
     stored(pipeline_stand, A, {"product.price": b'"5"'})
     pipeline_stand.store.put(A, {"team.note": b"x", "page.title": b"ours"}, at_ms=NOW_MS + 1)
     again(pipeline_stand)
@@ -62,7 +62,7 @@ def test_what_is_found_no_more_goes_and_what_others_put_stays(pipeline_stand):
     assert fields["page.title"] == b"ours"
 
 
-def test_one_host_alone_and_pages_of_today_are_passed_over(pipeline_stand):
+def test_other_hosts_and_current_pages_are_skipped(pipeline_stand):
     stored(pipeline_stand, A, {"page.title": b'"Old"'})
     stored(pipeline_stand, B, {"page.title": b'"Old"'})
     stored(pipeline_stand, "http://a.example/new", {}, version=EXTRACTOR_VERSION)
@@ -72,7 +72,7 @@ def test_one_host_alone_and_pages_of_today_are_passed_over(pipeline_stand):
     assert sum(again(pipeline_stand, host="a.example", everything=True).values()) == 2
 
 
-def test_a_walk_goes_on_where_it_was(pipeline_stand):
+def test_walk_continues_where_it_stopped(pipeline_stand):
     urls = [f"http://a.example/{n}" for n in range(450)]
     for url in urls:
         pipeline_stand.store.put(url, {"x": b"1"})
@@ -85,7 +85,7 @@ def test_a_walk_goes_on_where_it_was(pipeline_stand):
     assert stretches[-1].done == 1
 
 
-def test_holds_come_as_messages_in_any_order(pipeline_stand):
+def test_watch_messages_may_arrive_in_any_order(pipeline_stand):
     for batch in (
         WatchBatch((A, B), "shop", watch=False, at_ms=NOW_MS + 5),
         WatchBatch((A, "nonsense", B), "shop", watch=True, at_ms=NOW_MS),
@@ -106,7 +106,7 @@ def test_messages_of_another_version_are_refused(wire):
             cls.read(wire)
 
 
-def test_freshness_tells_ages_and_what_is_late_by_type(pipeline_stand):
+def test_freshness_reports_ages_and_lateness_by_type(pipeline_stand):
     hour_ms = 3_600_000
     for n in range(20):
         at_ms = NOW_MS - n * hour_ms
@@ -124,7 +124,7 @@ def test_freshness_tells_ages_and_what_is_late_by_type(pipeline_stand):
     assert 0.2 < freshness.on_time < 0.5
 
 
-def test_a_page_that_was_put_off_is_late_by_what_was_planned(pipeline_stand):
+def test_postponed_page_is_late_by_its_original_plan(pipeline_stand):
     at_ms = NOW_MS - 10 * 3_600_000
     seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
     fields = {"product.price": b"1"}
@@ -135,7 +135,7 @@ def test_a_page_that_was_put_off_is_late_by_what_was_planned(pipeline_stand):
     assert pipeline_stand.store.maintenance.freshness()["product"].on_time == 0
 
 
-def test_freshness_of_a_large_store_is_that_of_a_sample(pipeline_stand):
+def test_freshness_of_a_large_store_uses_a_sample(pipeline_stand):
     pipeline_stand.store.write_pages(
         [
             page(f"http://a.example/{n}", fields={"t": b"1"}, facts={"page_type": "page"})
@@ -148,7 +148,7 @@ def test_freshness_of_a_large_store_is_that_of_a_sample(pipeline_stand):
     assert freshness.on_time == 1
 
 
-def test_a_page_that_lost_two_processes_is_given_up(pipeline_stand):
+def test_page_that_killed_two_processes_is_given_up(pipeline_stand):
     marks = pipeline_stand.run_marks
     for _ in range(2):
         marks.begin(["reextract", A])

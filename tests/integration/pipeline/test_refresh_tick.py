@@ -1,4 +1,4 @@
-"""What one tick of refreshing takes: each URL once, smoothly, inside the rates of domains."""
+"""One tick of refreshing takes each URL once, evenly, within the rates of its domain."""
 
 import dataclasses
 import itertools
@@ -31,7 +31,7 @@ def hosts(number):
     return [f"http://site{n}.example/" for n in range(number)]
 
 
-def test_a_url_that_is_due_is_fetched_behind_new_ones(pipeline_stand):
+def test_due_urls_are_fetched_after_new_ones(pipeline_stand):
     due(pipeline_stand, hosts(3))
 
     assert pipeline_stand.refresh().enqueued == 3
@@ -40,7 +40,7 @@ def test_a_url_that_is_due_is_fetched_behind_new_ones(pipeline_stand):
     assert PRIORITY_REFRESH > PRIORITY_DEFAULT
 
 
-def test_what_is_not_due_is_left_alone(pipeline_stand):
+def test_pages_not_due_are_left_alone(pipeline_stand):
     due(pipeline_stand, hosts(3), at_ms=NOW_MS + 1)
 
     assert pipeline_stand.refresh().enqueued == 0
@@ -56,7 +56,7 @@ def test_two_beats_do_the_work_of_one(pipeline_stand):
     assert sorted(pipeline_stand.sent.urls()) == sorted(hosts(40))
 
 
-def test_the_second_beat_of_a_tick_takes_nothing(pipeline_stand):
+def test_second_beat_in_a_tick_takes_nothing(pipeline_stand):
     due(pipeline_stand, hosts(3))
     pipeline_stand.refresh()
     due(pipeline_stand, ["http://late.example/"])
@@ -66,7 +66,7 @@ def test_the_second_beat_of_a_tick_takes_nothing(pipeline_stand):
     assert pipeline_stand.refresh().enqueued == 1
 
 
-def test_a_claim_of_a_killed_tick_runs_out(pipeline_stand):
+def test_claim_of_a_killed_tick_expires(pipeline_stand):
     due(pipeline_stand, hosts(2))
     now_ms = pipeline_stand.clock.now_ms()
     assert len(pipeline_stand.store.schedule.claim_due(now_ms, 9, CLAIM_S)) == 2
@@ -76,8 +76,8 @@ def test_a_claim_of_a_killed_tick_runs_out(pipeline_stand):
     assert pipeline_stand.refresh().enqueued == 2
 
 
-def test_an_outage_is_caught_up_with_smoothly(pipeline_stand):
-    """A URL a second was due for an hour; nobody looked."""
+def test_backlog_after_an_outage_is_caught_up_evenly(pipeline_stand):
+    """One URL per second was due for an hour while no tick ran."""
     for n, url in enumerate(hosts(3600)):
         due(pipeline_stand, [url], at_ms=NOW_MS + n * 1000)
     pipeline_stand.clock.advance_ms(3_600_000)
@@ -91,7 +91,7 @@ def test_an_outage_is_caught_up_with_smoothly(pipeline_stand):
     assert len(taken) * TICK_S < 6 * pipeline_stand.settings.refresh.smooth_s
 
 
-def test_one_domain_gets_no_more_than_its_share_and_the_rest_is_spread(pipeline_stand):
+def test_one_domain_gets_its_share_and_the_rest_is_spread(pipeline_stand):
     urls = [f"http://big.example/{n}" for n in range(400)]
     due(pipeline_stand, [*urls, *hosts(5)])
     report = pipeline_stand.refresh()
@@ -108,7 +108,7 @@ def report_tick_s(stand):
     return TICK_S * 0.8
 
 
-def test_what_was_put_off_comes_at_its_rate_and_all_of_it_once(pipeline_stand):
+def test_postponed_urls_come_at_their_rate_and_once_each(pipeline_stand):
     urls = [f"http://big.example/{n}" for n in range(300)]
     due(pipeline_stand, urls)
     taken = []
@@ -121,14 +121,14 @@ def test_what_was_put_off_comes_at_its_rate_and_all_of_it_once(pipeline_stand):
     assert len(taken) < 20
 
 
-def test_a_domain_whose_slots_are_given_away_is_refreshed_slowly(pipeline_stand):
+def test_domain_with_booked_slots_is_refreshed_slowly(pipeline_stand):
     pipeline_stand.rates.busy["big.example"] = 60_000
     due(pipeline_stand, [f"http://big.example/{n}" for n in range(50)])
 
     assert pipeline_stand.refresh().enqueued == 2
 
 
-def test_a_crawl_delay_is_a_rate_too(pipeline_stand):
+def test_crawl_delay_limits_the_rate(pipeline_stand):
     pipeline_stand.rates.crawl_delay_s = 10
     due(pipeline_stand, [f"http://slow.example/{n}" for n in range(50)])
     for _ in range(40):
@@ -138,8 +138,10 @@ def test_a_crawl_delay_is_a_rate_too(pipeline_stand):
     assert len(pipeline_stand.sent.urls()) == 40 * TICK_S / 10 * 0.5
 
 
-def test_where_not_all_may_go_the_pages_go_that_can_be_kept_fresh(pipeline_stand):
-    """Two pages change between any two looks, one does so now and then; one may go."""
+def test_scarce_fetches_go_to_pages_that_can_be_kept_fresh(pipeline_stand):
+    """
+    Two pages change between any two fetches and one changes occasionally; only one can be fetched.
+    """
     urls = [f"http://slow.example/{n}" for n in range(3)]
     for n in range(12):
         at_ms = NOW_MS - (12 - n) * 9 * DAY_MS
@@ -156,7 +158,7 @@ def test_where_not_all_may_go_the_pages_go_that_can_be_kept_fresh(pipeline_stand
     assert pipeline_stand.store.get(urls[0]).due_at_ms > pipeline_stand.clock.now_ms()
 
 
-def test_what_is_remembered_of_a_domain_slows_no_other(pipeline_stand):
+def test_budget_of_a_domain_slows_no_other(pipeline_stand):
     due(pipeline_stand, [f"http://big.example/{n}" for n in range(400)])
     pipeline_stand.refresh()
     due(pipeline_stand, ["http://other.example/"])
@@ -169,7 +171,7 @@ def test_what_is_remembered_of_a_domain_slows_no_other(pipeline_stand):
     assert "http://other.example/" in pipeline_stand.sent.urls()
 
 
-def test_a_batch_is_a_step_not_a_limit(pipeline_stand):
+def test_batch_size_does_not_limit_a_tick(pipeline_stand):
     settings = pipeline_stand.settings
     small = dataclasses.replace(settings.refresh, batch=16)
     pipeline_stand.settings = dataclasses.replace(settings, refresh=small)
@@ -179,7 +181,7 @@ def test_a_batch_is_a_step_not_a_limit(pipeline_stand):
 
 
 @given(st.integers(0, 10**12), st.floats(1, 60), st.floats(1, 10**5))
-def test_a_tick_never_goes_beyond_now_and_always_goes_ahead(lag_ms, tick_s, smooth_s):
+def test_tick_never_passes_now_and_always_advances(lag_ms, tick_s, smooth_s):
     upto_ms = horizon_ms(NOW_MS - lag_ms, NOW_MS, tick_s=tick_s, smooth_s=smooth_s)
 
     assert upto_ms <= NOW_MS

@@ -1,4 +1,4 @@
-"""Pages that a real browser renders on their way through the stages."""
+"""Pages rendered by a real browser on their way through the stages."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def shop(**more) -> dict:
 
 
 def rendering(**more) -> RenderingSettings:
-    """Settings that render the hosts of shop.test with the browser of this machine."""
+    """Settings that render the hosts of shop.test with this machine's browser."""
     # Chromium's own sandbox needs a user other than root.
     values = {"hosts": ("shop.test",), "sandbox": os.geteuid() != 0, **more}
     return RenderingSettings(browser=chromium_or_skip(), **values)
@@ -72,7 +72,7 @@ def crawled(crawl_stand):
 
 
 def inline(text: str) -> bytes:
-    """A page of one script, after a paragraph."""
+    """A page with one script after a paragraph."""
     return page(f"<!doctype html><title>plain</title><p>plain</p><script>{text}</script>".encode())
 
 
@@ -80,7 +80,7 @@ def html_of(stand, url=SITE) -> str:
     return stand.urls.content(url).body.decode("utf-8-sig")
 
 
-def test_a_page_that_its_script_fills_is_stored_with_its_product_and_its_links(crawled):
+def test_page_filled_by_a_script_is_stored_with_product_and_links(crawled):
     stand, record = crawled(shop(), depth=1)
 
     assert record.fields["page.title"] == b'"Oak chair"'
@@ -94,7 +94,7 @@ def test_a_page_that_its_script_fills_is_stored_with_its_product_and_its_links(c
     assert len(stand.origin.of("/other")) == 1
 
 
-def test_a_host_that_no_rule_names_never_sees_a_browser(crawled):
+def test_host_without_a_rule_is_not_rendered(crawled):
     stand, record = crawled(shop(), "http://other.test/")
 
     assert record.fields["page.title"] == b'"Shop"'
@@ -104,7 +104,7 @@ def test_a_host_that_no_rule_names_never_sees_a_browser(crawled):
 
 @contextmanager
 def trap() -> Iterator[tuple[int, int, list[bytes]]]:
-    """A TCP and a UDP port of 127.0.0.1, and what arrives at either."""
+    """A TCP and a UDP port of 127.0.0.1 that record everything they receive."""
     heard: list[bytes] = []
     with (
         socket.create_server(("127.0.0.1", 0)) as tcp,
@@ -164,7 +164,7 @@ setTimeout(() => { location.href = "http://127.0.0.1:TCP/"; }, 200);
 </script>"""
 
 
-def test_a_page_reaches_nothing_but_what_the_fetcher_may_fetch(crawled):
+def test_page_reaches_only_what_the_fetcher_may_fetch(crawled):
     with trap() as (tcp, udp, heard):
         html = ESCAPES.replace(":TCP", f":{tcp}").replace(":UDP", f":{udp}")
         stand, record = crawled({"/": page(html.encode()), "/data": answer(200, b"data")})
@@ -177,7 +177,7 @@ def test_a_page_reaches_nothing_but_what_the_fetcher_may_fetch(crawled):
     assert heard == []
 
 
-def test_a_script_that_robots_txt_disallows_is_not_fetched(crawled):
+def test_script_disallowed_by_robots_txt_is_not_fetched(crawled):
     rules = answer(200, b"User-agent: *\nDisallow: /api/\n", content_type="text/plain")
 
     stand, record = crawled(shop(**{"/robots.txt": rules}))
@@ -187,7 +187,7 @@ def test_a_script_that_robots_txt_disallows_is_not_fetched(crawled):
     assert record.fields["page.title"] == b'"Shop"'
 
 
-def test_a_script_of_another_origin_comes_after_that_origins_robots_txt(crawled):
+def test_script_of_another_origin_is_fetched_after_its_robots_txt(crawled):
     html = page(b"<!doctype html><title>plain</title><script src=//cdn.test/a.js></script>")
     stand, record = crawled({"/": html, "/a.js": script(b"document.title = 'from the cdn'")})
 
@@ -195,7 +195,7 @@ def test_a_script_of_another_origin_comes_after_that_origins_robots_txt(crawled)
     assert [seen.path for seen in stand.origin.of(host="cdn.test")] == ["/robots.txt", "/a.js"]
 
 
-def test_data_of_another_origin_is_only_read_where_cors_allows_it(crawled):
+def test_data_of_another_origin_is_readable_only_with_cors(crawled):
     _, record = crawled(
         {
             "/": inline("""
@@ -237,7 +237,7 @@ def test_data_of_another_origin_is_only_read_where_cors_allows_it(crawled):
     ],
     ids=["endless", "leaves", "hoards", "grows"],
 )
-def test_a_page_that_cannot_be_rendered_is_stored_as_it_was_fetched(crawled, text, reason):
+def test_page_that_cannot_be_rendered_is_stored_as_fetched(crawled, text, reason):
     settings = rendering(deadline_s=12.0 if "for (;;);" in text else 60.0)
     stand, record = crawled({"/": inline(text)}, rendering=settings)
 
@@ -262,8 +262,8 @@ def test_a_page_that_cannot_be_rendered_is_stored_as_it_was_fetched(crawled, tex
     ],
     ids=["dialogs", "popups", "navigates", "history", "polls", "pretends"],
 )
-def test_a_page_that_misbehaves_is_rendered_all_the_same(crawled, text):
-    # One that never stops asking is read at the deadline.
+def test_misbehaving_page_is_still_rendered(crawled, text):
+    # A page that never stops polling is read at the deadline.
     settings = rendering(deadline_s=15.0 if "/poll" in text else 60.0)
     stand, record = crawled({"/": inline(text)}, rendering=settings)
 
@@ -273,7 +273,7 @@ def test_a_page_that_misbehaves_is_rendered_all_the_same(crawled, text):
     assert len(stand.origin.of("/poll")) <= rendering().max_requests
 
 
-def test_a_page_requests_no_more_than_its_limits_allow(crawled):
+def test_page_keeps_its_limits_of_requests_and_bytes(crawled):
     stand, record = crawled(
         {
             "/": inline("""
@@ -300,11 +300,12 @@ TEN = """
 
 
 QPS = 4
-# The origin notes when its thread reads a request, which a busy machine delays. The interval itself is
-# measured in tests/integration/politeness/test_interval_promise.py; without slots, gaps are of 1 ms.
+# The origin notes when its thread reads a request, which a busy machine delays. The interval itself
+# is measured in tests/integration/politeness/test_interval_promise.py; without slots, the gaps are
+# 1 ms.
 
 
-def test_each_request_of_a_page_waits_for_a_slot_of_its_domain(crawled):
+def test_each_request_of_a_page_waits_for_a_slot(crawled):
     handlers = {"/": inline(TEN), "/data": answer(200, b"x")}
     stand, record = crawled(handlers, qps=QPS)
 
@@ -313,7 +314,7 @@ def test_each_request_of_a_page_waits_for_a_slot_of_its_domain(crawled):
     assert min(stand.origin.gaps_ms()) >= 1000 / QPS / 2
 
 
-def test_a_page_passes_the_backlog_of_its_domain_but_is_no_faster_than_its_rate(crawl_stand):
+def test_page_skips_the_backlog_of_its_domain_but_keeps_its_rate(crawl_stand):
     handlers = {"/": inline(TEN), "/data": answer(200, b"x")}
     stand = crawl_stand(handlers, allowed_networks=(), rendering=rendering(), qps=QPS)
     stand.know_rules("shop.test")
@@ -328,7 +329,7 @@ def test_a_page_passes_the_backlog_of_its_domain_but_is_no_faster_than_its_rate(
     assert min(stand.origin.gaps_ms()) >= 1000 / QPS / 2
 
 
-def test_a_page_in_another_encoding_is_read_as_what_the_browser_made_of_it(crawled):
+def test_page_in_another_encoding_is_read_as_the_browser_rendered_it(crawled):
     body = '<!doctype html><meta charset=windows-1251><title>Стул</title><script>document.title += "!"</script>'
     headers = {"content_type": "text/html; charset=windows-1251"}
     stand, record = crawled({"/": answer(200, body.encode("cp1251"), **headers)})
@@ -337,7 +338,7 @@ def test_a_page_in_another_encoding_is_read_as_what_the_browser_made_of_it(crawl
     assert "Стул!" in html_of(stand)
 
 
-def test_a_rendered_page_is_refreshed_without_a_condition(crawled):
+def test_rendered_page_is_refreshed_unconditionally(crawled):
     html = answer(200, SHELL, headers={"ETag": '"v1"'})
     stand, _ = crawled(shop(**{"/": html}))
 
@@ -347,7 +348,7 @@ def test_a_rendered_page_is_refreshed_without_a_condition(crawled):
     assert len(stand.origin.of("/api/product")) == 2
 
 
-def test_a_page_that_no_rule_names_any_more_loses_the_fact_that_it_was_rendered(crawled):
+def test_page_no_longer_rendered_loses_the_rendering_fact(crawled):
     stand, record = crawled(shop())
     assert record.facts["rendering"] == "rendered"
 

@@ -1,4 +1,4 @@
-"""What a robots.txt of status 200 may be like without closing its site, over a real connection."""
+"""Odd robots.txt responses with status 200 that do not close their site, over a real connection."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ USED = {
     "a charset": coded(RULES, "UTF-8"),
     "binary": coded(RULES, "binary"),
     "a type": coded(RULES, "text/html"),
-    "compress, which it is not": coded(RULES, "compress"),
+    "compress, wrongly declared": coded(RULES, "compress"),
     "plain text as gzip": coded(RULES, "gzip"),
     "plain text as zstd": coded(RULES, "zstd"),
     "plain text as br": coded(RULES, "br"),
-    "gzip, labelled twice": coded(gzip.compress(RULES), "gzip, gzip"),
+    "gzip, declared twice": coded(gzip.compress(RULES), "gzip, gzip"),
     "junk after gzip": coded(gzip.compress(RULES) + b"junk", "gzip"),
     "junk after br": coded(brotli.compress(RULES) + b"junk", "br"),
     "chunked with a length": CHUNKED,
-    "a type that is none": answer(body=RULES, content_type="text"),
+    "an invalid type": answer(body=RULES, content_type="text"),
     "a picture's type": answer(body=RULES, content_type="image/png"),
     "a bomb": coded(gzip.compress(RULES + b"#" * 50_000_000), "gzip"),
     "an announced terabyte": answer(
@@ -61,7 +61,7 @@ USED = {
 
 
 @pytest.mark.parametrize("name", USED)
-def test_the_rules_are_used(name):
+def test_rules_are_used(name):
     outcome = outcome_of(USED[name])
 
     assert status_of(outcome) == 200, outcome
@@ -71,7 +71,7 @@ def test_the_rules_are_used(name):
 CLOSED = {
     "binary data as gzip": coded(RULES + bytes(9), "gzip"),
     "cut": answer(headers={"Content-Length": "1000"}, length=False) + RULES,
-    "a stream that is cut": coded(gzip.compress(RULES * 99)[:-30], "gzip"),
+    "a truncated stream": coded(gzip.compress(RULES * 99)[:-30], "gzip"),
     "compressed": coded(b"\x1f\x9d\x90\x01\x02\x03" + bytes(range(9)), "compress"),
     "a part": answer(206, RULES, headers={"Content-Range": "bytes 0-33/99"}),
     "another part": answer(206, RULES, headers={"Content-Range": "bytes 33-66/99"}),
@@ -79,11 +79,11 @@ CLOSED = {
 
 
 @pytest.mark.parametrize("name", CLOSED)
-def test_the_site_is_closed_where_rules_may_be_missing(name):
+def test_site_is_closed_if_rules_may_be_missing(name):
     assert status_of(outcome_of(CLOSED[name])) is None
 
 
-def test_headers_beyond_the_limit_close_the_site():
+def test_headers_over_the_limit_close_the_site():
     data = answer(body=RULES, headers={"X-Padding": "x" * 5_000})
 
     assert status_of(outcome_of(data, replace(SETTINGS, max_header_bytes=4_000))) is None

@@ -1,4 +1,4 @@
-"""robots.txt counts for the spelling that came and for the one that is asked; the stricter wins."""
+"""robots.txt applies to the enqueued spelling and to the requested one; the stricter rule wins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RULES = b"User-agent: *\nDisallow: /a<d.html\nDisallow: /*?b=\nDisallow: /*utm_s
 
 
 def fetched(stand, url: str) -> list[tuple[str, str]]:
-    """(kind, final URL) of what became of `url`, enqueued by its producer as it is."""
+    """(kind, final URL) of the results for `url`, enqueued by its producer as is."""
     list(stand.pipeline.enqueuer.enqueue([url], EnqueueOptions()))
     (send,) = stand.sent.messages
     stand.sent.messages.clear()
@@ -31,7 +31,7 @@ def fetched(stand, url: str) -> list[tuple[str, str]]:
     "path",
     ["/a<d.html", "/a%3Cd.html", "/a%3cd.html", "/p?b=1&a=2", "/p?utm_source=x", "/%61<d.html"],
 )
-def test_a_url_that_is_closed_in_the_spelling_it_came_in_is_refused(crawl_stand, path):
+def test_url_disallowed_as_enqueued_is_refused(crawl_stand, path):
     stand = crawl_stand({"*": page(b"hello")})
     stand.know_rules("site.test", body=RULES)
 
@@ -39,14 +39,14 @@ def test_a_url_that_is_closed_in_the_spelling_it_came_in_is_refused(crawl_stand,
     assert not stand.origin.seen
 
 
-def test_a_url_that_is_closed_only_as_it_is_asked_is_refused(crawl_stand):
+def test_url_disallowed_as_requested_is_refused(crawl_stand):
     stand = crawl_stand({"*": page(b"hello")})
     stand.know_rules("site.test", body=b"User-agent: *\nDisallow: /*?a=\n")
 
     assert [kind for kind, _ in fetched(stand, "http://site.test/p?b=1&a=2")] == ["Refused"]
 
 
-def test_a_url_that_is_open_in_both_spellings_is_fetched(crawl_stand):
+def test_url_allowed_in_both_spellings_is_fetched(crawl_stand):
     stand = crawl_stand({"*": page(b"hello")})
     stand.know_rules("site.test", body=RULES)
 
@@ -56,7 +56,7 @@ def test_a_url_that_is_open_in_both_spellings_is_fetched(crawl_stand):
 
 
 @pytest.mark.parametrize("location", ["/a<d.html", "/p?b=1&a=2", "?utm_source=x"])
-def test_a_redirect_to_a_spelling_that_is_closed_is_refused(crawl_stand, location):
+def test_redirect_to_a_disallowed_spelling_is_refused(crawl_stand, location):
     stand = crawl_stand({"//site.test/": redirect(location), "*": page(b"hello")})
     stand.know_rules("site.test", body=RULES)
 
@@ -64,7 +64,7 @@ def test_a_redirect_to_a_spelling_that_is_closed_is_refused(crawl_stand, locatio
     assert len(stand.origin.seen) == 1
 
 
-def test_a_redirect_that_had_to_wait_for_rules_keeps_its_spelling(crawl_stand):
+def test_redirect_that_waits_for_rules_keeps_its_spelling(crawl_stand):
     stand = crawl_stand(
         {
             "//site.test/": redirect("http://other.test/p?b=1&a=2"),

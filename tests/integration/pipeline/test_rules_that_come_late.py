@@ -1,4 +1,4 @@
-"""URLs that met a failure of robots.txt wait for the rules, and not for a time."""
+"""URLs that wait after a failure of robots.txt are released by the rules, not by time."""
 
 import orjson
 import pytest
@@ -28,8 +28,8 @@ def asked(stand):
     return {seen.path for seen in stand.origin.seen} - {"/robots.txt"}
 
 
-def test_urls_that_met_a_failure_of_robots_txt_are_released_when_the_rules_come(stand):
-    """190 of 1,200 waited ten minutes, though other pages of their host were stored."""
+def test_urls_waiting_after_a_robots_failure_are_released_when_rules_arrive(stand):
+    """190 of 1,200 URLs waited ten minutes although other pages of their host had been stored."""
     lines = stand.limiter_lines
     assert (lines.total(), lines.waiting_for_rules()) == (len(URLS), len(URLS))
     assert (lines.waiting([ORIGIN]), asked(stand)) == ({ORIGIN: len(URLS)}, set())
@@ -44,8 +44,8 @@ def test_urls_that_met_a_failure_of_robots_txt_are_released_when_the_rules_come(
     }
 
 
-def test_a_url_that_meets_the_old_failure_after_the_rules_came_is_released_too(stand, crawl_stand):
-    """For five seconds, a process answers from its own copy of the rules."""
+def test_url_that_sees_the_old_failure_after_the_rules_arrived_is_released_too(stand, crawl_stand):
+    """For five seconds, a process uses its own copy of the rules."""
     other = crawl_stand({}, qps=200)
     other.robots.get(ORIGIN)
     stand.origin.handlers["//site.test/robots.txt"] = page(b"User-agent: *\n")
@@ -59,7 +59,7 @@ def test_a_url_that_meets_the_old_failure_after_the_rules_came_is_released_too(s
     assert f"{ORIGIN}/late" in {one.job.url for one in answers}
 
 
-def test_rules_that_fail_again_release_nothing_before_their_time(stand):
+def test_rules_that_fail_again_release_nothing_early(stand):
     refresh = OutgoingMessage(Destination.ROBOTS, RobotsBatch((ORIGIN,), refresh=True))
     assert stand.step(refresh) == []
     stand.clock.sleep_s(6)
@@ -68,8 +68,8 @@ def test_rules_that_fail_again_release_nothing_before_their_time(stand):
     assert stand.limiter_lines.waiting([ORIGIN]) == {ORIGIN: len(URLS)}
 
 
-def test_a_line_that_is_looked_at_too_early_takes_no_attempt(stand):
-    """A process that starts looks at every line."""
+def test_line_checked_too_early_uses_no_attempt(stand):
+    """A process checks every line when it starts."""
     for server in stand.limiter_lines.servers:
         server.check_now(server.domains())
 
@@ -79,7 +79,7 @@ def test_a_line_that_is_looked_at_too_early_takes_no_attempt(stand):
     assert {job["attempt"] for job in jobs} == {1}
 
 
-def test_urls_whose_robots_txt_fails_at_each_attempt_have_an_outcome_in_the_end(crawl_stand):
+def test_urls_whose_robots_txt_always_fails_get_an_outcome(crawl_stand):
     handlers = {"//site.test/robots.txt": answer(500), "*": page(b"hello")}
     stand = crawl_stand(handlers, qps=200, robots_error_s=1)
     attempts = stand.pipeline.fetch.returning_jobs.settings.max_attempts

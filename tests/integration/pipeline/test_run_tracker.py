@@ -1,11 +1,17 @@
-"""A run counts each of its URLs once, and asks again for what was in flight for another user."""
+"""A run counts each URL once and requests again those that were in flight for another user."""
 
 from contextlib import closing
 
 import pytest
 
 from aragog.bootstrap.stores import url_store
-from aragog.cli.run_tracker import CALLS, SLICE, Ending, RequeueOptions, RunTracker
+from aragog.cli.run_tracker import (
+    MAX_CALLS_PER_ROUND,
+    SLICE_SIZE,
+    Ending,
+    RequeueOptions,
+    RunTracker,
+)
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
 from aragog.crawl.pipeline.shared_state import SharedState
@@ -17,7 +23,7 @@ pytestmark = pytest.mark.redis
 A, B = "http://a.test/", "http://b.test/"
 LATER_MS = 4_000_000_000_000
 FIELD_BYTES = 16 + len(b"$16\r\n\r\n")
-"""A URL in a request that reads the in-flight set."""
+"""The size of one URL in a request that reads the in-flight set."""
 
 
 @pytest.fixture
@@ -38,14 +44,14 @@ def shared(settings):
     return SharedState.of(settings)
 
 
-class AccessRequest:
-    """Takes what the run asks for again, as an enqueuer does."""
+class RequestRecorder:
+    """Accepts the run's repeated requests, as an enqueuer does."""
 
     def __init__(self, in_flight):
-        self.wishes, self._in_flight = [], in_flight
+        self.calls, self._in_flight = [], in_flight
 
-    def __call__(self, urls, wish):
-        self.wishes += [(url, wish) for url in urls]
+    def __call__(self, urls, options):
+        self.calls += [(url, options) for url in urls]
         self._in_flight.mark(urls)
         self._in_flight.confirm(urls)
         return [EnqueueResult(url, EnqueueStatus.ACCEPTED, url) for url in urls]
@@ -53,115 +59,117 @@ class AccessRequest:
 
 @pytest.fixture
 def run(settings, store, shared):
-    """Makes the tracker of a run and what takes its wishes."""
+    """The tracker of a run, and a recorder of its repeated requests."""
     with closing(RunTracker(settings, store)) as tracker:
-        yield tracker, AccessRequest(shared.in_flight)
+        yield tracker, RequestRecorder(shared.in_flight)
 
 
-def test_a_url_that_is_linked_again_after_it_is_done_counts_once(run, shared, settings):
-    """2,199 were stored of 2,100 URLs that were fetched once each."""
-    tracker, asked = run
+def test_url_linked_again_after_completion_counts_once(run, shared, settings):
+    """2,199 pages were reported as stored although 2,100 URLs were fetched once each."""
+    tracker, requests = run
     followed = FollowedUrls(shared.client, prefix=settings.redis.prefix)
     tracker.add(A)
     tracker.add(A)
-    tracker.update(asked)
+    tracker.update(requests)
     for _ in range(3):
         followed.note(tracker.request_id, [A], 0)
-        tracker.update(asked)
+        tracker.update(requests)
 
     assert (tracker.total, tracker.in_flight) == (1, 0)
     assert tracker.endings == {Ending.ALREADY_STORED: 1}
 
 
-def test_what_was_in_flight_for_somebody_else_is_asked_for_when_it_is_done(run, shared):
-    tracker, asked = run
+def test_url_in_flight_for_another_user_is_requested_when_done(run, shared):
+    tracker, requests = run
     shared.in_flight.mark([A])
     shared.in_flight.confirm([A])
     tracker.add(A, depth=2, was_in_flight=True)
-    tracker.update(asked)
-    assert (tracker.in_flight, asked.wishes) == (1, [])
+    tracker.update(requests)
+    assert (tracker.in_flight, requests.calls) == (1, [])
 
     shared.in_flight.clear([A])
-    tracker.update(asked)
-    assert (tracker.in_flight, asked.wishes) == (1, [(A, RequeueOptions(2, refresh=False))])
+    tracker.update(requests)
+    assert (tracker.in_flight, requests.calls) == (1, [(A, RequeueOptions(2, refresh=False))])
 
     shared.in_flight.clear([A])
-    tracker.update(asked)
+    tracker.update(requests)
     assert (tracker.in_flight, tracker.total) == (0, 1)
     assert tracker.endings == {Ending.ALREADY_STORED: 1}
-    assert len(asked.wishes) == 1
+    assert len(requests.calls) == 1
 
 
-def test_a_refresh_asks_for_what_somebody_else_found_stored(settings, store, shared):
+def test_refresh_requests_pages_that_another_user_found_stored(settings, store, shared):
     with closing(RunTracker(settings, store, refresh=True)) as tracker:
-        asked = AccessRequest(shared.in_flight)
+        requests = RequestRecorder(shared.in_flight)
         tracker.add(A, depth=0, was_in_flight=True)
-        tracker.update(asked)
+        tracker.update(requests)
 
-        assert asked.wishes == [(A, RequeueOptions(0, refresh=True))]
+        assert requests.calls == [(A, RequeueOptions(0, refresh=True))]
 
 
 def test_failures_are_counted_by_outcome_and_status(run, store):
-    """`failed 20,004` said nothing of the reasons."""
-    tracker, asked = run
+    """`failed 20,004` gave no reasons."""
+    tracker, requests = run
     gone = [f"http://a.test/gone{n}" for n in range(3)]
     facts = {"outcome": "Gone", "status": 404, "attempted_at_ms": LATER_MS}
     store.write_pages([page(url, 1, facts=facts) for url in gone])
     for url in (*gone, B):
         tracker.add(url)
-    tracker.update(asked)
+    tracker.update(requests)
 
     assert tracker.outcomes == {"Gone 404": 3, "no record": 1}
 
 
-def test_a_page_that_stays_stored_after_an_earlier_failure_is_stored(run, store):
-    tracker, asked = run
+def test_page_still_stored_after_a_failed_attempt_counts_as_stored(run, store):
+    tracker, requests = run
     facts = {"outcome": "Busy", "status": 503, "attempted_at_ms": 2}
     store.write_pages([page(A, 2, facts=facts)])
     tracker.add(A)
-    tracker.update(asked)
+    tracker.update(requests)
 
     assert tracker.endings == {Ending.ALREADY_STORED: 1}
 
 
-def test_files_of_items_are_counted_apart_and_are_not_pages_of_the_run(settings, store, shared):
-    """Each file would be a record of the run without fields, or a URL without one."""
+def test_files_of_items_are_counted_separately_from_pages(settings, store, shared):
+    """
+    Otherwise each file would be a record of the run without fields, or a URL without a record.
+    """
     gone, pages = "http://b.test/gone.png", []
     facts = {"outcome": "Fetched", "file": 1, "fetched_at_ms": 1}
     failed = {"outcome": "Gone", "status": 404, "attempted_at_ms": LATER_MS, "file": 1}
     store.write_pages([page(B, 1, content=body("b"), facts=facts), page(gone, 1, facts=failed)])
     with closing(RunTracker(settings, store, pages.append, refresh=True)) as tracker:
-        asked = AccessRequest(shared.in_flight)
+        requests = RequestRecorder(shared.in_flight)
         tracker.add(A)
         for url in (B, gone):
             tracker.add(url, was_in_flight=True)
-        tracker.update(asked)
+        tracker.update(requests)
 
         assert (tracker.files, tracker.files_without) == (1, {"Gone 404": 1})
         assert (tracker.total, tracker.outcomes, pages) == (3, {}, [A])
-        assert asked.wishes == []
+        assert requests.calls == []
         assert tracker.problems[gone].is_file
 
 
-def test_a_look_at_many_urls_in_flight_reads_a_part_and_misses_none_for_long(run, shared):
-    """What was seen: a run of 2,000 URLs read the state of each four times a second."""
-    tracker, asked = run
-    urls = [f"http://a.test/{number}" for number in range(6 * SLICE)]
+def test_many_urls_in_flight_are_checked_in_slices(run, shared):
+    """A run of 2,000 URLs read the state of each one four times a second."""
+    tracker, requests = run
+    urls = [f"http://a.test/{number}" for number in range(6 * SLICE_SIZE)]
     shared.in_flight.mark(urls)
     shared.in_flight.confirm(urls)
     for url in urls:
         tracker.add(url)
 
     before = shared.client.info("stats")["total_net_input_bytes"]
-    tracker.update(asked)
+    tracker.update(requests)
     read = shared.client.info("stats")["total_net_input_bytes"] - before
     assert read < len(urls) * FIELD_BYTES / 3
 
     shared.in_flight.clear([urls[0], urls[-1]])
-    for _ in range(CALLS):
-        tracker.update(asked)
+    for _ in range(MAX_CALLS_PER_ROUND):
+        tracker.update(requests)
     assert tracker.in_flight == len(urls) - 2
 
     shared.in_flight.clear(urls)
-    tracker.update(asked)
+    tracker.update(requests)
     assert tracker.in_flight == 0

@@ -1,6 +1,5 @@
 """
-Crawl a site with duplicate pages: bodies are stored once, and duplicates are counted
-and found.
+Crawl a site with duplicate pages: bodies are stored once, and duplicates are counted and found.
 """
 
 import orjson

@@ -1,4 +1,4 @@
-"""What a second visit makes of a stored page, on every engine (tests.support.second_visit)."""
+"""The effect of a second visit on a stored page, on every engine (tests.support.second_visit)."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def seen(request, redis_server, tmp_path_factory) -> Iterator[Seen]:
         stand.pipeline.close()
 
 
-# Not of a page, or drawn by chance: files of rules are compared by a sample.
+# Not specific to a page, or random: rule files are compared by a sample.
 NOT_EXACT = (
     counters.ENQUEUED, counters.BYTES, counters.ROBOTS, counters.RESCHEDULED,
     counters.ROBOTS_COMPARED, counters.ROBOTS_DIFFERENT,
@@ -101,7 +101,7 @@ NOT_EXACT = (
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-def test_the_counters_after_the_second_visit(seen, column):
+def test_counters_after_the_second_visit(seen, column):
     counts = {name: n for name, n in seen.visits.counts[column].items() if n}
     asked = {name: n for name, n in counts.items() if name in counters.EVENTS or "_" in name}
     for name in NOT_EXACT:
@@ -114,5 +114,5 @@ def test_nothing_is_in_flight_after_the_second_visit(seen):
 
 
 @pytest.mark.parametrize(("cell", "name"), CELLS.items(), ids=map("-".join, CELLS))
-def test_the_second_visit(seen, cell, name):
+def test_second_visit(seen, cell, name):
     assert seen.of(cell, name) == expected(cell, name)

@@ -1,4 +1,6 @@
-"""On a server whose memory is full, what a stage hands on is taken, and new URLs are not."""
+"""
+On a server whose memory is full, messages between stages are accepted and new URLs are refused.
+"""
 
 import pytest
 import redis
@@ -15,7 +17,7 @@ JOBS = (UrlJob(url="http://site.example/"),)
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_stage_hands_on_what_a_producer_could_not_enqueue(own_redis, count):
+def test_stage_can_send_when_a_producer_cannot(own_redis, count):
     url = of_socket(own_redis.socket)
     app = Celery("t", broker=url, set_as_current=False)
     app.conf.task_publish_retry = False

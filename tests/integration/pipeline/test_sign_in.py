@@ -1,4 +1,4 @@
-"""A crawl signs in by a form, keeps the session for its origin and crawl, and signs in again."""
+"""A crawl signs in with a form, keeps the session for its origin and crawl, and signs in again."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ PASSWORD = "wr1tten-nowhere"
 
 
 class Members:
-    """A site with pages for members, whose sessions end when it says so."""
+    """A site with member pages, which can end its sessions."""
 
-    def __init__(self, how_it_asks="redirect"):
-        self.how_it_asks = how_it_asks
+    def __init__(self, prompt="redirect"):
+        self.prompt = prompt
         self.tokens, self.sessions, self.signed_in, self.rejected = set(), set(), 0, 0
 
     def handlers(self):
@@ -62,9 +62,9 @@ class Members:
         cookies = set((request.header("Cookie") or "").split("; "))
         if cookies & self.sessions:
             return page(b"<title>for members</title>")
-        if self.how_it_asks == "redirect":
+        if self.prompt == "redirect":
             return redirect("/login")
-        if self.how_it_asks == "401":
+        if self.prompt == "401":
             return answer(401, b"who are you?")
         return self.form(request, _wire)
 
@@ -92,7 +92,7 @@ def titles(stand, *urls):
     return [stand.urls.get(url).fields.get("page.title") for url in urls]
 
 
-def test_the_pages_of_a_crawl_share_one_session_that_no_record_shows(opened, redis_client, caplog):
+def test_pages_of_a_crawl_share_a_session_that_no_record_shows(opened, redis_client, caplog):
     caplog.set_level(logging.DEBUG)
     site = Members()
     stand = opened(site)
@@ -112,9 +112,9 @@ def test_the_pages_of_a_crawl_share_one_session_that_no_record_shows(opened, red
     assert sid.partition("=")[2] in str(Sessions(redis_client, prefix="aragog:").read(PLACE, ""))
 
 
-@pytest.mark.parametrize("how_it_asks", ["redirect", "401", "form"])
-def test_a_session_that_ends_is_begun_again_and_no_form_is_stored_as_a_page(opened, how_it_asks):
-    site = Members(how_it_asks)
+@pytest.mark.parametrize("prompt", ["redirect", "401", "form"])
+def test_expired_session_is_renewed_and_no_form_is_stored_as_a_page(opened, prompt):
+    site = Members(prompt)
     stand = opened(site)
     stand.crawl([f"{PLACE}/1"], EnqueueOptions())
     site.sessions.clear()
@@ -125,7 +125,7 @@ def test_a_session_that_ends_is_begun_again_and_no_form_is_stored_as_a_page(open
     assert site.signed_in == 2
 
 
-def test_a_page_that_asks_again_after_signing_in_is_withheld_and_not_stored(opened):
+def test_page_that_asks_again_after_signing_in_is_withheld(opened):
     site = Members("form")
     stand = opened(site)
     stand.origin.handlers["/never"] = site.form
@@ -137,7 +137,7 @@ def test_a_page_that_asks_again_after_signing_in_is_withheld_and_not_stored(open
     assert site.signed_in == 2
 
 
-def test_a_wrong_password_is_tried_rarely_and_its_urls_wait(opened, monkeypatch):
+def test_wrong_password_is_retried_rarely_and_its_urls_wait(opened, monkeypatch):
     monkeypatch.setenv("MEMBERS_PASSWORD", "wrong")
     site = Members()
     stand = opened(site)
@@ -154,7 +154,7 @@ def test_a_wrong_password_is_tried_rarely_and_its_urls_wait(opened, monkeypatch)
     assert titles(stand, f"{PLACE}/1", f"{PLACE}/2") == [b'"for members"'] * 2
 
 
-def test_only_the_named_crawls_sign_in_and_each_has_a_session_of_its_own(opened, sign_in):
+def test_only_named_crawls_sign_in_with_one_session_each(opened, sign_in):
     site = Members("401")
     sign_in[PLACE] = replace(sign_in[PLACE], crawls=("one", "two"))
     stand = opened(site)
@@ -169,7 +169,7 @@ def test_only_the_named_crawls_sign_in_and_each_has_a_session_of_its_own(opened,
     assert outcomes == [OutcomeKind.UNAUTHORIZED] * 2
 
 
-def test_the_session_goes_to_its_origin_alone_and_not_after_a_redirect_from_another(opened):
+def test_session_is_sent_to_its_origin_only(opened):
     site = Members()
     stand = opened(site)
     stand.origin.handlers["//other.test/in"] = redirect(f"{PLACE}/chosen")
@@ -186,7 +186,7 @@ def test_the_session_goes_to_its_origin_alone_and_not_after_a_redirect_from_anot
     assert ("members.test", "/chosen") not in with_cookies
 
 
-def test_robots_txt_holds_for_the_form_as_well(opened):
+def test_sign_in_form_obeys_robots_txt(opened):
     site = Members()
     stand = opened(site)
     stand.know_rules("members.test", body=b"User-agent: *\nDisallow: /login\n")
@@ -198,7 +198,7 @@ def test_robots_txt_holds_for_the_form_as_well(opened):
     assert stand.origin.seen == []
 
 
-def test_signing_in_goes_by_the_way_out_of_the_url(opened):
+def test_sign_in_uses_the_egress_route_of_the_url(opened):
     site = Members()
     with HttpProxy() as office:
         rules = (EgressRule(ways=("office",), hosts=("members.test",)),)
@@ -212,14 +212,14 @@ def test_signing_in_goes_by_the_way_out_of_the_url(opened):
         assert len({request.connection for request in stand.origin.seen}) == len(office.asked)
 
 
-def test_a_value_that_is_not_there_ends_the_start(opened, monkeypatch):
+def test_missing_credential_stops_the_start(opened, monkeypatch):
     monkeypatch.delenv("MEMBERS_PASSWORD")
 
     with pytest.raises(ConfigError, match="MEMBERS_PASSWORD is not set"):
         opened(Members())
 
 
-def test_nothing_signs_in_where_no_site_is_named(crawl_stand, opened):
+def test_nothing_signs_in_without_a_configured_site(crawl_stand, opened):
     plain = crawl_stand({}).pipeline.fetch.requester.sign_ins
 
     assert plain is None

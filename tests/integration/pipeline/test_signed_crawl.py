@@ -1,4 +1,4 @@
-"""A crawl with a key: each request of it is signed, whatever part of aragog sends it."""
+"""A crawl with a key: every request is signed, whichever part of aragog sends it."""
 
 from __future__ import annotations
 

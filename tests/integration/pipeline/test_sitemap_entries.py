@@ -1,4 +1,4 @@
-"""Which entries of a sitemap are fetched: those that are new, or changed since they were seen."""
+"""The sitemap entries that are fetched: those that are new or changed since the last fetch."""
 
 from datetime import UTC, datetime
 
@@ -21,7 +21,7 @@ def seen(outcome, at_ms):
 
 
 def listed(stand, entries):
-    """What is enqueued three hours later of a sitemap with these URLs and moments."""
+    """The URLs enqueued three hours later from a sitemap with these URLs and times."""
     stand.clock.advance_ms(3 * HOUR_MS)
     rows = "".join(
         f"<url><loc>{url}</loc><lastmod>{datetime.fromtimestamp(at_ms / 1000, UTC).isoformat()}"
@@ -44,7 +44,7 @@ def stored(stand, *urls):
     )
 
 
-def test_entries_that_are_new_or_changed_since_are_fetched(pipeline_stand):
+def test_new_and_changed_entries_are_fetched(pipeline_stand):
     stored(pipeline_stand, A, B)
 
     assert listed(
@@ -52,7 +52,7 @@ def test_entries_that_are_new_or_changed_since_are_fetched(pipeline_stand):
     ) == [B, C]
 
 
-def test_a_304_after_the_lastmod_has_seen_the_change_or_that_there_was_none(pipeline_stand):
+def test_entry_older_than_a_304_is_not_fetched(pipeline_stand):
     stored(pipeline_stand, A, B)
     again_ms = NOW_MS + 2 * HOUR_MS
     pipeline_stand.clock.advance_ms(2 * HOUR_MS)
@@ -61,7 +61,7 @@ def test_a_304_after_the_lastmod_has_seen_the_change_or_that_there_was_none(pipe
     assert listed(pipeline_stand, [(A, NOW_MS + HOUR_MS), (B, NOW_MS + HOUR_MS)]) == [B]
 
 
-def test_an_alias_was_seen_when_its_page_was(pipeline_stand):
+def test_alias_counts_as_fetched_with_its_page(pipeline_stand):
     stored(pipeline_stand, A)
     pipeline_stand.store.aliases.merge(B, A)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.crawl.pipeline.sitemap_walks import KEPT_S, SitemapWalks, Walk, WalkSize
+from aragog.crawl.pipeline.sitemap_walks import TTL_S, SitemapWalks, Walk, WalkSize
 
 pytestmark = pytest.mark.redis
 WALK = Walk("r1", "shop.test")
@@ -14,7 +14,7 @@ def walks(redis_client):
     return SitemapWalks(redis_client, prefix="t:")
 
 
-def test_files_that_were_noted_are_seen(walks):
+def test_noted_files_are_seen(walks):
     walks.note_read(WALK, [A], 10)
     walks.note_enqueued(WALK, [B])
 
@@ -23,14 +23,14 @@ def test_files_that_were_noted_are_seen(walks):
     assert walks.unseen(Walk("r2", "shop.test"), [A]) == [A]
 
 
-def test_a_file_that_is_read_twice_counts_once(walks):
+def test_file_read_twice_counts_once(walks):
     assert walks.note_read(WALK, [A, A + "?x=1"], 10) == WalkSize(2, 0)
     assert walks.note_read(WALK, [B], 5) == WalkSize(3, 10)
     assert walks.note_read(WALK, [B], 5) == WalkSize(3, 10)
     assert walks.note_read(WALK, [C], 1) == WalkSize(4, 15)
 
 
-def test_a_walk_that_begins_again_forgets_its_files(walks):
+def test_restarted_walk_forgets_its_files(walks):
     walks.note_enqueued(WALK, [A])
 
     walks.begin("r1", ["https://www.shop.test/b.xml", "https://other.test/"])
@@ -38,8 +38,8 @@ def test_a_walk_that_begins_again_forgets_its_files(walks):
     assert walks.unseen(WALK, [A]) == [A]
 
 
-def test_a_walk_is_forgotten_after_its_last_file(walks, redis_client):
+def test_walk_expires_after_its_last_file(walks, redis_client):
     walks.note_enqueued(WALK, [A])
-    assert 0 < redis_client.ttl("t:walk:r1:shop.test") <= KEPT_S
+    assert 0 < redis_client.ttl("t:walk:r1:shop.test") <= TTL_S
     walks.note_read(WALK, [A], 1)
-    assert 0 < redis_client.ttl("t:walk:r1:shop.test") <= KEPT_S
+    assert 0 < redis_client.ttl("t:walk:r1:shop.test") <= TTL_S

@@ -1,4 +1,4 @@
-"""The spool on a real Redis: bounded, exact in what it counts, open for later stages in any case."""
+"""The spool on a real Redis: limited, exact in its counts, and always open for later stages."""
 
 from contextlib import ExitStack
 
@@ -20,7 +20,7 @@ def spool_of(client, max_bytes=100_000):
     return Spool(client, prefix="t:", max_bytes=max_bytes)
 
 
-def test_bodies_come_back_in_order_and_count_until_they_are_freed(redis_client):
+def test_bodies_are_returned_in_order_and_count_until_freed(redis_client):
     spool = spool_of(redis_client)
     tokens = spool.offer_many([b"one", b"two"])
 
@@ -35,7 +35,7 @@ def test_bodies_come_back_in_order_and_count_until_they_are_freed(redis_client):
     assert redis_client.keys("t:*") == []
 
 
-def test_no_fetch_fills_the_spool_beyond_what_is_reserved_for_later_stages(redis_client):
+def test_fetches_leave_the_reserve_for_later_stages(redis_client):
     spool = spool_of(redis_client)
     taken = [spool.offer_many([BODY]) for _ in range(12)]
 
@@ -45,7 +45,7 @@ def test_no_fetch_fills_the_spool_beyond_what_is_reserved_for_later_stages(redis
     assert spool.state().used_bytes == 80_000
 
 
-def test_bodies_that_do_not_fit_together_are_refused_together(redis_client):
+def test_bodies_that_do_not_fit_together_are_all_refused(redis_client):
     spool = spool_of(redis_client)
     spool.offer_many([BODY])
 
@@ -54,8 +54,8 @@ def test_bodies_that_do_not_fit_together_are_refused_together(redis_client):
     assert len(redis_client.keys("t:spool:*")) == 1
 
 
-def test_a_reserved_body_is_taken_although_later_stages_filled_the_spool_meanwhile(redis_client):
-    # What was seen: pages were fetched twice while the store stage stood still.
+def test_reserved_body_is_accepted_although_later_stages_filled_the_spool(redis_client):
+    # Pages were fetched twice while the store stage was blocked.
     spool = spool_of(redis_client)
     reservation = spool.reserve(1, urgent=False)
     spool.put_many([BODY] * 9)
@@ -64,7 +64,7 @@ def test_a_reserved_body_is_taken_although_later_stages_filled_the_spool_meanwhi
     assert spool.offer_many([BODY], reservation)
 
 
-def test_what_is_under_way_counts_before_its_bodies_come(redis_client):
+def test_reservations_count_before_their_bodies_arrive(redis_client):
     spool = spool_of(redis_client)
     reservations = [spool.reserve(1, urgent=True) for _ in range(6)]
 
@@ -79,7 +79,7 @@ def test_what_is_under_way_counts_before_its_bodies_come(redis_client):
     assert redis_client.keys("t:*") == []
 
 
-def test_bodies_larger_than_their_reservation_are_refused_with_it_unchanged(redis_client):
+def test_bodies_larger_than_their_reservation_are_refused(redis_client):
     spool = spool_of(redis_client)
     spool.put_many([BODY] * 5)
     reservation = spool.reserve(1, urgent=False)
@@ -88,9 +88,9 @@ def test_bodies_larger_than_their_reservation_are_refused_with_it_unchanged(redi
     assert spool.state().used_bytes == 50_000 + 16_384
 
 
-def test_batches_too_large_for_the_rest_of_an_open_spool_are_fetched_in_part(redis_client):
-    # What was seen: the spool was a little below its high mark, so it stayed open, but no batch
-    # fitted below its limit. Nothing was fetched, and nothing stopped claiming, for minutes.
+def test_batch_too_large_for_the_free_space_is_fetched_in_part(redis_client):
+    # The spool was slightly below its high mark, so it stayed open, but no batch fit below its
+    # limit. For minutes, nothing was fetched, and claiming continued.
     spool = spool_of(redis_client)
     spool.put_many([BODY] * 3)
     assert not spool.state().closed
@@ -104,9 +104,9 @@ def test_batches_too_large_for_the_rest_of_an_open_spool_are_fetched_in_part(red
     assert spool.state().used_bytes == 30_000
 
 
-def test_ordinary_fetches_leave_room_for_urgent_ones(redis_client):
-    # What was seen: batches that were claimed while the spool was open filled it to its limit, so a
-    # URL of priority 0 was not fetched before a later stage stored something.
+def test_ordinary_fetches_leave_space_for_urgent_ones(redis_client):
+    # Batches claimed while the spool was open filled it to its limit, so a URL of priority 0 was
+    # not fetched before a later stage stored something.
     spool = spool_of(redis_client, max_bytes=400_000)
     room = SpoolRoom(spool, ManualClock())
     spool.put_many([BODY])
@@ -120,14 +120,14 @@ def test_ordinary_fetches_leave_room_for_urgent_ones(redis_client):
     assert urgent.bodies == 4
 
 
-def test_an_empty_spool_takes_a_body_larger_than_itself(redis_client):
+def test_empty_spool_accepts_a_body_larger_than_itself(redis_client):
     spool = spool_of(redis_client)
 
     assert spool.offer_many([bytes(300_000)])
     assert spool.state().full
 
 
-def test_it_closes_at_the_high_mark_and_opens_at_the_low_one_for_everybody(redis_client):
+def test_spool_closes_at_the_high_mark_and_opens_at_the_low_mark_for_all(redis_client):
     spool, other = spool_of(redis_client), spool_of(redis_client)
     tokens = []
     closed = []
@@ -143,7 +143,7 @@ def test_it_closes_at_the_high_mark_and_opens_at_the_low_one_for_everybody(redis
     assert opened == [False] * 2 + [True] * 4
 
 
-def test_later_stages_put_and_free_on_a_server_whose_memory_is_full(own_redis):
+def test_later_stages_can_put_and_free_when_memory_is_full(own_redis):
     with redis.Redis.from_url(own_redis.url) as client:
         spool = spool_of(client)
         tokens = spool.offer_many([BODY, BODY])
@@ -158,7 +158,7 @@ def test_later_stages_put_and_free_on_a_server_whose_memory_is_full(own_redis):
         assert spool.state().used_bytes == 0
 
 
-def test_what_is_read_is_not_idle(redis_client):
+def test_recently_read_body_is_not_idle(redis_client):
     spool = spool_of(redis_client)
     old, read = spool.put_many([b"old", b"read"])
     redis_client.zincrby("t:spool.index", -10_000, old)
@@ -172,7 +172,7 @@ def test_what_is_read_is_not_idle(redis_client):
     assert spool.get_many([old, read]) == [None, b"read"]
 
 
-def test_the_servers_own_figures_bound_it(redis_client):
+def test_memory_limit_of_the_server_limits_the_spool(redis_client):
     redis_client.config_set("maxmemory", 40 * MB)
     try:
         assert Spool(redis_client, prefix="t:").bounds().max_bytes == 10 * MB

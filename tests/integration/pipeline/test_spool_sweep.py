@@ -1,4 +1,4 @@
-"""Bodies stay while a message names them, however long it waits; the others are freed."""
+"""Bodies stay while a message names them, however long it waits; others are freed."""
 
 import pytest
 from celery import Celery
@@ -26,14 +26,14 @@ def broker(redis_server, redis_client):
 
 
 def aged(redis_client, spool, count):
-    """Tokens of bodies that nobody has touched for an hour."""
+    """Tokens of bodies that were not used for an hour."""
     tokens = spool.put_many([b"x"] * count)
     for token in tokens:
         redis_client.zincrby("t:spool.index", -3_600_000, token)
     return tokens
 
 
-def test_a_body_whose_batch_waits_or_runs_is_never_swept(redis_client, broker):
+def test_body_of_a_waiting_or_running_batch_is_never_swept(redis_client, broker):
     sender, admin = broker
     spool = Spool(redis_client, prefix="t:")
     rendered, answered, running, page, body, orphan = aged(redis_client, spool, 6)
@@ -50,7 +50,7 @@ def test_a_body_whose_batch_waits_or_runs_is_never_swept(redis_client, broker):
     assert spool.get_many([*kept, orphan]) == [b"x"] * 5 + [None]
 
 
-def test_a_purged_queue_gives_its_room_back(redis_client, broker):
+def test_purged_queue_frees_its_space(redis_client, broker):
     sender, admin = broker
     spool = Spool(redis_client, prefix="t:", max_bytes=4000)
     (token,) = aged(redis_client, spool, 1)
@@ -65,7 +65,7 @@ def test_a_purged_queue_gives_its_room_back(redis_client, broker):
     assert not spool.state().closed
 
 
-def test_a_fresh_body_whose_message_is_still_to_be_sent_stays(redis_client, broker):
+def test_new_body_whose_message_is_not_sent_yet_stays(redis_client, broker):
     _, admin = broker
     spool = Spool(redis_client, prefix="t:")
     tokens = spool.put_many([b"x"])
@@ -74,7 +74,7 @@ def test_a_fresh_body_whose_message_is_still_to_be_sent_stays(redis_client, brok
     assert spool.get_many(tokens) == [b"x"]
 
 
-def test_on_a_broker_that_cannot_be_asked_age_decides(redis_client):
+def test_age_decides_if_the_broker_cannot_be_queried(redis_client):
     spool = Spool(redis_client, prefix="t:")
     aged(redis_client, spool, 3)
     spool.put_many([b"young"])

@@ -1,4 +1,6 @@
-"""Two machines with a store each and one Redis: the second one gets an error and does nothing."""
+"""
+Two machines, each with its own store, and one Redis: the second gets an error and does nothing.
+"""
 
 import os
 import shutil
@@ -45,7 +47,7 @@ def environ(tmp_path, redis_url, monkeypatch):
     return use
 
 
-def test_the_second_embedded_store_is_refused_by_name(machine, tmp_path):
+def test_second_embedded_store_is_refused_by_name(machine, tmp_path):
     assert store_conflict(machine("one")) is None
     assert store_conflict(machine("one")) is None
 
@@ -56,26 +58,26 @@ def test_the_second_embedded_store_is_refused_by_name(machine, tmp_path):
     assert "aragog store adopt" in problem
 
 
-def test_a_process_of_the_second_store_does_not_connect(machine):
+def test_process_of_the_second_store_does_not_connect(machine):
     connect(machine("one"), Sent()).close()
 
     with pytest.raises(StoreUnavailable, match="belongs to another store"):
         connect(machine("two"), Sent())
 
 
-def test_looking_claims_nothing(machine):
+def test_check_alone_claims_nothing(machine):
     assert store_conflict(machine("one"), claim=False) is None
     assert store_conflict(machine("two")) is None
 
 
-def test_a_store_in_memory_claims_nothing(machine):
+def test_memory_store_claims_nothing(machine):
     settings = machine("one", store=StoreSettings(engine="memory"))
 
     assert store_conflict(settings) is None
     assert store_conflict(machine("two")) is None
 
 
-def test_a_worker_of_the_second_store_ends_and_says_why(machine, environ):
+def test_worker_of_the_second_store_ends_with_the_reason(machine, environ):
     store_conflict(machine("one"))
 
     reported = subprocess.run(
@@ -89,7 +91,7 @@ def test_a_worker_of_the_second_store_ends_and_says_why(machine, environ):
     assert "Traceback" not in reported.stderr
 
 
-def test_doctor_tells_of_the_other_store_and_adopt_takes_over(machine, environ):
+def test_doctor_reports_the_other_store_and_adopt_takes_over(machine, environ):
     store_conflict(machine("one"))
     environ("two")
     runner = CliRunner()
@@ -105,7 +107,7 @@ def test_doctor_tells_of_the_other_store_and_adopt_takes_over(machine, environ):
     assert "belongs to another store" in store_conflict(machine("one"))
 
 
-def test_a_private_redis_works_for_whatever_store_is_in_its_folder():
+def test_private_redis_works_with_any_store_in_its_folder():
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         settings = Settings(data_dir=Path(folder))
         with RedisServer(settings.redis_socket.parent):
@@ -115,7 +117,7 @@ def test_a_private_redis_works_for_whatever_store_is_in_its_folder():
             assert store_conflict(settings) is None
 
 
-def test_an_unreadable_note_is_not_a_conflict(machine, redis_client: redis.Redis):
+def test_unreadable_claim_is_not_a_conflict(machine, redis_client: redis.Redis):
     redis_client.set("aragog:store", b"{")
 
     assert store_conflict(machine("one")) is None

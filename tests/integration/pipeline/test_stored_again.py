@@ -1,4 +1,4 @@
-"""Stored pages that are read and written again, without a fetch (`canonicalize.delay(url)`)."""
+"""Stored pages that are read and written again without a fetch (`canonicalize.delay(url)`)."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def again(stand, *urls):
     return StoredAgain(stand.pipeline.canonicalize, stand.pipeline.store).run(urls)
 
 
-def test_fields_links_and_facts_are_written_as_the_page_is_read_now(stand):
+def test_fields_links_and_facts_are_rewritten_from_the_current_extraction(stand):
     before = stand.urls.get(URL)
     asked = len(stand.origin.seen)
     at_ms = int(before.facts["fetched_at_ms"])
@@ -39,7 +39,7 @@ def test_fields_links_and_facts_are_written_as_the_page_is_read_now(stand):
     assert not stand.sent.messages  # its links are not followed
 
 
-def test_urls_without_a_page_are_reported_and_harm_no_others(stand):
+def test_urls_without_a_page_are_reported_and_others_are_processed(stand):
     problems = again(stand, "http://site.test/gone", URL, "no url", "http://new.test/")
 
     assert len(problems) == 3

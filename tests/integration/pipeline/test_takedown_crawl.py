@@ -1,4 +1,4 @@
-"""A takedown in the middle of a crawl: real Redis, SQLite, a folder for content, an origin."""
+"""A takedown in the middle of a crawl: real Redis, SQLite, a content folder, an origin."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +38,7 @@ HOP = "http://keep.test/hop"
 
 
 class Crawl:
-    """The stages in one process, over real servers."""
+    """The stages in one process, on real servers."""
 
     def __init__(self, folder: Path, redis_url: str, origin: Origin) -> None:
         self.origin = origin
@@ -59,7 +59,7 @@ class Crawl:
             self.pipeline.robots.robots.put(f"http://{host}", 200, b"", now_ms)
 
     def fetched(self, *urls):
-        """The message that fetching leads to."""
+        """The message that fetching produces."""
         jobs = tuple(UrlJob(url=url, refresh=True) for url in urls)
         return next(
             (
@@ -71,7 +71,7 @@ class Crawl:
         )
 
     def analyzed(self, answers: ResultBatch):
-        """The message that canonicalizing leads to."""
+        """The message that canonicalizing produces."""
         sends = self.pipeline.canonicalize.run(answers)
         return next((send.message for send in sends if send.destination == Destination.STORE), None)
 
@@ -100,7 +100,7 @@ def crawl(tmp_path, own_redis, origin):
 
 
 def files_with(folder: Path, text: str) -> list[str]:
-    """Every file below a folder that holds the text."""
+    """Every file below a folder that contains the text."""
     return sorted(
         str(path.relative_to(folder))
         for path in folder.rglob("*")
@@ -108,7 +108,7 @@ def files_with(folder: Path, text: str) -> list[str]:
     )
 
 
-def test_nothing_of_the_text_is_left_in_the_data_folder_and_in_redis(crawl, tmp_path, own_redis):
+def test_takedown_leaves_no_text_in_the_data_folder_or_redis(crawl, tmp_path, own_redis):
     crawl.crawl(GONE)
     crawl.crawl(GONE)
     in_flight = crawl.fetched(GONE)
@@ -122,7 +122,7 @@ def test_nothing_of_the_text_is_left_in_the_data_folder_and_in_redis(crawl, tmp_
     crawl.stored(analyzed)
 
     assert crawl.store.get(GONE) is None
-    for _ in range(2):  # a round rewrites packs, and the next one deletes what was replaced
+    for _ in range(2):  # one round rewrites packs, and the next deletes the replaced ones
         crawl.store.maintenance.upkeep_packs()
     assert files_with(tmp_path, SECRET) == []
     assert list((tmp_path / "content").rglob("*.*")) == []
@@ -134,7 +134,7 @@ def test_nothing_of_the_text_is_left_in_the_data_folder_and_in_redis(crawl, tmp_
     assert files_with(own_redis.folder, SECRET) == []
 
 
-def test_a_new_url_of_a_taken_down_host_is_neither_enqueued_nor_fetched(crawl):
+def test_new_url_of_a_taken_down_host_is_neither_enqueued_nor_fetched(crawl):
     crawl.store.takedowns.take_down(host="gone.test")
     crawl.pipeline.maintenance.share_takedowns()
 
@@ -146,7 +146,7 @@ def test_a_new_url_of_a_taken_down_host_is_neither_enqueued_nor_fetched(crawl):
     assert crawl.origin.seen == []
 
 
-def test_a_redirect_to_a_taken_down_url_stores_nothing_of_it(crawl, tmp_path):
+def test_redirect_to_a_taken_down_url_stores_nothing_of_it(crawl, tmp_path):
     crawl.store.takedowns.take_down(url=GONE)
 
     crawl.crawl(HOP)
@@ -158,7 +158,7 @@ def test_a_redirect_to_a_taken_down_url_stores_nothing_of_it(crawl, tmp_path):
     assert files_with(tmp_path, SECRET) == []
 
 
-def test_text_that_a_redirect_brought_is_deleted_and_a_refresh_stores_none(crawl, tmp_path):
+def test_text_from_a_redirect_is_deleted_and_not_stored_by_a_refresh(crawl, tmp_path):
     crawl.crawl(HOP)
     assert SECRET in crawl.store.get(HOP).fields["page.title"].decode()
 
@@ -166,7 +166,7 @@ def test_text_that_a_redirect_brought_is_deleted_and_a_refresh_stores_none(crawl
 
     assert crawl.store.get(HOP) is None
     assert crawl.store.pages.urls_of_host("keep.test").items == []
-    for _ in range(2):  # a round rewrites packs, and the next one deletes what was replaced
+    for _ in range(2):  # one round rewrites packs, and the next deletes the replaced ones
         crawl.store.maintenance.upkeep_packs()
     assert files_with(tmp_path, SECRET) == []
     crawl.crawl(HOP)
@@ -174,7 +174,7 @@ def test_text_that_a_redirect_brought_is_deleted_and_a_refresh_stores_none(crawl
     assert crawl.store.content(HOP) is None
 
 
-def test_a_page_that_moves_to_a_taken_down_url_is_dropped_when_it_is_refreshed(crawl):
+def test_page_that_moves_to_a_taken_down_url_is_deleted_when_refreshed(crawl):
     crawl.crawl(KEEP)
     crawl.store.takedowns.take_down(url=GONE)
     crawl.origin.handlers["/"] = lambda *_: redirect(GONE)
@@ -185,7 +185,7 @@ def test_a_page_that_moves_to_a_taken_down_url_is_dropped_when_it_is_refreshed(c
     assert crawl.store.get(KEEP).fields == {}
 
 
-def test_a_blocked_host_is_not_fetched_nor_reached_by_a_redirect(crawl):
+def test_blocked_host_is_not_fetched_directly_or_by_a_redirect(crawl):
     blocked = Overrides(blocked_hosts=BlockedHosts(["gone.test"]))
     fetch = crawl.pipeline.fetch
     rules = replace(fetch.access.rules, overrides=blocked)
@@ -200,7 +200,7 @@ def test_a_blocked_host_is_not_fetched_nor_reached_by_a_redirect(crawl):
 
 @pytest.fixture
 def run(tmp_path, own_redis, monkeypatch):
-    """`aragog store …` over a folder of its own."""
+    """`aragog store …` on its own folder."""
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path / "cli"))
     monkeypatch.setenv("ARAGOG_REDIS__URL", own_redis.url)
 
@@ -210,7 +210,7 @@ def run(tmp_path, own_redis, monkeypatch):
     return call
 
 
-def test_a_takedown_of_one_url_reads_alike_everywhere(run, tmp_path, own_redis):
+def test_takedown_of_one_url_applies_to_every_spelling(run, tmp_path, own_redis):
     store = url_store(Settings(data_dir=tmp_path / "cli"))
     store.put(GONE, {"t": b"1"})
     store.close()
@@ -228,7 +228,7 @@ def test_a_takedown_of_one_url_reads_alike_everywhere(run, tmp_path, own_redis):
     assert blocks.refused([GONE]) == set()
 
 
-def test_a_url_that_was_taken_down_alone_is_not_enqueued(crawl):
+def test_url_taken_down_alone_is_not_enqueued(crawl):
     crawl.store.takedowns.take_down(url=GONE)
     crawl.pipeline.maintenance.share_takedowns()
 
@@ -237,7 +237,7 @@ def test_a_url_that_was_taken_down_alone_is_not_enqueued(crawl):
     assert (result.status, result.reason) == (EnqueueStatus.TAKEN_DOWN, "it was taken down")
 
 
-def test_an_alias_on_another_host_is_taken_down_alone_and_its_target_named(run, tmp_path):
+def test_alias_on_another_host_is_taken_down_alone_and_its_target_named(run, tmp_path):
     store = url_store(Settings(data_dir=tmp_path / "cli"))
     store.put(KEEP, {"t": b"1"})
     store.aliases.merge(GONE, KEEP)
@@ -253,7 +253,7 @@ def test_an_alias_on_another_host_is_taken_down_alone_and_its_target_named(run, 
 
 
 @pytest.mark.parametrize("host", ["gone.test:8080", "http://gone.test/", "gone.test/a", "b c"])
-def test_a_host_that_is_none_ends_with_2_and_says_why(run, host):
+def test_invalid_host_exits_with_2_and_the_reason(run, host):
     reported = run("takedown", "--host", host, "--yes")
 
     assert reported.exit_code == 2
@@ -261,12 +261,12 @@ def test_a_host_that_is_none_ends_with_2_and_says_why(run, host):
     assert "forgotten" not in reported.output
 
 
-def test_one_thing_is_taken_down_at_a_time(run):
+def test_takedown_command_takes_exactly_one_target(run):
     assert run("takedown", "--yes").exit_code == 2
     assert run("takedown", "--host", "a.test", "--domain", "b.test", "--yes").exit_code == 2
 
 
-def test_a_takedown_is_shown_listed_shared_and_lifted(run, tmp_path, own_redis):
+def test_takedown_is_shown_listed_shared_and_lifted(run, tmp_path, own_redis):
     reported = run("takedown", "--host", "GONE.test.", "--yes")
 
     assert reported.exit_code == 0
@@ -280,7 +280,7 @@ def test_a_takedown_is_shown_listed_shared_and_lifted(run, tmp_path, own_redis):
     assert run("takedowns").output == ""
 
 
-def test_the_stores_of_two_processes_agree_at_once(tmp_path):
+def test_stores_of_two_processes_agree_at_once(tmp_path):
     settings = Settings(data_dir=tmp_path)
     here, there = url_store(settings), url_store(settings)
     assert there.takedowns.refused([GONE]) == set()
@@ -294,7 +294,7 @@ def test_the_stores_of_two_processes_agree_at_once(tmp_path):
 
 @pytest.fixture
 def with_broker(tmp_path, own_redis, monkeypatch):
-    """Let commands work on the test's store, its Redis and the broker with a scheme."""
+    """Configures commands for the test's store, its Redis and a broker with this scheme."""
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("ARAGOG_REDIS__URL", own_redis.url)
 
@@ -306,8 +306,8 @@ def with_broker(tmp_path, own_redis, monkeypatch):
     return use
 
 
-def failed_and_waiting(broker_url, messages):
-    """Send each (task, message); one that is to be FAILED is claimed and given up."""
+def send_failed_and_waiting(broker_url, messages):
+    """Send each (task, message); those that should be FAILED are claimed and given up."""
     app = Celery("test-takedown", set_as_current=False)
     app.conf.update(celery_settings(broker_url, (), 60.0))
     sender, admin = CelerySender(app), Admin.connect(broker_url)
@@ -323,7 +323,7 @@ def failed_and_waiting(broker_url, messages):
     return admin
 
 
-def test_a_takedown_purges_failed_messages_spool_deliveries_and_robots_rules_at_once(
+def test_takedown_purges_failed_messages_spool_deliveries_and_robots_rules(
     tmp_path, own_redis, origin, with_broker
 ):
     broker_url = with_broker("pinlater+socket", 0)
@@ -340,7 +340,7 @@ def test_a_takedown_purges_failed_messages_spool_deliveries_and_robots_rules_at_
         {"url": url, "fields": {"page.title": SECRET * (url == GONE)}} for url in (GONE, KEEP)
     )
     delivery = Delivery("hook", "cursor", changes)
-    admin = failed_and_waiting(
+    admin = send_failed_and_waiting(
         broker_url,
         [
             (Destination.CANONICALIZE, results, JobState.FAILED),
@@ -376,17 +376,17 @@ def test_a_takedown_purges_failed_messages_spool_deliveries_and_robots_rules_at_
     crawl.pipeline.close()
 
 
-def test_a_takedown_leaves_no_message_that_waits_and_names_it(
-    tmp_path, own_redis, origin, with_broker
-):
-    """In any stage; messages about other URLs wait on, and other applications' are not read."""
+def test_takedown_removes_waiting_messages_that_name_it(tmp_path, own_redis, origin, with_broker):
+    """
+    In any stage; messages about other URLs stay, and those of other applications are not read.
+    """
     broker_url = with_broker("pinlater+socket", 0)
     crawl = Crawl(tmp_path, own_redis.url, origin)
     jobs = UrlJob(url=GONE + "waits", attempt=2), UrlJob(url=KEEP + "waits", attempt=2)
     results = crawl.fetched(GONE, KEEP)
     crawl.pipeline.enqueuer.enqueue([GONE + "waits"], EnqueueOptions())
     origins = ("http://gone.test", "http://keep.test")
-    admin = failed_and_waiting(
+    admin = send_failed_and_waiting(
         broker_url,
         [
             (Destination.FETCH, FetchBatch(jobs), JobState.PENDING),
@@ -431,7 +431,7 @@ def test_a_takedown_leaves_no_message_that_waits_and_names_it(
     crawl.pipeline.close()
 
 
-def test_a_takedown_removes_dead_letters_of_another_broker(with_broker):
+def test_takedown_removes_dead_letters_on_other_brokers(with_broker):
     broker_url = with_broker("redis+socket", 1)
     app = Celery("test-takedown", set_as_current=False)
     app.conf.update(celery_settings(broker_url))

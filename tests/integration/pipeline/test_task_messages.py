@@ -1,4 +1,4 @@
-"""Messages that anybody sends, with `fetch.delay` or by hand, to a worker started without `-Q`."""
+"""Messages sent with `fetch.delay` or by hand to a worker started without `-Q`."""
 
 import json
 from contextlib import contextmanager, suppress
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.redis
 
 
 class Place:
-    """A worker of all queues, an origin that it may fetch from, and a producer."""
+    """A worker for all queues, an origin that it may fetch from, and a producer."""
 
     def __init__(self, home, origin, environ, app):
         self.home, self.origin, self.environ, self.app = home, origin, environ, app
@@ -65,7 +65,7 @@ def place(origin, tmp_path, broker_url=None, **more):
 
 
 def unfit(base):
-    """A batch whose entries are fit, unnormalized, no URLs and no jobs."""
+    """A batch with valid entries, unnormalized URLs, non-URLs and invalid jobs."""
     good = {"url": f"{base}/in-batch"}
     return {
         "v": 1,
@@ -80,7 +80,7 @@ def unfit(base):
 
 
 def send_all_kinds(it):
-    """By the pipeline's name of the task, and by that of its module."""
+    """By the pipeline's task name and by the module's."""
     it.send(f"{it.base}/one", task="aragog.tasks.fetch")
     it.send([f"{it.base}/two", "::", f"{it.base}/three"], task="aragog.tasks.fetch")
     it.send(unfit(it.base))
@@ -89,9 +89,7 @@ def send_all_kinds(it):
 KINDS = {"/one", "/two", "/three", "/in-batch", "/unnormalized"}
 
 
-def test_one_url_a_list_or_a_batch_is_fetched_and_a_bad_entry_harms_no_other(
-    punctual_origin, tmp_path
-):
+def test_url_list_or_batch_is_fetched_despite_bad_entries(punctual_origin, tmp_path):
     with place(punctual_origin, tmp_path) as it:
         client = redis.Redis.from_url(f"{it.home.server.url.partition('?')[0]}?db=1")
         shard = RedisShard(client)
@@ -100,7 +98,7 @@ def test_one_url_a_list_or_a_batch_is_fetched_and_a_bad_entry_harms_no_other(
         it.send("a", "b", "c")
 
         wait_until(lambda: it.fetched() == KINDS)
-        # What nobody can read is FAILED at its first attempt, with the reason.
+        # Unreadable messages are FAILED at their first attempt, with the reason.
         wait_until(lambda: shard.sizes("fetch").failed == 2)
         failed = shard.jobs("fetch", JobState.FAILED, limit=10)
         client.close()
@@ -112,10 +110,8 @@ def test_one_url_a_list_or_a_batch_is_fetched_and_a_bad_entry_harms_no_other(
     assert "priority is 'high'" in log
 
 
-def test_what_only_a_newer_version_can_run_waits_for_it_without_an_attempt(
-    punctual_origin, tmp_path
-):
-    """Old workers took the jobs of new ones and failed them."""
+def test_messages_of_a_newer_version_wait_without_using_an_attempt(punctual_origin, tmp_path):
+    """Old workers claimed the jobs of new ones and failed them."""
     newer = {"v": 99, "urls": [{"url": "http://later.test/"}]}
     with place(punctual_origin, tmp_path) as it:
         client = redis.Redis.from_url(f"{it.home.server.url.partition('?')[0]}?db=1")
@@ -141,9 +137,7 @@ def test_what_only_a_newer_version_can_run_waits_for_it_without_an_attempt(
 
 
 @pytest.mark.parametrize("how", ["task", "command"])
-def test_the_rules_of_an_origin_are_fetched_again_though_they_are_fresh(
-    punctual_origin, tmp_path, how
-):
+def test_fresh_rules_of_an_origin_can_be_refetched(punctual_origin, tmp_path, how):
     with place(punctual_origin, tmp_path) as it:
         before = it.requests_of_rules()
         it.send(f"{it.base}/one")
@@ -160,7 +154,7 @@ def test_the_rules_of_an_origin_are_fetched_again_though_they_are_fresh(
 
 
 class Evil:
-    """Unpickled, it leaves a file."""
+    """When unpickled, it creates a file."""
 
     def __init__(self, file):
         self.file = file
@@ -170,7 +164,7 @@ class Evil:
 
 
 @pytest.mark.parametrize("broker", [None, "redis"])
-def test_a_message_that_would_run_code_is_not_decoded(punctual_origin, tmp_path, broker):
+def test_message_that_would_run_code_is_not_decoded(punctual_origin, tmp_path, broker):
     proof = tmp_path / "ran"
     with place(punctual_origin, tmp_path, broker) as it:
         it.app.send_task(
@@ -184,9 +178,9 @@ def test_a_message_that_would_run_code_is_not_decoded(punctual_origin, tmp_path,
     assert not proof.exists()
 
 
-def test_a_worker_without_queues_named_serves_all_of_them(punctual_origin, tmp_path):
+def test_worker_without_named_queues_serves_all_of_them(punctual_origin, tmp_path):
     with place(punctual_origin, tmp_path) as it:
-        # A worker that is ready may not listen yet to what is broadcast.
+        # A ready worker may not listen for broadcasts yet.
         inspect = it.app.control.inspect(timeout=5, limit=1)
         (queues,) = wait_until(inspect.active_queues).values()
 
@@ -194,7 +188,7 @@ def test_a_worker_without_queues_named_serves_all_of_them(punctual_origin, tmp_p
 
 
 @pytest.mark.parametrize("broker", ["redis", pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)])
-def test_a_message_that_cannot_be_read_is_a_dead_letter_on_other_brokers(
+def test_unreadable_message_is_a_dead_letter_on_other_brokers(
     request, punctual_origin, tmp_path, broker
 ):
     url = "redis" if broker == "redis" else request.getfixturevalue("rabbitmq").url
@@ -216,7 +210,7 @@ def test_a_message_that_cannot_be_read_is_a_dead_letter_on_other_brokers(
             return len(messages) == 2
 
         wait_until(look)
-        # It waits for a worker of that version, and is no dead letter.
+        # It waits for a worker of that version and is not a dead letter.
         wait_until(lambda: "ignored" in (tmp_path / "log").read_text())
         look()
 
@@ -227,8 +221,8 @@ def test_a_message_that_cannot_be_read_is_a_dead_letter_on_other_brokers(
     assert "was stored in the queue dead_letters" in log
 
 
-def test_a_message_continues_the_trace_of_its_headers(punctual_origin, tmp_path):
-    """As opentelemetry-instrumentation-celery sends it."""
+def test_message_continues_the_trace_in_its_headers(punctual_origin, tmp_path):
+    """As sent by opentelemetry-instrumentation-celery."""
     trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
     with (
         span_collector() as collector,

@@ -1,4 +1,6 @@
-"""Webhooks: signed, delivered once at least, tried again, and never led into one's own network."""
+"""
+Webhooks: signed, delivered at least once, retried, and sent to private addresses only if allowed.
+"""
 
 import contextlib
 import json
@@ -28,7 +30,7 @@ A, B = "http://a.example/", "http://b.example/"
 
 @pytest.fixture
 def stand(pipeline_stand):
-    """A pipeline whose webhooks may reach loopback, with a hook for everything."""
+    """A pipeline whose webhooks may reach loopback, with a webhook for everything."""
     allow(pipeline_stand, "127.0.0.1")
     return pipeline_stand
 
@@ -47,7 +49,7 @@ def webhook(stand, url, **which):
 
 
 def change(stand, *urls, at=9):
-    """Each page fetched twice, with another price."""
+    """Fetch each page twice, with a different price."""
     for at_ms, price in ((NOW_MS, b'"5"'), (NOW_MS + at, b'"%d"' % at)):
         seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
         fields = {"product.price": price}
@@ -56,7 +58,7 @@ def change(stand, *urls, at=9):
 
 
 def run(stand):
-    """Deal, then deliver all that was sent; what comes back is delivered at its time."""
+    """Send the changes and deliver all messages; returned ones are delivered at their time."""
     stand.webhooks.send_changes()
     while messages := [m for m in stand.sent.messages if m.destination == Destination.WEBHOOK]:
         stand.sent.messages.clear()
@@ -66,7 +68,7 @@ def run(stand):
             stand.sent.messages += stand.webhooks.deliver(Delivery.read(wire))
 
 
-def test_a_change_is_posted_and_signed(stand, receiver):
+def test_change_is_posted_and_signed(stand, receiver):
     webhook(stand, receiver.url)
     change(stand, A)
     run(stand)
@@ -91,7 +93,7 @@ def test_a_change_is_posted_and_signed(stand, receiver):
     assert verdicts == [Verdict.NEW, *4 * [Verdict.REFUSED]]
 
 
-def test_a_webhook_for_a_purpose_gets_no_fields_of_pages_that_are_not_for_it(stand, receiver):
+def test_webhook_for_a_purpose_gets_no_fields_of_pages_that_refuse_it(stand, receiver):
     webhook(stand, receiver.url, purpose="ai-train")
     every = webhook(stand, receiver.url)
     change(stand, A, B)
@@ -111,7 +113,7 @@ def test_a_webhook_for_a_purpose_gets_no_fields_of_pages_that_are_not_for_it(sta
     assert every.name == webhook_name(receiver.url, None, None)
 
 
-def test_a_number_of_many_digits_is_posted_as_it_is(stand, receiver):
+def test_number_with_many_digits_is_posted_unchanged(stand, receiver):
     webhook(stand, receiver.url)
     for at_ms, digits in ((NOW_MS + 1_000_000, b"1"), (NOW_MS + 1_000_001, b"9" * 23)):
         seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
@@ -123,7 +125,7 @@ def test_a_number_of_many_digits_is_posted_as_it_is(stand, receiver):
     assert any(b"9" * 23 in body for _, body in receiver.got)
 
 
-def test_a_change_is_posted_once_by_two_beats(stand, receiver):
+def test_two_beats_post_a_change_once(stand, receiver):
     webhook(stand, receiver.url)
     change(stand, A)
     stand.webhooks.send_changes()
@@ -134,7 +136,7 @@ def test_a_change_is_posted_once_by_two_beats(stand, receiver):
     assert len(receiver.got) == 1
 
 
-def test_what_is_not_taken_comes_again_later_each_time(stand, receiver):
+def test_failed_delivery_is_retried_with_growing_delays(stand, receiver):
     receiver.statuses = [500, 302]
     webhook(stand, receiver.url)
     change(stand, A)
@@ -146,7 +148,7 @@ def test_what_is_not_taken_comes_again_later_each_time(stand, receiver):
     assert stand.clock.now_ms() - before_ms == 30_000
 
 
-def test_it_is_given_up_after_its_attempts(stand, receiver):
+def test_delivery_is_given_up_after_its_attempts(stand, receiver):
     receiver.statuses = [500] * 9
     webhook(stand, receiver.url)
     change(stand, A)
@@ -155,7 +157,7 @@ def test_it_is_given_up_after_its_attempts(stand, receiver):
     assert len(receiver.got) == 3
 
 
-def test_a_webhook_of_an_owner_or_a_host_gets_no_other_changes(stand, receiver):
+def test_webhook_for_an_owner_or_host_gets_no_other_changes(stand, receiver):
     stand.store.schedule.watch(A, "shop")
     webhook(stand, receiver.url, owner="shop")
     webhook(stand, receiver.url + "&host", host="b.example")
@@ -168,7 +170,7 @@ def test_a_webhook_of_an_owner_or_a_host_gets_no_other_changes(stand, receiver):
         assert len({c["url"] for c in orjson.loads(body)["changes"]}) == 1
 
 
-def test_what_changed_before_the_webhook_was_added_is_not_sent(stand, receiver):
+def test_changes_before_the_webhook_was_added_are_not_sent(stand, receiver):
     change(stand, A)
     webhook(stand, receiver.url)
     run(stand)
@@ -176,7 +178,7 @@ def test_what_changed_before_the_webhook_was_added_is_not_sent(stand, receiver):
     assert receiver.got == []
 
 
-def test_an_own_network_is_not_reached_unless_it_is_allowed(stand, receiver):
+def test_loopback_is_not_reached_unless_allowed(stand, receiver):
     allow(stand)
     webhook(stand, receiver.url)
     change(stand, A)
@@ -185,7 +187,7 @@ def test_an_own_network_is_not_reached_unless_it_is_allowed(stand, receiver):
     assert receiver.got == []
 
 
-def test_a_removed_webhook_gets_nothing_more(stand, receiver):
+def test_removed_webhook_gets_nothing_more(stand, receiver):
     registered = webhook(stand, receiver.url)
     change(stand, A)
     stand.webhooks.send_changes()
@@ -197,7 +199,7 @@ def test_a_removed_webhook_gets_nothing_more(stand, receiver):
     assert list(stand.store.feed.webhooks.all()) == []
 
 
-def test_adding_a_hook_twice_keeps_its_place(stand, receiver):
+def test_adding_a_webhook_twice_keeps_its_position(stand, receiver):
     webhook(stand, receiver.url)
     change(stand, A)
     webhook(stand, receiver.url)
@@ -206,7 +208,7 @@ def test_adding_a_hook_twice_keeps_its_place(stand, receiver):
     assert len(receiver.got) == 1
 
 
-def test_nobody_answers_and_the_secret_is_not_shown(stand, receiver):
+def test_unreachable_webhook_does_not_reveal_its_secret(stand, receiver):
     dead = f"http://127.0.0.1:{receiver.port}1/" if receiver.port < 6553 else "http://127.0.0.1:1/"
     registered = webhook(stand, dead)
     change(stand, A)
@@ -217,7 +219,9 @@ def test_nobody_answers_and_the_secret_is_not_shown(stand, receiver):
 
 @contextmanager
 def rude(*pieces, pause_s=0.0, forever=b""):
-    """A receiver that answers with these pieces, then with `forever` until it is left."""
+    """
+    A receiver that responds with these pieces, then with `forever` until the connection is closed.
+    """
     stop = threading.Event()
 
     def play(sock):
@@ -256,20 +260,20 @@ def rude(*pieces, pause_s=0.0, forever=b""):
     ],
     ids=["dripping headers", "endless 100 Continue", "endless header", "silence"],
 )
-def test_a_receiver_that_never_ends_is_left_at_the_deadline(pieces, forever, reason):
+def test_endless_response_of_a_receiver_ends_at_the_deadline(pieces, forever, reason):
     settings = WebhookSettings(allowed_hosts=("127.0.0.1",), timeout_s=0.5)
     with rude(*pieces, pause_s=0.01, forever=forever) as url:
         assert re.search(reason, post(url, b"{}", {}, settings, SsrfFilter(FetchSettings())))
 
 
-def test_an_endless_body_of_a_response_is_not_read(receiver):
+def test_endless_response_body_is_not_read(receiver):
     settings = WebhookSettings(allowed_hosts=("127.0.0.1",), timeout_s=30)
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     with rude(head, forever=b"1\r\na\r\n") as url:
         assert post(url, b"{}", {}, settings, SsrfFilter(FetchSettings())) is None
 
 
-def test_deliveries_have_a_queue_and_workers_of_their_own():
+def test_deliveries_have_their_own_queue_and_workers():
     from aragog.tasks.routes import QUEUE_OF
     from aragog.workers.roles import ROLES
 
@@ -279,7 +283,7 @@ def test_deliveries_have_a_queue_and_workers_of_their_own():
     assert [name for name, role in ROLES.items() if "webhooks" in role.queues] == ["webhooks"]
 
 
-def test_a_delivery_that_waits_tells_nothing_of_what_was_taken_down_meanwhile(stand, receiver):
+def test_waiting_delivery_omits_pages_taken_down_meanwhile(stand, receiver):
     other = "http://other-shop.test/"
     webhook(stand, receiver.url)
     change(stand, A, other)

@@ -1,4 +1,6 @@
-"""A site withdraws a purpose after its page was stored: the page is reserved for it from then on."""
+"""
+A site withdraws a purpose after its page was stored; from then on, the page is reserved for it.
+"""
 
 import json
 
@@ -17,7 +19,7 @@ TDM = "/.well-known/tdmrep.json"
 
 
 class Site:
-    """A site whose statements change."""
+    """A site whose policies change."""
 
     def __init__(self):
         self.robots = ""
@@ -77,9 +79,7 @@ WITHDRAWALS = [
 
 @pytest.mark.parametrize(("where", "value", "line"), WITHDRAWALS)
 @pytest.mark.parametrize("url", [URL, "http://site.test/from"])
-def test_a_purpose_that_is_withdrawn_after_the_page_was_stored_is_reserved(
-    stand_of, site, where, value, line, url
-):
+def test_purpose_withdrawn_after_storing_reserves_the_page(stand_of, site, where, value, line, url):
     stand = stand_of(TRAIN)
     assert fetch(stand, url=url).fields["page.title"] == b'"title"'
 
@@ -90,12 +90,12 @@ def test_a_purpose_that_is_withdrawn_after_the_page_was_stored_is_reserved(
     assert record.facts["outcome"] == "Refused"
     assert line in record.facts["reason"]
     assert (record.fields, record.content_key, stand.urls.content(url)) == ({}, None, None)
-    allowed, where_it_stands = use_of(record.facts, TRAIN)
+    allowed, source = use_of(record.facts, TRAIN)
     assert allowed is False
-    assert line in where_it_stands
+    assert line in source
 
 
-def test_without_purposes_the_page_stays_and_is_refused_for_that_purpose(stand_of, site):
+def test_without_purposes_the_page_stays_and_refuses_that_purpose(stand_of, site):
     stand = stand_of()
     fetch(stand)
 
@@ -109,7 +109,7 @@ def test_without_purposes_the_page_stays_and_is_refused_for_that_purpose(stand_o
 
 
 @pytest.mark.parametrize("status", [404, 403, 503])
-def test_a_fetch_without_a_page_withdraws_as_well_and_permits_nothing(stand_of, site, status):
+def test_failed_fetch_can_withdraw_a_purpose_but_not_allow_one(stand_of, site, status):
     stand = stand_of(retry_first_s=0.01)
     fetch(stand)
     site.robots, site.status = "Content-Usage: train-ai=n", status
@@ -127,7 +127,7 @@ def test_a_fetch_without_a_page_withdraws_as_well_and_permits_nothing(stand_of, 
     assert is_allowed(stand, TRAIN) is True
 
 
-def test_one_process_works_for_crawls_with_other_purposes(stand_of, site):
+def test_one_process_serves_crawls_with_different_purposes(stand_of, site):
     stand = stand_of()
     site.robots = "Content-Usage: train-ai=n"
     fetch(stand, purposes=TRAIN, refresh=False)
@@ -155,7 +155,7 @@ def test_tdmrep_json_is_read_for_a_job_that_needs_it(stand_of, site):
 
 
 @pytest.mark.parametrize("by", ["robots", "header"])
-def test_what_one_crawl_may_no_longer_use_stays_for_the_others(stand_of, site, by):
+def test_page_reserved_for_one_crawl_stays_for_the_others(stand_of, site, by):
     stand = stand_of()
     fetch(stand, purposes=TRAIN, refresh=False)
     fetch(stand, purposes=SEARCH, refresh=False)
@@ -178,7 +178,7 @@ def test_what_one_crawl_may_no_longer_use_stays_for_the_others(stand_of, site, b
     assert (record.fields, stand.urls.content(URL)) == ({}, None)
 
 
-def test_a_page_that_is_stored_for_one_crawl_is_fetched_for_another(stand_of, site):
+def test_page_stored_for_one_crawl_is_fetched_for_another(stand_of, site):
     stand = stand_of()
     fetch(stand, refresh=False)
     site.headers = (("X-Robots-Tag", "noindex"),)
@@ -187,11 +187,11 @@ def test_a_page_that_is_stored_for_one_crawl_is_fetched_for_another(stand_of, si
 
     record = stand.urls.get(URL)
     assert record.facts["outcome"] == "Reserved"
-    assert record.content_key, "the usual crawl has it"
+    assert record.content_key, "the crawl without purposes keeps it"
     assert [seen.path for seen in stand.origin.seen].count("/page") == 2
 
 
-def test_a_refresh_asks_for_a_crawl_that_keeps_the_page(stand_of, site):
+def test_refresh_uses_the_purposes_that_the_page_is_kept_for(stand_of, site):
     stand = stand_of()
     fetch(stand, purposes=TRAIN, refresh=False)
     site.robots = "Content-Usage: train-ai=n"
@@ -203,7 +203,7 @@ def test_a_refresh_asks_for_a_crawl_that_keeps_the_page(stand_of, site):
     assert record.content_key is None
 
 
-def test_links_are_followed_for_the_crawl_of_their_page(stand_of, site):
+def test_links_are_followed_with_the_purposes_of_their_page(stand_of, site):
     stand = stand_of()
     site.robots = "Content-Usage: /next train-ai=n"
     routes = {"/page": page(b'<a href="/next">n</a>'), "/next": page(b"<title>n</title>")}
@@ -215,7 +215,7 @@ def test_links_are_followed_for_the_crawl_of_their_page(stand_of, site):
 
 
 def changes(stand):
-    """The feed so far: kind, and whether the title is in it."""
+    """The feed so far: kind, and whether the entry contains the title."""
     stand.clock.sleep_s(SETTLE_MS / 1000 + 0.1)
     return [
         (change.kind, "page.title" in change.fields) for change in stand.urls.feed.changes().items
@@ -223,7 +223,7 @@ def changes(stand):
 
 
 @pytest.mark.parametrize("by", ["robots", "header"])
-def test_the_feed_says_what_is_withdrawn_and_no_longer_gives_its_title(stand_of, site, by):
+def test_feed_reports_a_withdrawal_and_no_longer_shows_its_title(stand_of, site, by):
     stand = stand_of(TRAIN)
     stand.urls.schedule.watch(URL, "owner")
     fetch(stand)
@@ -242,7 +242,7 @@ def test_the_feed_says_what_is_withdrawn_and_no_longer_gives_its_title(stand_of,
     assert (entry.url, entry.owners) == (URL, ("owner",))
 
 
-def test_the_feed_says_when_one_more_use_is_not_allowed(stand_of, site):
+def test_feed_reports_a_newly_refused_purpose(stand_of, site):
     stand = stand_of()
     fetch(stand)
     site.robots = "Content-Usage: train-ai=n"
@@ -254,7 +254,7 @@ def test_the_feed_says_when_one_more_use_is_not_allowed(stand_of, site):
     assert changes(stand) == [("reserved", False)]
 
 
-def test_a_page_that_comes_back_is_in_the_feed_with_its_values(stand_of, site):
+def test_returning_page_is_in_the_feed_with_its_values(stand_of, site):
     stand = stand_of(TRAIN)
     stand.urls.schedule.watch(URL, "owner")
     fetch(stand)

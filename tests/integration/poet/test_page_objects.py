@@ -1,4 +1,4 @@
-"""`aragog page-objects`: classes of web-poet over stored pages."""
+"""`aragog page-objects`: web-poet classes on stored pages."""
 
 import csv
 import json
@@ -43,7 +43,7 @@ def store(tmp_path, monkeypatch):
 
 @pytest.fixture
 def module(tmp_path):
-    """Writes a module of the current folder, under a name that no other test has; returns it."""
+    """Writes a module with a unique name into the current folder; returns the name."""
 
     def write(text):
         name = f"pages_{uuid.uuid4().hex}"
@@ -59,7 +59,7 @@ def run(*arguments, code=0):
     return ran.output
 
 
-def test_the_page_reads_authors_from_the_store(store, module, tmp_path):
+def test_page_object_reads_authors_from_the_store(store, module, tmp_path):
     name = module(blocks(PAGE, "python", "from web_poet")[0])
     install, command = blocks(PAGE, "sh", "pip install 'aragog-crawler[poet]'")[0].splitlines()
     arguments = shlex.split(command.replace("pages:", f"{name}:"))
@@ -67,27 +67,27 @@ def test_the_page_reads_authors_from_the_store(store, module, tmp_path):
         "pip install 'aragog-crawler[poet]'", ["aragog", "page-objects"],
     )  # fmt: skip
 
-    said = run(*arguments[2:])
+    output = run(*arguments[2:])
 
     with (tmp_path / "authors.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {row["name"] for row in rows} == quotes_site.authors()
-    assert said == f"{len(rows)} items from {len(rows)} pages\n"
+    assert output == f"{len(rows)} items from {len(rows)} pages\n"
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
 
 
-def test_a_page_whose_object_raises_is_reported_and_left_out(store, module, tmp_path):
+def test_page_whose_object_raises_is_reported_and_left_out(store, module, tmp_path):
     name = module(TITLE)
 
-    said = run("x.jsonl", "--page-object", f"{name}:Title")
+    output = run("x.jsonl", "--page-object", f"{name}:Title")
 
-    assert f"http://{quotes_site.HOST}/: AttributeError" in said
-    assert "50 items from 51 pages; 1 with an error" in said
+    assert f"http://{quotes_site.HOST}/: AttributeError" in output
+    assert "50 items from 51 pages; 1 with an error" in output
     lines = (tmp_path / "x.jsonl").read_text().splitlines()
     assert {json.loads(line)["title"] for line in lines} == quotes_site.authors()
 
 
-def test_page_objects_and_items_within_one_another(store, module, tmp_path):
+def test_page_objects_can_use_each_other_as_items(store, module, tmp_path):
     name = module(
         "import attrs\n"
         "from web_poet import ResponseUrl, WebPage, field\n\n\n"
@@ -106,15 +106,15 @@ def test_page_objects_and_items_within_one_another(store, module, tmp_path):
     assert {"url": f"http://{quotes_site.HOST}/author/Author-1", "born": "March 14, 1879"} in lines
 
 
-def test_one_that_asks_for_requests_is_refused(store, module, tmp_path):
+def test_page_object_that_needs_requests_is_refused(store, module, tmp_path):
     name = module(
         "import attrs\nfrom web_poet import HttpClient, WebPage\n\n\n"
         "@attrs.define\nclass More(WebPage):\n    client: HttpClient\n"
     )
 
-    said = run("x.jsonl", "--page-object", f"{name}:More", code=1)
+    output = run("x.jsonl", "--page-object", f"{name}:More", code=1)
 
-    assert "stored pages cannot provide its inputs" in said
+    assert "stored pages cannot provide its inputs" in output
     assert not (tmp_path / "x.jsonl").exists()
 
 
@@ -126,11 +126,11 @@ def test_one_that_asks_for_requests_is_refused(store, module, tmp_path):
         ("json", "is not MODULE:CLASS"),
     ],
 )
-def test_a_name_that_is_not_a_page_object_is_named(store, name, reason):
+def test_invalid_name_of_a_page_object_is_reported(store, name, reason):
     assert reason in run("x.jsonl", "--page-object", name, code=1)
 
 
-def test_a_page_that_was_taken_down_is_not_read(store, module, tmp_path):
+def test_taken_down_page_is_not_read(store, module, tmp_path):
     name = module(TITLE)
     store.takedowns.take_down(url=f"http://{quotes_site.HOST}/author/Author-1")
 

@@ -1,4 +1,4 @@
-"""The promise, asserted from the origin's side: no two requests closer than the interval."""
+"""The promise, as seen by the origin: no two requests are closer than the interval."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aragog.crawl.shared_redis.nodes import Ring
 from tests.support.punctual_origin import PunctualOrigin
 from tests.support.waiting import wait_until
 
-# What clocks and networks may blur.
+# Inaccuracy of clocks and networks.
 NOISE_MS = 2.0
 
 pytestmark = pytest.mark.redis
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.redis
 
 @pytest.fixture
 def workers(punctual_origin):
-    """Starts workers of four threads each: `workers(url, qps, seconds, *hosts)`."""
+    """Starts workers with four threads each: `workers(url, qps, seconds, *hosts)`."""
     running: list[subprocess.Popen[bytes]] = []
 
     def start(url: str, qps: float, seconds: float, *hosts: str) -> subprocess.Popen[bytes]:
@@ -53,7 +53,7 @@ def gaps_by_host_ms(origin: PunctualOrigin) -> dict[str, list[float]]:
 
 
 def wait_for_more(origin: PunctualOrigin, requests: int, hosts: set[str]) -> None:
-    """Wait until each of `hosts` has been sent that number of further requests."""
+    """Wait until each of `hosts` has received that many more requests."""
     before = Counter(host for _, host, _ in origin.arrivals())
 
     def came() -> bool:
@@ -80,14 +80,14 @@ def test_many_workers_keep_the_interval_and_use_the_rate(redis_url, punctual_ori
     arrived = arrivals_ms(punctual_origin, "busy.example")
 
     assert min(gaps_ms(arrived)) >= 1000 / qps - NOISE_MS
-    # The last ones leave one by one while others have ended already: judge the first four seconds. A
-    # busy machine sends late: `bench.politeness` measures how much of the rate an idle one uses.
+    # The last workers end one by one, so only the first four seconds count. A busy machine sends
+    # late: `bench.politeness` measures how much of the rate an idle one uses.
     while_waiting = [at for at in arrived if at < arrived[0] + 4000]
     quarter_ms, _, _ = quantiles(gaps_ms(while_waiting))
     assert quarter_ms < 1.5 * 1000 / qps
 
 
-def test_killed_workers_neither_break_the_interval_nor_stop_the_domain(
+def test_killed_workers_keep_the_interval_and_the_domain_running(
     redis_url, punctual_origin, workers
 ):
     stays = workers(redis_url, 20, 6, "busy.example")
@@ -103,9 +103,7 @@ def test_killed_workers_neither_break_the_interval_nor_stop_the_domain(
     assert len(arrived) > 60
 
 
-def test_a_stopped_worker_does_not_send_its_backlog_when_it_goes_on(
-    redis_url, punctual_origin, workers
-):
+def test_suspended_worker_does_not_send_its_backlog_at_once(redis_url, punctual_origin, workers):
     stopped = workers(redis_url, 20, 5, "busy.example")
     workers(redis_url, 20, 60, "busy.example")
     for _ in range(4):
@@ -118,7 +116,7 @@ def test_a_stopped_worker_does_not_send_its_backlog_when_it_goes_on(
     assert min(gaps_ms(arrivals_ms(punctual_origin, "busy.example"))) >= 50 - NOISE_MS
 
 
-def test_a_restart_of_the_limiter_keeps_the_interval(own_redis, punctual_origin, workers):
+def test_limiter_restart_keeps_the_interval(own_redis, punctual_origin, workers):
     before = workers(own_redis.url, 2, 60, "slow.example")
     wait_for_more(punctual_origin, 4, {"slow.example"})
     own_redis.kill()
@@ -134,7 +132,7 @@ def test_a_restart_of_the_limiter_keeps_the_interval(own_redis, punctual_origin,
 
 
 def hosts_of(nodes):
-    """Eight hosts, four of each of two nodes: where a host belongs depends on the nodes' names."""
+    """Eight hosts, four on each of two nodes; the node of a host depends on the nodes' names."""
     ring = Ring(nodes)
     groups = {node: [] for node in nodes}
     for number in range(1000):
@@ -142,9 +140,7 @@ def hosts_of(nodes):
     return [host for hosts in groups.values() for host in hosts[:4]]
 
 
-def test_a_node_that_is_gone_and_back_costs_no_early_request(
-    redis_url, own_redis, punctual_origin, workers
-):
+def test_node_that_returns_causes_no_early_request(redis_url, own_redis, punctual_origin, workers):
     both = [redis_url, own_redis.url]
     hosts = hosts_of(both)
     gone = {host for host in hosts if Ring(both).node_for(host) == own_redis.url}

@@ -1,4 +1,4 @@
-"""`aragog limiter`, and what the doctor says about the ring."""
+"""`aragog limiter`, and the doctor's findings about the ring."""
 
 import json
 import tempfile
@@ -60,7 +60,7 @@ def test_nodes_join_and_leave(run, nodes):
     assert "epoch" in run("finish")
 
 
-def test_the_metrics_count_a_node_that_joined_among_the_servers(run):
+def test_metrics_count_a_joined_node_among_the_servers(run):
     with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as joined:
         run("add", joined.url)
         servers = components(load_settings()).servers
@@ -70,7 +70,7 @@ def test_the_metrics_count_a_node_that_joined_among_the_servers(run):
     assert str(joined.socket) in servers(), "a node that is down is missing from the metrics"
 
 
-def test_a_change_that_makes_no_sense_says_why(run, nodes, tmp_path):
+def test_impossible_change_is_refused_with_the_reason(run, nodes, tmp_path):
     assert "is not a limiter node; the nodes are redis.url" in run("drain", nodes[0], code=2)
     assert "the only active node" in run("remove", "redis.url", code=2)
     assert "none.sock" in run("add", f"unix://{tmp_path}/none.sock", code=1)

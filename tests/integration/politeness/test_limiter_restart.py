@@ -1,4 +1,4 @@
-"""A server of the limiter that lost a send: after a crash, or as a replica that became the master."""
+"""A limiter server that lost a send: after a crash, or as a replica promoted to master."""
 
 import shutil
 import tempfile
@@ -42,7 +42,7 @@ def send(url, domain):
 
 
 @pytest.mark.parametrize("kind", [RedisServer, SystemServer])
-def test_a_send_that_a_crash_lost_keeps_its_interval(folder, kind):
+def test_send_lost_in_a_crash_keeps_its_interval(folder, kind):
     data, earlier = folder / "data", folder / "earlier"
     server = kind(data, persistent=True).start()
     reserve(server.url, "other.example")
@@ -57,7 +57,7 @@ def test_a_send_that_a_crash_lost_keeps_its_interval(folder, kind):
 
 
 @pytest.mark.parametrize("kind", [RedisServer, SystemServer])
-def test_a_send_that_a_new_master_did_not_receive_keeps_its_interval(folder, kind):
+def test_send_lost_in_a_failover_keeps_its_interval(folder, kind):
     class Replica(kind):
         def command(self):
             return [*super().command(), "--replicaof", "127.0.0.1", str(master.port)]

@@ -1,4 +1,4 @@
-"""A 429 or 503 stops everybody at once, seen from the origin's side."""
+"""A 429 or 503 stops all requests at once, as seen by the origin."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.origin import Request, Wire, answer, page
 pytestmark = pytest.mark.redis
 
 BUSY = answer(429, b"busy", headers={"Retry-After": "20"})
-# Whoever had its connection open when the 429 came may have written its request already.
+# Workers with an open connection when the 429 came may already have written their request.
 ON_THE_WIRE = 2
 
 
@@ -37,11 +37,11 @@ def test_no_request_follows_a_429_while_a_page_of_another_domain_is_slow(crawl_s
 
     assert over.is_set()
     assert 1 <= len(stand.origin.of(host="busy.test")) <= ON_THE_WIRE
-    # Twenty seconds from the 429, less the two that the slow page took.
+    # Twenty seconds from the 429, minus the two that the slow page took.
     assert max(send.delay_ms or 0 for send in apart(sends)) > 15_000
 
 
-def test_a_429_counts_as_soon_as_its_headers_are_there(crawl_stand):
+def test_429_counts_as_soon_as_its_headers_arrive(crawl_stand):
     def dripping(_: Request, wire: Wire) -> None:
         wire.send(answer(429, headers={"Retry-After": "20", "Content-Length": "9"}, length=False))
         wire.pause(2.0)
@@ -54,7 +54,7 @@ def test_a_429_counts_as_soon_as_its_headers_are_there(crawl_stand):
     assert len(stand.origin.of(host="busy.test")) <= ON_THE_WIRE + 1
 
 
-def test_a_429_of_robots_txt_pauses_the_domain(crawl_stand):
+def test_429_for_robots_txt_pauses_the_domain(crawl_stand):
     stand = crawl_stand({"//a.busy.test/robots.txt": BUSY})
 
     stand.pipeline.robots.run(RobotsBatch(("http://a.busy.test",)))
@@ -64,7 +64,7 @@ def test_a_429_of_robots_txt_pauses_the_domain(crawl_stand):
     assert all(state.backlog_ms > 15_000 for state in report.values())
 
 
-def test_a_redirect_to_a_busy_domain_pauses_that_domain_and_not_the_first(crawl_stand):
+def test_redirect_to_a_busy_domain_pauses_only_that_domain(crawl_stand):
     stand = crawl_stand(
         {
             "//calm.test/": answer(302, headers=(("Location", "http://busy.test/"),)),
@@ -80,7 +80,7 @@ def test_a_redirect_to_a_busy_domain_pauses_that_domain_and_not_the_first(crawl_
     assert paused["busy.test"].backlog_ms > 15_000
 
 
-def test_fast_domains_that_need_no_permit_are_paused_too(crawl_stand):
+def test_fast_domains_without_permits_are_paused_too(crawl_stand):
     stand = crawl_stand({"//busy.test/*": BUSY}, qps=600)
     stand.know_rules("busy.test")
 

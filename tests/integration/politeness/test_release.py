@@ -8,7 +8,7 @@ from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.politeness.lines import LineEntry
 from aragog.crawl.politeness.slots import RateExceeded, SlotRequest
-from aragog.crawl.stages.release import CHECK_AGAIN_MS, Releasing
+from aragog.crawl.stages.release import MIN_CHECK_INTERVAL_MS, Releasing
 from aragog.crawl.stages.waiting_line import InLine, WaitingLine, job_of
 from aragog.errors import BrokerUnavailable
 from tests.support.origin import answer
@@ -32,26 +32,26 @@ def jobs_of(numbers, **facts):
 
 
 def released(stand):
-    """The jobs that one look sends on, in the order of their slots."""
+    """The jobs that one check releases, in the order of their slots."""
     before = len(stand.sent.messages)
     stand.pipeline.release.run()
     jobs = [job for sent in stand.sent.messages[before:] for job in sent.message.jobs]
     return sorted(jobs, key=lambda job: job.slot_at_ms)
 
 
-def test_what_leaves_a_line_has_slots_of_the_next_second_and_a_half_only(stand):
+def test_only_slots_of_the_next_second_and_a_half_are_released(stand):
     wait_in_line(stand, jobs_of(range(100)))
 
     jobs = released(stand)
 
-    # A look gives the slots of its own time, and looks again while more are free.
-    assert 10 <= len(jobs) <= 15 + CHECK_AGAIN_MS // 100
+    # A check assigns the slots up to its time, and checks again while more are free.
+    assert 10 <= len(jobs) <= 15 + MIN_CHECK_INTERVAL_MS // 100
     gaps = [b.slot_at_ms - a.slot_at_ms for a, b in itertools.pairwise(jobs)]
     assert min(gaps) >= 99
     assert stand.limiter.lines.waiting(["busy.test"]) == {"busy.test": 100 - len(jobs)}
 
 
-def test_the_most_urgent_of_a_line_get_the_next_slots(stand):
+def test_most_urgent_of_a_line_get_the_next_slots(stand):
     wait_in_line(stand, jobs_of(range(30), priority=9))
     wait_in_line(stand, jobs_of(["b"], priority=4))
     wait_in_line(stand, jobs_of(["a"], priority=3))
@@ -59,7 +59,7 @@ def test_the_most_urgent_of_a_line_get_the_next_slots(stand):
     assert [job.url for job in released(stand)[:2]] == ["http://busy.test/a", "http://busy.test/b"]
 
 
-def test_a_raised_rate_applies_to_the_next_look(stand):
+def test_raised_rate_applies_to_the_next_check(stand):
     live = stand.pipeline.release.overrides.live
     live.set_qps("busy.test", 0.01, who="test")
     wait_until(lambda: stand.limiter.interval_us("busy.test") == 1e8)
@@ -74,7 +74,7 @@ def test_a_raised_rate_applies_to_the_next_look(stand):
     assert len(found) >= 20
 
 
-def test_a_stopped_domain_keeps_its_line_and_continues_when_it_is_resumed(stand):
+def test_stopped_domain_keeps_its_line_until_resumed(stand):
     live = stand.pipeline.release.overrides.live
     live.set_stopped("busy.test", True, who="test")
     wait_until(lambda: stand.limiter.rates.stopped("busy.test"))
@@ -87,7 +87,7 @@ def test_a_stopped_domain_keeps_its_line_and_continues_when_it_is_resumed(stand)
     wait_until(lambda: found.extend(released(stand)) or len(found) == 5)
 
 
-def test_who_comes_later_does_not_pass_the_line(stand):
+def test_later_request_does_not_skip_the_line(stand):
     wait_in_line(stand, jobs_of(range(100)))
     released(stand)
 
@@ -104,7 +104,7 @@ def test_nothing_is_released_while_the_spool_is_closed(stand):
     assert stand.limiter.lines.total() == 5
 
 
-def test_an_entry_that_no_version_reads_is_left_out(stand):
+def test_unreadable_entry_is_dropped(stand):
     stand.limiter.lines.park([LineEntry("busy.test", 5, b"no job")])
     wait_in_line(stand, jobs_of(["good"]))
 
@@ -112,7 +112,7 @@ def test_an_entry_that_no_version_reads_is_left_out(stand):
     assert stand.limiter.lines.total() == 0
 
 
-def test_what_could_not_be_sent_is_not_lost(stand, redis_client):
+def test_jobs_that_could_not_be_sent_are_not_lost(stand, redis_client):
     class Broken:
         def send_all(self, messages):
             raise BrokerUnavailable("broker", "is gone")
@@ -129,7 +129,7 @@ def test_what_could_not_be_sent_is_not_lost(stand, redis_client):
     )
 
 
-def test_a_backlog_is_fetched_once_each_with_two_visits_a_url(stand):
+def test_every_url_of_a_backlog_is_fetched_once(stand):
     stand.know_rules("busy.test")
     jobs = tuple(jobs_of(range(40)))
 
@@ -139,7 +139,7 @@ def test_a_backlog_is_fetched_once_each_with_two_visits_a_url(stand):
     assert len(stand.origin.seen) == 40
 
 
-def test_the_thread_of_a_worker_releases_and_survives_errors(stand):
+def test_releasing_thread_survives_errors(stand):
     wait_in_line(stand, jobs_of(range(3)))
     errors = [BrokerUnavailable("broker", "is gone"), ValueError("a defect")]
 
@@ -155,7 +155,7 @@ def test_the_thread_of_a_worker_releases_and_survives_errors(stand):
     assert errors == []
 
 
-def test_an_entry_is_the_job_without_a_slot():
+def test_entry_contains_the_job_without_its_slot():
     class Kept:
         def park(self, entries):
             self.entries = entries

@@ -1,4 +1,4 @@
-"""Crawls share the slots of a domain, and one with a bound of open hosts opens them in turn."""
+"""Crawls share a domain's slots, and a crawl with limited open hosts opens them in turn."""
 
 from collections import Counter
 
@@ -29,13 +29,13 @@ def wait_in_line(stand, crawl, count, domain="busy.test", **facts):
 
 
 def released(stand):
-    """The jobs that one look sends on."""
+    """The jobs that one check releases."""
     before = len(stand.sent.messages)
     stand.pipeline.release.run()
     return [job for sent in stand.sent.messages[before:] for job in sent.message.jobs]
 
 
-def test_a_small_crawl_waits_behind_no_million_urls_of_a_bulk_one(stand, registry):
+def test_small_crawl_does_not_wait_behind_a_bulk_crawl(stand, registry):
     bulk = registry.start("bulk", {}).number
     small = registry.start("small", {}).number
     wait_in_line(stand, bulk, 500)
@@ -47,7 +47,7 @@ def test_a_small_crawl_waits_behind_no_million_urls_of_a_bulk_one(stand, registr
     assert crawls.total() >= 10
 
 
-def test_a_crawl_of_four_times_the_weight_gets_four_times_the_slots(stand, registry):
+def test_quadruple_weight_gets_quadruple_the_slots(stand, registry):
     light = registry.start("light", {}).number
     heavy = registry.start("heavy", {"weight": 4.0}).number
     wait_in_line(stand, light, 200)
@@ -58,7 +58,7 @@ def test_a_crawl_of_four_times_the_weight_gets_four_times_the_slots(stand, regis
     assert abs(crawls[heavy] - 4 * crawls[light]) <= 5
 
 
-def test_a_token_with_many_crawls_gets_no_more_than_another(stand, registry):
+def test_token_with_many_crawls_gets_no_more_than_another(stand, registry):
     many = [registry.start(f"m{n}", {}, token="ana").number for n in range(5)]
     one = registry.start("one", {}, token="bob").number
     for crawl in (*many, one):
@@ -69,7 +69,7 @@ def test_a_token_with_many_crawls_gets_no_more_than_another(stand, registry):
     assert abs(crawls[one] - sum(crawls[m] for m in many)) <= 2
 
 
-def test_a_crawl_with_two_open_hosts_asks_a_third_only_when_one_is_done(stand, registry):
+def test_crawl_with_two_open_hosts_opens_a_third_when_one_is_done(stand, registry):
     lines = stand.pipeline.release.lines
     lines.open_hosts = OpenHosts(lines._nodes, prefix="aragog:", tail_ms=0)
     crawl = registry.start("broad", {"max_open_hosts": 2}).number
@@ -86,12 +86,12 @@ def test_a_crawl_with_two_open_hosts_asks_a_third_only_when_one_is_done(stand, r
         return sum(seen.values()) == 15
 
     wait_until(look)
-    assert max(len(hosts) for hosts in looks) <= 4  # two, and those of the next places
+    assert max(len(hosts) for hosts in looks) <= 4  # two, plus the hosts that take their places
     assert len(looks[0]) == 2
     assert set(seen.values()) == {3}
 
 
-def test_other_crawls_use_the_hosts_that_are_not_open_for_one(stand, registry):
+def test_other_crawls_may_use_hosts_that_are_not_open_for_one(stand, registry):
     broad = registry.start("broad", {"max_open_hosts": 1}).number
     other = registry.start("other", {}).number
     for domain in ("h0.test", "h1.test"):
@@ -104,7 +104,7 @@ def test_other_crawls_use_the_hosts_that_are_not_open_for_one(stand, registry):
     assert {job.url.split("/")[2] for job in jobs if job.crawl == broad} == {"h0.test"}
 
 
-def test_urls_of_a_crawl_with_a_bound_of_open_hosts_do_not_pass_the_line(stand, registry):
+def test_urls_of_a_crawl_with_limited_open_hosts_do_not_skip_the_line(stand, registry):
     crawl = registry.start("broad", {"max_open_hosts": 1}).number
     stand.know_rules("h0.test")
     stand.know_rules("h1.test")
@@ -116,7 +116,7 @@ def test_urls_of_a_crawl_with_a_bound_of_open_hosts_do_not_pass_the_line(stand, 
     assert stand.limiter.lines.waiting(["h0.test", "h1.test"]) == {"h0.test": 1, "h1.test": 1}
 
 
-def test_a_crawl_without_the_bound_any_more_opens_all_its_hosts(stand, registry):
+def test_removing_the_limit_opens_all_hosts_of_a_crawl(stand, registry):
     crawl = registry.start("broad", {"max_open_hosts": 1}).number
     for n in range(3):
         wait_in_line(stand, crawl, 3, f"h{n}.test")

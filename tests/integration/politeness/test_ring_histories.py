@@ -1,8 +1,8 @@
 """
 The promise while limiter nodes join, leave and die: random histories, checked at the origin.
 
-`ARAGOG_RING_SECONDS=300 pytest tests/integration/politeness/test_ring_histories.py` runs each history for as
-long, and `ARAGOG_RING_SEED` draws another one.
+`ARAGOG_RING_SECONDS=300 pytest tests/integration/politeness/test_ring_histories.py` runs each
+history for that long, and `ARAGOG_RING_SEED` draws a different one.
 """
 
 from __future__ import annotations
@@ -71,17 +71,17 @@ class World:
         getattr(self, event)()
 
     def change(self) -> None:
-        """One change; it may make no sense for the ring of now."""
+        """Make one change, which may be impossible for the current ring."""
         self.operator(self._action(), self._node()).wait(60)
 
     def two_changes(self) -> None:
-        """Two operators at once, who may want opposite things."""
+        """Two operators at once, possibly with conflicting changes."""
         both = [self.operator(self._action(), self._node()) for _ in range(2)]
         for each in both:
             each.wait(60)
 
     def killed_change(self) -> None:
-        """An operator is killed at any moment, and the command is run again."""
+        """An operator is killed at a random moment, and the command is run again."""
         action = self._action(), self._node()
         operator = self.operator(*action)
         self.pause(0.25, 0.6)
@@ -91,7 +91,7 @@ class World:
             self.operator(*action).wait(60)
 
     def killed_node(self) -> None:
-        """A node is killed while a change is made, and comes back."""
+        """A node is killed during a change and comes back."""
         node = self.rng.choice(self.nodes)
         operator = self.operator(self._action(), self._node())
         self.pause(0.1, 0.5)
@@ -101,21 +101,21 @@ class World:
         operator.wait(60)
 
     def stopped_worker(self) -> None:
-        """A worker does not run while the ring changes, and goes on with the earlier one."""
+        """A worker is suspended while the ring changes and continues with the earlier ring."""
         worker = self.rng.choice(self.workers)
         os.kill(worker.pid, signal.SIGSTOP)
         self.change()
         os.kill(worker.pid, signal.SIGCONT)
 
     def killed_worker(self) -> None:
-        """A worker is killed with permits, and another one starts with the first settings."""
+        """A worker is killed while it holds permits, and another starts with the first settings."""
         worker = self.workers.pop(self.rng.randrange(len(self.workers)))
         worker.kill()
         worker.wait()
         self.workers.append(self.worker())
 
     def lost_node(self) -> None:
-        """A node does not answer the operator who gives it up, and workers reach it afterward."""
+        """A node does not respond to the operator, who gives it up; workers reach it afterward."""
         node = self.rng.choice(self.nodes)
         worker = self.rng.choice(self.workers)
         assert node.process is not None
@@ -138,7 +138,9 @@ class World:
         return self.rng.choice(self.nodes).url
 
     def settle(self) -> None:
-        """Finish what is not finished, with all nodes up, and wait until every host is asked."""
+        """
+        Complete unfinished changes with all nodes up, and wait until every host gets requests.
+        """
         assert self.operator("finish").wait(60) == 0
         before = self.sent()
         wait_until(lambda: all(self.sent()[host] >= before[host] + 3 for host in HOSTS))
@@ -172,7 +174,7 @@ def short_gaps(origin: PunctualOrigin) -> list[tuple[str, float]]:
 
 
 def run(world: World, events: list[str]) -> None:
-    """Random events for a time, each of them once at least."""
+    """Run random events for a time, each at least once."""
     until_s = time.monotonic() + SECONDS
     todo: list[str] = []
     while time.monotonic() < until_s or len(world.did) < len(events):
@@ -183,7 +185,7 @@ def run(world: World, events: list[str]) -> None:
 
 
 @pytest.mark.parametrize("world", [SEED], indirect=True)
-def test_no_gap_is_short_and_pauses_survive_while_the_ring_changes(world):
+def test_intervals_and_pauses_are_kept_while_the_ring_changes(world):
     urls = [node.url for node in world.nodes[:2]]
     limiter = Limiter(urls, PolitenessSettings(), shared=world.shared.url, lease_s=LEASE_S)
     for host in PAUSED:
@@ -203,7 +205,7 @@ def test_no_gap_is_short_and_pauses_survive_while_the_ring_changes(world):
 
 
 @pytest.mark.parametrize("world", [SEED + 1], indirect=True)
-def test_no_gap_is_short_while_nodes_die_and_are_given_up(world):
+def test_intervals_are_kept_while_nodes_die_and_are_given_up(world):
     run(world, ["lost_node", "killed_node", "change", "stopped_worker"])
 
     assert short_gaps(world.origin) == []

@@ -31,14 +31,14 @@ def clock():
 
 
 def time_of_redis(clock):
-    """The time of the server now, which passes as a test says."""
+    """The server's current time, which the test advances."""
     ahead_ms = int(time.time() * 1000) - clock.now_ms()
     return lambda: clock.now_ms() + ahead_ms
 
 
 @pytest.fixture
 def new_cache(redis_url, clock):
-    """Makes caches as different processes have them."""
+    """Makes caches, one per simulated process."""
     caches = []
 
     def make(**more):
@@ -60,7 +60,7 @@ def allows(cached, path):
     return cached.rules.allows("aragog", ORIGIN + path)
 
 
-def test_rules_that_nobody_fetched_are_missing(cache):
+def test_unfetched_rules_are_missing(cache):
     assert cache.get(ORIGIN).state is RulesState.MISSING
     assert cache.get(ORIGIN).rules is None
 
@@ -99,7 +99,7 @@ def test_4xx_allows_all(cache, clock, status):
 
 
 @pytest.mark.parametrize("status", [429, 500, 503, 599, None])
-def test_errors_disallow_all_and_are_asked_again_soon(cache, clock, status):
+def test_errors_disallow_all_and_are_retried_soon(cache, clock, status):
     cache.put(ORIGIN, status, PRIVATE, clock.now_ms())
 
     cached = cache.get(ORIGIN)
@@ -113,7 +113,7 @@ def test_errors_disallow_all_and_are_asked_again_soon(cache, clock, status):
 
 
 @pytest.mark.parametrize("status", [429, 500, None])
-def test_good_rules_stay_in_use_through_errors_while_they_are_usable(cache, clock, status):
+def test_good_rules_stay_in_use_through_errors_while_usable(cache, clock, status):
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
     clock.advance_ms(DAY_MS)
 
@@ -128,7 +128,7 @@ def test_good_rules_stay_in_use_through_errors_while_they_are_usable(cache, cloc
     assert cache.get(ORIGIN).state is RulesState.STALE
 
 
-def test_good_rules_that_are_too_old_give_way_to_an_error(cache, clock):
+def test_good_rules_that_are_too_old_are_replaced_by_an_error(cache, clock):
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
     clock.advance_ms(7 * DAY_MS + 1)
 
@@ -137,7 +137,7 @@ def test_good_rules_that_are_too_old_give_way_to_an_error(cache, clock):
     assert not allows(cache.get(ORIGIN), "/public")
 
 
-def test_a_late_answer_does_not_replace_a_newer_one(new_cache, clock):
+def test_late_response_does_not_replace_a_newer_one(new_cache, clock):
     new_cache().put(ORIGIN, 200, PRIVATE, clock.now_ms())
 
     new_cache().put(ORIGIN, 404, b"", clock.now_ms() - 1000)
@@ -145,7 +145,7 @@ def test_a_late_answer_does_not_replace_a_newer_one(new_cache, clock):
     assert not allows(new_cache().get(ORIGIN), "/private")
 
 
-def test_new_rules_are_seen_by_other_processes_within_seconds(new_cache, clock):
+def test_other_processes_see_new_rules_within_seconds(new_cache, clock):
     one, other = new_cache(), new_cache()
     one.put(ORIGIN, 404, b"", clock.now_ms())
     assert allows(other.get(ORIGIN), "/private")
@@ -156,9 +156,7 @@ def test_new_rules_are_seen_by_other_processes_within_seconds(new_cache, clock):
     assert not allows(other.get(ORIGIN), "/private")
 
 
-def test_rules_that_ran_out_in_memory_are_looked_up_before_they_are_called_missing(
-    new_cache, clock
-):
+def test_rules_expired_in_memory_are_looked_up_in_redis(new_cache, clock):
     one, other = new_cache(), new_cache()
     one.put(ORIGIN, 503, b"", clock.now_ms())
     clock.advance_ms(599_000)
@@ -169,7 +167,7 @@ def test_rules_that_ran_out_in_memory_are_looked_up_before_they_are_called_missi
     assert one.get(ORIGIN).state is RulesState.FRESH
 
 
-def test_repeated_use_asks_redis_rarely_and_parses_once(cache, clock, redis_client):
+def test_repeated_use_queries_redis_rarely_and_parses_once(cache, clock, redis_client):
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
     first = cache.get(ORIGIN)
     before = redis_client.info("commandstats")["cmdstat_evalsha"]["calls"]
@@ -182,7 +180,7 @@ def test_repeated_use_asks_redis_rarely_and_parses_once(cache, clock, redis_clie
     assert cache.get(ORIGIN).rules is first.rules
 
 
-def test_the_rules_of_an_admitted_request_take_no_round_trip(cache, clock, redis_client):
+def test_rules_after_admission_take_no_round_trip(cache, clock, redis_client):
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
     cache.get(ORIGIN)
     before = redis_client.info("commandstats")["cmdstat_evalsha"]["calls"]
@@ -193,7 +191,7 @@ def test_the_rules_of_an_admitted_request_take_no_round_trip(cache, clock, redis
     assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] == before
 
 
-def test_the_rules_of_an_admitted_request_are_read_again_where_they_were_dropped(cache, clock):
+def test_rules_after_admission_are_read_again_if_evicted(cache, clock):
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
 
     assert not cache.rules_after_admission(ORIGIN).allows("aragog", ORIGIN + "/private")
@@ -221,7 +219,7 @@ def test_many_origins_cost_one_round_trip(cache, clock, redis_client):
     assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] == before + 1
 
 
-def test_the_results_of_many_origins_are_stored_together(cache, clock):
+def test_results_of_many_origins_are_stored_together(cache, clock):
     origins = [f"https://site-{n}.example" for n in range(30)]
     cache.refreshes.claim(origins)
     statuses = [200, 404, 503]
@@ -238,7 +236,7 @@ def test_the_results_of_many_origins_are_stored_together(cache, clock):
     assert cache.refreshes.claim(origins) == origins
 
 
-def test_only_one_may_refresh_an_origin_at_a_time(new_cache, clock):
+def test_only_one_process_may_refresh_an_origin_at_a_time(new_cache, clock):
     one, other = new_cache(), new_cache()
 
     assert one.refreshes.claim([ORIGIN, ORIGIN]) == [ORIGIN]
@@ -247,14 +245,14 @@ def test_only_one_may_refresh_an_origin_at_a_time(new_cache, clock):
     assert other.refreshes.claim([ORIGIN]) == [ORIGIN]
 
 
-def test_a_claim_of_a_killed_worker_ends_by_itself(cache):
+def test_claim_of_a_killed_worker_expires(cache):
     cache.refreshes.claim([ORIGIN])
 
     (left_s,) = cache.refreshes.claims.left_s([ORIGIN])
     assert 0 < left_s <= 60
 
 
-def test_a_claim_can_be_given_back(cache):
+def test_claim_can_be_released(cache):
     cache.refreshes.claim([ORIGIN])
 
     cache.refreshes.release([ORIGIN])
@@ -262,7 +260,7 @@ def test_a_claim_can_be_given_back(cache):
     assert cache.refreshes.claim([ORIGIN]) == [ORIGIN]
 
 
-def test_rules_in_use_are_refreshed_before_they_expire_and_others_are_left(cache, clock):
+def test_used_rules_are_refreshed_before_they_expire_and_unused_ones_are_not(cache, clock):
     used, unused = "https://used.example", "https://unused.example"
     for origin in (used, unused):
         cache.put(origin, 200, PRIVATE, clock.now_ms())
@@ -273,7 +271,7 @@ def test_rules_in_use_are_refreshed_before_they_expire_and_others_are_left(cache
     assert cache.refreshes.expiring(clock.now_ms() + DAY_MS) == []
 
 
-def test_use_counts_from_the_last_fetch(cache, clock):
+def test_only_use_since_the_last_fetch_counts(cache, clock):
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
     cache.get(ORIGIN)
     clock.advance_ms(DAY_MS)
@@ -282,7 +280,7 @@ def test_use_counts_from_the_last_fetch(cache, clock):
     assert cache.refreshes.expiring(clock.now_ms() + DAY_MS) == []
 
 
-def test_the_soonest_expire_first_and_no_more_than_asked_for(cache, clock):
+def test_soonest_to_expire_come_first_up_to_the_limit(cache, clock):
     origins = [f"https://site-{n}.example" for n in range(7)]
     for n, origin in enumerate(origins):
         cache.put(origin, 200, PRIVATE, clock.now_ms() + n)
@@ -292,7 +290,7 @@ def test_the_soonest_expire_first_and_no_more_than_asked_for(cache, clock):
     assert cache.refreshes.expiring(clock.now_ms() + 2 * DAY_MS, limit=30) == origins[3:]
 
 
-def test_memory_follows_the_origins_in_use(cache, clock, redis_client):
+def test_memory_is_freed_for_unused_origins(cache, clock, redis_client):
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
     cache.put("https://down.example", None, b"", clock.now_ms())
 
@@ -300,7 +298,7 @@ def test_memory_follows_the_origins_in_use(cache, clock, redis_client):
     assert 0 < redis_client.pttl("aragog:robots:https://down.example") <= 20 * MINUTE_MS
 
 
-def test_a_huge_body_is_cut_and_compressed(cache, clock, redis_client):
+def test_huge_body_is_truncated_and_compressed(cache, clock, redis_client):
     cache.put(ORIGIN, 200, PRIVATE + b"Disallow: /x\n" * 100_000, clock.now_ms())
 
     assert redis_client.strlen(f"aragog:robots:{ORIGIN}") < 10_000
@@ -308,7 +306,7 @@ def test_a_huge_body_is_cut_and_compressed(cache, clock, redis_client):
 
 
 @pytest.mark.parametrize("bound", [{"max_files": 5}, {"max_rules": 10}])
-def test_a_process_keeps_a_bounded_number_of_rules(new_cache, clock, bound):
+def test_process_keeps_a_limited_number_of_rules(new_cache, clock, bound):
     memory = RobotsMemory(max_origins=8, **bound)
     cache = new_cache(memory=memory)
     origins = [f"https://site-{n}.example" for n in range(30)]
@@ -325,7 +323,7 @@ def test_a_process_keeps_a_bounded_number_of_rules(new_cache, clock, bound):
     assert all(rules.state is RulesState.FRESH for rules in [*cached.values(), *again.values()])
 
 
-def test_an_unreachable_redis_is_an_error_of_ours(tmp_path, clock):
+def test_unreachable_redis_raises_robots_unavailable(tmp_path, clock):
     cache = RobotsCache(f"unix://{tmp_path}/none.sock", PolitenessSettings(), clock=clock)
 
     for call in (
@@ -339,7 +337,7 @@ def test_an_unreachable_redis_is_an_error_of_ours(tmp_path, clock):
             call()
 
 
-def test_it_goes_on_after_a_restart_of_redis(own_redis, clock):
+def test_cache_works_again_after_a_redis_restart(own_redis, clock):
     cache = RobotsCache(
         own_redis.url, PolitenessSettings(), clock=clock, server_ms=time_of_redis(clock)
     )
@@ -354,7 +352,7 @@ def test_it_goes_on_after_a_restart_of_redis(own_redis, clock):
     assert not allows(cache.get(ORIGIN), "/private")
 
 
-def test_comments_and_the_rules_of_others_are_not_kept(cache, clock, redis_client):
+def test_comments_and_rules_for_other_agents_are_not_kept(cache, clock, redis_client):
     noise = b"".join(b"# %d\nUser-agent: bot%d\nDisallow: /%d\n" % (n, n, n) for n in range(9999))
     cache.put(ORIGIN, 200, noise + PRIVATE, clock.now_ms())
 
@@ -376,9 +374,7 @@ def test_rules_kept_for_another_agent_are_missing(new_cache, clock):
     assert not two.get(ORIGIN).rules.allows("two", ORIGIN + "/y")
 
 
-def test_the_subdomains_of_one_domain_share_a_bounded_share_of_memory(
-    redis_url, redis_client, clock
-):
+def test_subdomains_share_the_memory_limit_of_their_domain(redis_url, redis_client, clock):
     cap = 100_000
     settings = PolitenessSettings(robots_domain_max_bytes=cap)
     cache = RobotsCache(redis_url, settings, clock=clock, server_ms=time_of_redis(clock))
@@ -398,7 +394,7 @@ def test_the_subdomains_of_one_domain_share_a_bounded_share_of_memory(
     cache.close()
 
 
-def test_one_origin_whose_rules_change_often_takes_its_share_once(redis_url, redis_client, clock):
+def test_origin_with_frequent_changes_takes_its_share_once(redis_url, redis_client, clock):
     settings = PolitenessSettings(robots_domain_max_bytes=10_000)
     cache = RobotsCache(redis_url, settings, clock=clock, server_ms=time_of_redis(clock))
     for n in range(200):
@@ -419,7 +415,7 @@ def put(cache, status, body, at_ms, validators=VALIDATORS):
     cache.put_many([RobotsResult(ORIGIN, status, body, at_ms, validators)])
 
 
-def test_why_there_was_no_response_is_kept_while_there_are_no_older_rules(cache, new_cache, clock):
+def test_failure_is_kept_only_without_older_rules(cache, new_cache, clock):
     failed = RobotsResult(ORIGIN, None, b"", clock.now_ms(), failure="connect")
     cache.put_many([failed])
 
@@ -433,13 +429,14 @@ def test_why_there_was_no_response_is_kept_while_there_are_no_older_rules(cache,
     assert (cache.get(ORIGIN).unreachable, cache.get(ORIGIN).failure) == (False, None)
 
 
-def test_an_unchanged_file_makes_its_rules_fresh_again(cache, new_cache, clock):
+def test_unchanged_file_makes_its_rules_fresh_again(cache, new_cache, clock):
     put(cache, 200, PRIVATE, clock.now_ms())
     clock.advance_ms(2 * DAY_MS)
     stale = cache.get(ORIGIN)
     put(cache, 304, b"", clock.now_ms(), Validators())
 
-    # A new cache compares the test's clock with the server's anew, so only the first knows the time.
+    # A new cache compares the test's clock with the server's again, so only the first knows the
+    # time.
     assert cache.get(ORIGIN).fetched_at_ms == pytest.approx(clock.now_ms(), abs=1000)
     for each in (cache, new_cache()):
         fresh = each.get(ORIGIN)
@@ -449,7 +446,7 @@ def test_an_unchanged_file_makes_its_rules_fresh_again(cache, new_cache, clock):
     assert stale.state is RulesState.STALE
 
 
-def test_an_unchanged_file_whose_rules_are_gone_allows_nothing_by_itself(cache, clock):
+def test_unchanged_file_without_stored_rules_allows_nothing(cache, clock):
     put(cache, 304, b"", clock.now_ms(), Validators())
     assert cache.get(ORIGIN).state is RulesState.MISSING
 
@@ -458,14 +455,14 @@ def test_an_unchanged_file_whose_rules_are_gone_allows_nothing_by_itself(cache, 
     assert cache.get(ORIGIN).status == 404
 
 
-def test_an_error_keeps_the_validators_with_the_rules(cache, clock):
+def test_error_keeps_the_validators_with_the_rules(cache, clock):
     put(cache, 200, PRIVATE, clock.now_ms())
     put(cache, 503, b"", clock.now_ms() + 1, Validators())
 
     assert cache.validators([ORIGIN]) == {ORIGIN: VALIDATORS}
 
 
-def test_a_text_older_than_a_week_is_fetched_in_full(cache, clock):
+def test_file_older_than_a_week_is_fetched_in_full(cache, clock):
     put(cache, 200, PRIVATE, clock.now_ms())
     clock.advance_ms(5 * DAY_MS)
     put(cache, 304, b"", clock.now_ms(), Validators())
@@ -475,7 +472,7 @@ def test_a_text_older_than_a_week_is_fetched_in_full(cache, clock):
     assert cache.validators([ORIGIN]) == {ORIGIN: Validators()}
 
 
-def test_rules_that_an_older_parser_read_are_fetched_in_full(cache, clock, redis_client):
+def test_rules_from_an_older_parser_are_fetched_in_full(cache, clock, redis_client):
     put(cache, 200, PRIVATE, clock.now_ms())
     key, version = f"aragog:robots:{ORIGIN}", b"[%d, " % PARSER_VERSION
     record = redis_client.get(key)
@@ -485,7 +482,7 @@ def test_rules_that_an_older_parser_read_are_fetched_in_full(cache, clock, redis
     assert cache.validators([ORIGIN]) == {ORIGIN: Validators()}
 
 
-def test_validators_that_are_too_long_or_of_another_status_are_not_kept(cache, clock):
+def test_invalid_validators_are_not_kept(cache, clock):
     put(cache, 200, PRIVATE, clock.now_ms(), Validators('"' + "x" * 300 + '"', None))
     assert cache.validators([ORIGIN]) == {ORIGIN: Validators()}
 
@@ -497,7 +494,7 @@ def test_validators_that_are_too_long_or_of_another_status_are_not_kept(cache, c
 
 
 @pytest.mark.parametrize("status", [200, 404])
-def test_the_rules_of_tdmrep_json_are_kept_with_any_robots_txt(new_cache, clock, status):
+def test_rules_of_tdmrep_json_are_kept_with_any_robots_txt(new_cache, clock, status):
     rules = (TdmRule("/a/", "1", "", 1),)
     new_cache(asks_tdm=True).put_many(
         [RobotsResult(ORIGIN, status, PRIVATE, clock.now_ms(), tdm=rules)]
@@ -507,11 +504,11 @@ def test_the_rules_of_tdmrep_json_are_kept_with_any_robots_txt(new_cache, clock,
 
     assert cached.rules.tdm == rules
     assert allows(cached, "/private") is (status == 404)
-    said = cached.rules.statements("aragog", ORIGIN + "/a/b", ())
-    assert "n" in [statement.value for statement in said]
+    statements = cached.rules.statements("aragog", ORIGIN + "/a/b", ())
+    assert "n" in [statement.value for statement in statements]
 
 
-def test_a_crawl_that_needs_tdmrep_json_fetches_rules_that_came_without_it(new_cache, clock):
+def test_crawl_that_needs_tdmrep_json_refetches_rules_without_it(new_cache, clock):
     new_cache().put(ORIGIN, 200, PRIVATE, clock.now_ms())
 
     assert new_cache().get(ORIGIN).state is RulesState.FRESH
@@ -527,17 +524,15 @@ def test_a_crawl_that_needs_tdmrep_json_fetches_rules_that_came_without_it(new_c
 @pytest.mark.parametrize(
     "other",
     [
-        b"(\xb5/\xfd" + bytes(60),  # another compression
+        b"(\xb5/\xfd" + bytes(60),  # different compression
         zlib.compress(b"not JSON"),
         zlib.compress(b'{"lists": [[[true, "/", 1, "one more"]]], "groups": {"*": [0]}}'),
         zlib.compress(b"[]"),
         b"",
     ],
 )
-def test_rules_that_another_version_wrote_in_another_form_are_fetched_again(
-    cache, clock, redis_client, other
-):
-    """They failed every batch that asked for them, as long as the record lived."""
+def test_rules_in_another_versions_format_are_refetched(cache, clock, redis_client, other):
+    """They failed every batch that read them for as long as the record existed."""
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
     key = f"aragog:robots:{ORIGIN}"
     head = redis_client.get(key)[: HEAD.size]
@@ -546,14 +541,14 @@ def test_rules_that_another_version_wrote_in_another_form_are_fetched_again(
 
     assert cache.get(ORIGIN).state is RulesState.MISSING
     assert cache.peek([ORIGIN])[ORIGIN].state is RulesState.MISSING
-    # They are dropped after an error, or robots.txt would be requested without a pause.
+    # After an error they are dropped; otherwise robots.txt would be requested without a pause.
     cache.put(ORIGIN, 503, b"", clock.now_ms())
     assert cache.get(ORIGIN).unreachable
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
     assert not allows(cache.get(ORIGIN), "/private")
 
 
-def test_a_record_that_is_too_short_is_fetched_again(cache, clock, redis_client):
+def test_record_that_is_too_short_is_refetched(cache, clock, redis_client):
     redis_client.set(f"aragog:robots:{ORIGIN}", b"\1short")
 
     assert cache.get(ORIGIN).state is RulesState.MISSING
@@ -561,7 +556,7 @@ def test_a_record_that_is_too_short_is_fetched_again(cache, clock, redis_client)
     assert not allows(cache.get(ORIGIN), "/private")
 
 
-def test_an_error_replaces_rules_that_lack_the_file_that_a_job_needs(cache, clock):
+def test_error_replaces_rules_without_a_file_that_a_job_needs(cache, clock):
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
     cache.mark_insufficient([ORIGIN])
 

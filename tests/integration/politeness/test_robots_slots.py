@@ -1,4 +1,4 @@
-"""robots.txt of many hosts of one domain: each is fetched once, at the slot reserved for it."""
+"""robots.txt of many hosts in one domain: each is fetched once, at its reserved slot."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def sends(urls: list[str]) -> list[OutgoingMessage]:
     ]
 
 
-def test_a_domain_with_200_subdomains_gets_all_their_rules(crawl_stand):
+def test_domain_with_200_subdomains_gets_all_their_rules(crawl_stand):
     stand = crawl_stand({"/robots.txt": RULES}, qps=25)
     hosts = [f"s{n}.many.test" for n in range(200)]
-    # Hosts alternate, so that each is in several messages, as producers send them.
+    # Hosts alternate, so each is in several messages, as producers send them.
     urls = [f"http://{host}/private/{n}" for n in range(10) for host in hosts]
 
     answers = stand.run(sends(urls), limit_s=60)
@@ -41,7 +41,7 @@ def test_a_domain_with_200_subdomains_gets_all_their_rules(crawl_stand):
     assert {answer.fetch.outcome for answer in answers} == {"Refused"}
 
 
-def test_robots_txt_is_fetched_at_its_slot_while_the_domain_always_has_a_backlog(crawl_stand):
+def test_robots_txt_is_fetched_at_its_slot_despite_a_constant_backlog(crawl_stand):
     stand = crawl_stand({"/robots.txt": RULES}, qps=25)
     limiter, clock = stand.limiter, stand.clock
     limiter.reserve([SlotRequest("many.test")] * 60)
@@ -63,7 +63,7 @@ def test_robots_txt_is_fetched_at_its_slot_while_the_domain_always_has_a_backlog
     assert not waiting
 
 
-def test_a_slow_robots_txt_does_not_delay_the_slots_of_others(crawl_stand):
+def test_slow_robots_txt_does_not_delay_other_slots(crawl_stand):
     def slow(_: Request, wire: Wire) -> bytes:
         wire.pause(1.5)
         return RULES
@@ -75,13 +75,13 @@ def test_a_slow_robots_txt_does_not_delay_the_slots_of_others(crawl_stand):
         message for message in stand.step(to_robots) if message.destination == Destination.ROBOTS
     ]
 
-    # It comes back at its slot, not as much later as the first took to answer.
+    # It comes back at its slot, not later by the first one's response time.
     assert stand.clock.now_ms() + later.delay_ms < later.message.slots["http://s1.many.test"] + 1000
     assert len(stand.origin.of(path="/robots.txt")) == 1
 
 
-def test_a_refresh_of_robots_txt_keeps_the_crawl_delay(crawl_stand):
-    # What was seen: a page, and a tenth of a second later the daily refresh of its robots.txt.
+def test_refresh_of_robots_txt_keeps_the_crawl_delay(crawl_stand):
+    # A page was requested, and a tenth of a second later the daily refresh of its robots.txt.
     stand = crawl_stand({"/robots.txt": RULES, "*": page(b"hello")})
     stand.know_rules("site.test", body=b"User-agent: *\nCrawl-delay: 10\n")
     stand.step(*sends(["http://site.test/"]))
@@ -89,15 +89,15 @@ def test_a_refresh_of_robots_txt_keeps_the_crawl_delay(crawl_stand):
 
     (later,) = stand.step(OutgoingMessage(Destination.ROBOTS, refresh))
 
-    # It reserves its slot a few seconds before it, ahead of the URLs in line.
+    # It reserves its slot a few seconds in advance, ahead of the URLs in line.
     assert later.delay_ms > 9000 - SLOT_WITHIN_MS
     assert later.message.claimed
     assert [request.path for request in stand.origin.seen] == ["/"]
 
 
-def test_of_a_huge_robots_txt_the_first_rules_count(crawl_stand):
-    # What was seen: the announced length exceeded the limit of a page, and the whole site was
-    # closed. RFC 9309 section 2.5 wants the first 500 KiB to be read.
+def test_first_rules_of_a_huge_robots_txt_apply(crawl_stand):
+    # The announced length exceeded the limit of a page, and the whole site was closed. RFC 9309
+    # section 2.5 requires the first 500 KiB to be read.
     huge = b"User-agent: *\nDisallow: /private\n" + b"# no rule\n" * 1_100_000
     stand = crawl_stand({"/robots.txt": answer(200, huge, content_type="text/plain")})
     (to_robots,) = stand.step(*sends(["http://site.test/"]))
@@ -109,7 +109,7 @@ def test_of_a_huge_robots_txt_the_first_rules_count(crawl_stand):
     assert not rules.allows("aragog", "http://site.test/private")
 
 
-def test_who_meets_a_reserved_robots_txt_waits_for_it_and_reserves_nothing(crawl_stand):
+def test_url_waits_for_a_reserved_robots_txt_and_reserves_nothing(crawl_stand):
     stand = crawl_stand({"/robots.txt": RULES}, qps=25)
     limiter = stand.limiter
     limiter.reserve([SlotRequest("many.test")] * 100)
@@ -121,7 +121,7 @@ def test_who_meets_a_reserved_robots_txt_waits_for_it_and_reserves_nothing(crawl
     assert limiter.describe(["many.test"])["many.test"].backlog_ms < 102 * 40
 
 
-def test_a_robots_txt_that_redirects_to_a_domain_booked_out_opens_nothing(crawl_stand):
+def test_robots_txt_that_redirects_to_a_fully_booked_domain_opens_nothing(crawl_stand):
     stand = crawl_stand(
         {"//site.test/robots.txt": redirect("http://other.test/r"), "*": page(b"hello")}
     )
@@ -135,7 +135,7 @@ def test_a_robots_txt_that_redirects_to_a_domain_booked_out_opens_nothing(crawl_
     assert cached.rules is None or not cached.rules.allows("aragog", "http://site.test/private")
 
 
-def test_the_redirects_of_one_robots_txt_share_the_time_that_is_waited_for_them(crawl_stand):
+def test_redirects_of_a_robots_txt_share_one_waiting_time(crawl_stand):
     stand = crawl_stand({}, qps=1)
     url = "http://busy.test/robots.txt"
     slot = stand.limiter.reserve([SlotRequest("site.test")])[0]
@@ -149,7 +149,7 @@ def test_the_redirects_of_one_robots_txt_share_the_time_that_is_waited_for_them(
     assert admissions == [Go, Later]
 
 
-def test_a_robots_txt_that_redirects_to_a_blocked_host_sends_it_no_request(crawl_stand):
+def test_robots_txt_redirect_to_a_blocked_host_sends_it_no_request(crawl_stand):
     stand = crawl_stand(
         {"//site.test/robots.txt": redirect("http://www.blocked.test/r"), "*": page(b"hello")},
         blocked_hosts=("blocked.test",),
@@ -162,7 +162,7 @@ def test_a_robots_txt_that_redirects_to_a_blocked_host_sends_it_no_request(crawl
     assert not stand.robots.get("http://site.test").rules.allows("aragog", "http://site.test/")
 
 
-def test_a_robots_txt_that_ends_before_its_promised_length_opens_nothing(crawl_stand):
+def test_truncated_robots_txt_opens_nothing(crawl_stand):
     def cut(_: Request, wire: Wire) -> None:
         body = b"User-agent: *\nDisallow: /private\nDisallow: /sec"
         wire.send(answer(200, b"", headers={"Content-Length": "4711"}, length=False) + body)
@@ -177,7 +177,7 @@ def test_a_robots_txt_that_ends_before_its_promised_length_opens_nothing(crawl_s
     assert not cached.rules.allows("aragog", "http://site.test/secret")
 
 
-def test_rules_that_are_due_for_a_refresh_are_refreshed_on_a_busy_domain(crawl_stand):
+def test_due_rules_are_refreshed_on_a_busy_domain(crawl_stand):
     stand = crawl_stand({"/robots.txt": RULES}, qps=50, robots_fresh_s=0.001)
     hosts = [f"s{n}.many.test" for n in range(120)]
     stand.know_rules(*hosts)
@@ -188,7 +188,7 @@ def test_rules_that_are_due_for_a_refresh_are_refreshed_on_a_busy_domain(crawl_s
     assert set(requests) == set(hosts)
 
 
-def test_a_tick_refreshes_all_rules_that_are_due_and_each_once(crawl_stand):
+def test_tick_refreshes_all_due_rules_once(crawl_stand):
     stand = crawl_stand({}, robots_fresh_s=60)
     origins = [f"http://d{n}.test" for n in range(1300)]
     stand.know_rules(*(of.removeprefix("http://") for of in origins))

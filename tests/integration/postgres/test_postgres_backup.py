@@ -1,4 +1,4 @@
-"""Backup and restore of a store in PostgreSQL, by the commands of docs/deployment.md."""
+"""Backup and restore of a store in PostgreSQL, with the commands of docs/deployment.md."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ URL, OTHER = "http://site.test/page", "http://site.test/old"
 
 @pytest.fixture
 def environ(cli_environ, postgres_dsn, postgres_server, tmp_path, monkeypatch):
-    """Settings of a store in PostgreSQL, and the programs of that server in the path."""
+    """Settings of a store in PostgreSQL, with that server's programs in the path."""
     for name, value in {
         "ARAGOG_STORE__ENGINE": "postgres",
         "ARAGOG_STORE__DSN": postgres_dsn,
@@ -30,7 +30,7 @@ def environ(cli_environ, postgres_dsn, postgres_server, tmp_path, monkeypatch):
 
 
 class Writer(threading.Thread):
-    """Writes pages until it is stopped."""
+    """Writes pages until stopped."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -49,7 +49,7 @@ class Writer(threading.Thread):
 
 
 @pytest.mark.usefixtures("environ")
-def test_a_dump_made_while_pages_are_written_is_restored(postgres_server, tmp_path, monkeypatch):
+def test_dump_made_while_pages_are_written_is_restored(postgres_server, tmp_path, monkeypatch):
     (dumping,) = blocks("docs/deployment.md", "sh", "pg_dump")
     (restoring,) = blocks("docs/deployment.md", "sh", "aws s3 sync s3://pages-backup")
     folder = load_settings().data_dir

@@ -1,4 +1,6 @@
-"""PostgreSQL killed, cut off, full or locked: nothing acknowledged is lost, and no call waits on."""
+"""
+PostgreSQL killed, disconnected, full or locked: nothing acknowledged is lost, and no call hangs.
+"""
 
 import subprocess
 import sys
@@ -26,7 +28,7 @@ BATCH = 20
 
 
 class Writer(threading.Thread):
-    """Puts numbered batches of nodes and cells, and counts, until it is stopped."""
+    """Puts numbered batches of nodes and cells, and increments counters, until stopped."""
 
     def __init__(self, tables):
         super().__init__()
@@ -61,7 +63,7 @@ class Writer(threading.Thread):
 
 @pytest.fixture
 def writer(request):
-    """Makes a started writer, which ends with the test."""
+    """Starts writers and ends them after the test."""
     writers = []
 
     def start(tables):
@@ -81,15 +83,15 @@ def opened(dsn, **changes):
 
 
 def lost(tables, writer):
-    """What was acknowledged and is not there, and batches of which a part is there."""
+    """Acknowledged batches that are missing, and batches stored in part."""
     nodes = dict(tables["n"].scan(b"", None))
     cells = dict(tables["e"].scan(b"", None))
     sizes = Counter(row.partition(b"-")[0] for row in nodes)
-    torn = {number for number, size in sizes.items() if size != BATCH}
-    return [row for row in writer.acknowledged if row not in nodes or row not in cells], torn
+    partial = {number for number, size in sizes.items() if size != BATCH}
+    return [row for row in writer.acknowledged if row not in nodes or row not in cells], partial
 
 
-def test_a_kill_in_the_middle_of_batches_loses_nothing_and_tears_none(own_postgres, writer):
+def test_killed_server_loses_no_batch_and_stores_none_in_part(own_postgres, writer):
     tables = opened(own_postgres.dsn)
     writing = writer(tables)
     writing.wait_for_more()
@@ -103,7 +105,7 @@ def test_a_kill_in_the_middle_of_batches_loses_nothing_and_tears_none(own_postgr
     tables.close()
 
 
-def test_connections_that_the_server_ends_are_replaced_without_an_error(postgres_dsn, writer):
+def test_terminated_connections_are_replaced_without_an_error(postgres_dsn, writer):
     tables = opened(postgres_dsn)
     writing = writer(tables)
     writing.wait_for_more()
@@ -122,13 +124,13 @@ def test_connections_that_the_server_ends_are_replaced_without_an_error(postgres
     tables.close()
 
 
-def test_a_check_whose_response_is_lost_is_not_repeated(postgres_dsn):
+def test_check_with_a_lost_response_is_not_repeated(postgres_dsn):
     tables = opened(postgres_dsn, postgres_timeout_ms=2000)
     tables["u"].check_and_put(b"row", b"i:id", None, b"0")
     with psycopg.connect(postgres_dsn) as other:
         other.execute("LOCK TABLE aragog.u")
 
-        # Server and client wait equally long: either may end first.
+        # Server and client have the same time limit: either may end first.
         with pytest.raises(StoreUnavailable, match=r"took longer|no response within"):
             tables["u"].check_and_put(b"row", b"i:id", b"0", b"1")
         with psycopg.connect(postgres_dsn, autocommit=True) as admin:
@@ -141,14 +143,14 @@ def test_a_check_whose_response_is_lost_is_not_repeated(postgres_dsn):
 
 
 def is_empty(tables):
-    """False also while the server still counts a connection that has been closed."""
+    """False also while the server still counts a closed connection."""
     try:
         return tables["u"].get(b"row") == {}
     except StoreUnavailable:
         return False
 
 
-def test_a_server_without_connections_left_is_named(postgres_server, postgres_dsn):
+def test_exhausted_server_connections_are_reported(postgres_server, postgres_dsn):
     tables = opened(postgres_dsn)
     with psycopg.connect(postgres_server.dsn, autocommit=True) as admin:
         admin.execute(f"CREATE ROLE few LOGIN CONNECTION LIMIT 1 IN ROLE {admin.info.user}")
@@ -165,7 +167,7 @@ def test_a_server_without_connections_left_is_named(postgres_server, postgres_ds
         admin.execute("DROP ROLE few")
 
 
-def test_two_hundred_idle_connections_do_not_keep_the_store_from_working(own_postgres):
+def test_two_hundred_idle_connections_do_not_stop_the_store(own_postgres):
     tables = opened(own_postgres.dsn)
     idle = [psycopg.connect(own_postgres.dsn) for _ in range(200)]
 
@@ -177,7 +179,7 @@ def test_two_hundred_idle_connections_do_not_keep_the_store_from_working(own_pos
     tables.close()
 
 
-def test_a_full_disk_refuses_writes_and_keeps_what_was_acknowledged(tmp_path):
+def test_full_disk_refuses_writes_and_keeps_acknowledged_ones(tmp_path):
     folder = Path(tempfile.mkdtemp(prefix="ar"))
     mounted = ["mount", "-t", "tmpfs", "-o", "size=120m", "tmpfs", str(folder)]
     if subprocess.run(mounted, capture_output=True, check=False).returncode:
@@ -227,7 +229,7 @@ def _works(tables):
     return True
 
 
-def test_behind_pgbouncer_in_transaction_mode_nothing_is_lost(
+def test_nothing_is_lost_behind_pgbouncer_in_transaction_mode(
     postgres_server, postgres_dsn, writer
 ):
     if not PGBOUNCER_PROGRAM:

@@ -1,4 +1,7 @@
-"""A replica: reads with its lag respected, the failover to it, and doctor's word on it as primary."""
+"""
+A replica: reads that respect its lag, failover to it, and the doctor's finding if it is configured
+as primary.
+"""
 
 import dataclasses
 import threading
@@ -39,7 +42,7 @@ def shown(dsn, query):
         return connection.execute(query).fetchone()[0]
 
 
-def test_reads_go_to_a_replica_that_keeps_up_and_not_to_one_that_does_not(pair, tmp_path):
+def test_reads_use_a_replica_only_while_it_keeps_up(pair, tmp_path):
     primary, replica = pair
     store = store_settings(primary.dsn)
     tables = postgres_tables(store)
@@ -70,7 +73,7 @@ def test_reads_go_to_a_replica_that_keeps_up_and_not_to_one_that_does_not(pair, 
     written.close()
 
 
-def test_no_read_fails_while_the_primary_stands_still(pair, tmp_path):
+def test_no_read_fails_while_the_primary_hangs(pair, tmp_path):
     # 10 of 29 reads over HTTP ended with DeadlineExceeded.
     primary, replica = pair
     store = store_settings(primary.dsn)
@@ -114,7 +117,7 @@ def test_no_read_fails_while_the_primary_stands_still(pair, tmp_path):
 def _from_standby(hedged):
     try:
         found = hedged.read(lambda store: store.get(URL))
-    except StoreUnavailable:  # the replica is behind for once
+    except StoreUnavailable:  # the replica is temporarily behind
         return None
     return found if found.value else None
 
@@ -135,7 +138,7 @@ def _behind(tables):
     return False
 
 
-def test_doctor_names_a_replica_that_is_given_as_primary(pair):
+def test_doctor_reports_a_replica_configured_as_primary(pair):
     _, replica = pair
     tables = postgres_tables(store_settings(replica.dsn))
 
@@ -147,15 +150,15 @@ def test_doctor_names_a_replica_that_is_given_as_primary(pair):
     tables.close()
 
 
-def test_a_store_that_is_not_postgres_has_no_such_standby(tmp_path):
+def test_standby_dsn_requires_postgres(tmp_path):
     serving = ServingSettings(standby_dsn=SecretUrl("postgresql://replica/"))
 
     with pytest.raises(ConfigError, match="set store"):
         hedged_reads(Settings(data_dir=tmp_path, store=StoreSettings(), serving=serving), None)
 
 
-def test_after_a_failover_the_other_server_is_written_to(pair):
-    """The last test of the module: the replica becomes a primary."""
+def test_writes_go_to_the_other_server_after_a_failover(pair):
+    """Must be the last test of the module: the replica becomes a primary."""
     primary, replica = pair
     both = f"{primary.socket_folder},{replica.socket_folder}"
     dsn = f"postgresql://aragog@/postgres?host={both}&target_session_attrs=read-write"

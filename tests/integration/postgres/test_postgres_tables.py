@@ -1,4 +1,7 @@
-"""What PostgreSQL alone does: schema, versions, rights, poolers, and what doctor says of a server."""
+"""
+PostgreSQL specifics: schema, versions, permissions, poolers, and the doctor's findings about a
+server.
+"""
 
 import os
 import threading
@@ -21,7 +24,7 @@ pytestmark = pytest.mark.postgres
 
 @pytest.fixture
 def tables(postgres_dsn):
-    """Created tables in a database of this test's own."""
+    """Created tables in a database for this test alone."""
     engine = postgres_tables(store_settings(postgres_dsn))
     engine.create()
     yield engine
@@ -40,12 +43,12 @@ def value(dsn, query):
 
 
 def hash_of(tables):
-    """Of all rows of all tables, in their order."""
+    """A hash of all rows of all tables, in order."""
     return hash(tuple((name, row, tuple(sorted(cells.items()))) for name in TABLES
                       for row, cells in tables[name].scan(b"", None)))  # fmt: skip
 
 
-def test_tables_that_were_created_are_correct_and_creating_again_changes_nothing(tables):
+def test_created_tables_are_correct_and_creating_again_changes_nothing(tables):
     name = tables.identity()
 
     tables.create()
@@ -54,7 +57,7 @@ def test_tables_that_were_created_are_correct_and_creating_again_changes_nothing
     assert tables.identity() == name
 
 
-def test_several_processes_create_the_tables_at_once(postgres_dsn):
+def test_several_processes_can_create_the_tables_at_once(postgres_dsn):
     engines = [postgres_tables(store_settings(postgres_dsn)) for _ in range(4)]
     threads = [threading.Thread(target=engine.create) for engine in engines]
     for thread in threads:
@@ -68,7 +71,7 @@ def test_several_processes_create_the_tables_at_once(postgres_dsn):
         engine.close()
 
 
-def test_before_the_tables_are_created_an_error_says_how(postgres_dsn):
+def test_error_before_table_creation_names_the_command(postgres_dsn):
     engine = postgres_tables(store_settings(postgres_dsn))
 
     with pytest.raises(StoreUnavailable, match="create-tables"):
@@ -78,7 +81,7 @@ def test_before_the_tables_are_created_an_error_says_how(postgres_dsn):
     engine.close()
 
 
-def test_an_upgrade_takes_the_schema_forward_while_others_write(tables, postgres_dsn):
+def test_schema_is_upgraded_while_others_write(tables, postgres_dsn):
     tables["e"].put(b"row", {b"p:a": b"1"}, at_ms=5)
     added = {**UPGRADES, VERSION: lambda schema: f"ALTER TABLE {schema}.e ADD COLUMN note text"}
     newer = postgres_tables(store_settings(postgres_dsn), upgrades=added)
@@ -88,13 +91,13 @@ def test_an_upgrade_takes_the_schema_forward_while_others_write(tables, postgres
     steps = []
     assert newer.schema.upgrade(steps.append) == VERSION + 1
 
-    tables["e"].put(b"row", {b"p:a": b"2"}, at_ms=6)  # a process of the version before
+    tables["e"].put(b"row", {b"p:a": b"2"}, at_ms=6)  # a process of the previous version
     assert newer["e"].get(b"row")[b"p:a"].value == b"2"
     assert steps == [f"from version {VERSION} to {VERSION + 1}"]
     newer.close()
 
 
-def test_a_schema_of_the_first_version_stays_in_use_with_the_form_of_its_data(tables, postgres_dsn):
+def test_first_schema_version_stays_usable_with_its_data_format(tables, postgres_dsn):
     assert tables.format() == FORMAT
     execute(
         postgres_dsn,
@@ -111,7 +114,7 @@ def test_a_schema_of_the_first_version_stays_in_use_with_the_form_of_its_data(ta
     old.close()
 
 
-def test_a_downgrade_is_refused_in_one_line(tables, postgres_dsn):
+def test_downgrade_is_refused_in_one_line(tables, postgres_dsn):
     execute(postgres_dsn, "UPDATE aragog.meta SET value = '7' WHERE name = 'version'")
     older = postgres_tables(store_settings(postgres_dsn))
 
@@ -122,9 +125,7 @@ def test_a_downgrade_is_refused_in_one_line(tables, postgres_dsn):
     older.close()
 
 
-def test_behind_a_pooler_nothing_is_prepared_and_no_setting_of_the_session_is_sent(
-    tables, postgres_dsn
-):
+def test_pooler_gets_no_prepared_statements_or_session_settings(tables, postgres_dsn):
     pooled = postgres_tables(store_settings(postgres_dsn, postgres_pooler=True))
 
     pooled["n"].put(b"row", {b"m:a": b"1"}, at_ms=5)
@@ -138,7 +139,7 @@ def test_behind_a_pooler_nothing_is_prepared_and_no_setting_of_the_session_is_se
     pooled.close()
 
 
-def test_parts_of_a_node_are_merged_by_the_writer_that_makes_too_many(tables, postgres_dsn):
+def test_writer_of_too_many_parts_of_a_node_merges_them(tables, postgres_dsn):
     for number in range(20):
         tables["n"].put(b"row", {b"m:%d" % number: b"v", b"m:last": b"%d" % number}, at_ms=number)
 
@@ -148,7 +149,7 @@ def test_parts_of_a_node_are_merged_by_the_writer_that_makes_too_many(tables, po
     assert value(postgres_dsn, "SELECT max(parts) FROM aragog.n") < 4
 
 
-def test_a_write_of_several_tables_is_one_transaction(tables):
+def test_write_to_several_tables_is_one_transaction(tables):
     with pytest.raises(InvalidArgument):
         tables.write(
             [
@@ -184,7 +185,7 @@ def test_counters_and_checks_of_many_threads_lose_nothing(tables):
     assert [row[b"m:%d" % number].value for number in range(4)] == [b"19"] * 4
 
 
-def test_batches_with_the_same_rows_in_other_orders_wait_for_no_cycle(tables):
+def test_batches_with_the_same_rows_do_not_deadlock(tables):
     keys = [bytes([number]) * 4 for number in range(0, 256, 8)]
 
     def work(order):
@@ -202,7 +203,7 @@ def test_batches_with_the_same_rows_in_other_orders_wait_for_no_cycle(tables):
     assert {cells[b"m:a"].value for _, cells in tables["n"].scan(b"", None)} == {b"9"}
 
 
-def test_a_whole_store_is_copied_from_sqlite_and_back(tables, tmp_path):
+def test_store_is_copied_from_sqlite_and_back(tables, tmp_path):
     source = SqliteTables(tmp_path / "source", shards=2, clock=SystemClock())
     source.create()
     for number in range(300):
@@ -225,7 +226,7 @@ def test_a_whole_store_is_copied_from_sqlite_and_back(tables, tmp_path):
     back.close()
 
 
-def test_doctor_names_a_missing_table_and_a_wrong_encoding(tables, postgres_server, postgres_dsn):
+def test_doctor_reports_a_missing_table_and_a_wrong_encoding(tables, postgres_server, postgres_dsn):
     execute(postgres_dsn, "DROP TABLE aragog.f")
     assert tables.check() == ["the table f is missing: run `aragog store create-tables`"]
 
@@ -245,7 +246,7 @@ def test_doctor_names_a_missing_table_and_a_wrong_encoding(tables, postgres_serv
         ("default_transaction_read_only = on", "transactions are read-only by default"),
     ],
 )
-def test_doctor_names_a_setting_of_the_database(tables, postgres_dsn, setting, problem):
+def test_doctor_reports_a_bad_database_setting(tables, postgres_dsn, setting, problem):
     name = value(postgres_dsn, "SELECT current_database()")
     execute(postgres_dsn, f"ALTER DATABASE {name} SET {setting}")
     engine = postgres_tables(store_settings(postgres_dsn))
@@ -256,7 +257,7 @@ def test_doctor_names_a_setting_of_the_database(tables, postgres_dsn, setting, p
     assert problem in found
 
 
-def test_doctor_names_autovacuum_that_is_off(tables, postgres_server):
+def test_doctor_reports_disabled_autovacuum(tables, postgres_server):
     with psycopg.connect(postgres_server.dsn, autocommit=True) as admin:
         admin.execute("ALTER SYSTEM SET autovacuum = off")
         admin.execute("SELECT pg_reload_conf()")
@@ -268,7 +269,7 @@ def test_doctor_names_autovacuum_that_is_off(tables, postgres_server):
     wait_until(lambda: not tables.check())
 
 
-def test_doctor_names_missing_rights(tables, postgres_server, postgres_dsn):
+def test_doctor_reports_missing_permissions(tables, postgres_server, postgres_dsn):
     execute(
         postgres_dsn,
         "DROP ROLE IF EXISTS reader",

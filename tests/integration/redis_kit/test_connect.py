@@ -1,4 +1,4 @@
-"""A client for each kind of Redis URL, against real servers."""
+"""A client for each kind of Redis URL, on real servers."""
 
 import os
 import select
@@ -26,20 +26,20 @@ def folder():
         yield Path(name)
 
 
-def test_a_unix_socket_and_a_tcp_port_answer(redis_url, folder):
+def test_unix_socket_and_tcp_port_work(redis_url, folder):
     with RedisServer(folder, port=free_port()) as tcp:
         for url in (redis_url, tcp.url, redis_url.replace("unix://", "redis+socket://")):
             with connect(url) as client:
                 assert client.ping()
 
 
-def test_a_socket_whose_path_is_too_long_is_named(tmp_path):
+def test_socket_path_that_is_too_long_is_reported(tmp_path):
     path = f"{tmp_path}/{'x' * 108}/redis.sock"
     with pytest.raises(InvalidConfig, match=r"Redis URL: .* too long a path for a unix socket"):
         connect(f"unix://{path}")
 
 
-def test_a_tls_server_answers_a_client_that_trusts_its_authority_only(folder):
+def test_tls_server_requires_a_client_that_trusts_its_ca(folder):
     with tls_redis(folder) as (url, ca):
         with connect(f"{url}?ssl_ca_certs={ca}") as trusting:
             assert trusting.ping()
@@ -47,7 +47,7 @@ def test_a_tls_server_answers_a_client_that_trusts_its_authority_only(folder):
             other.ping()
 
 
-def test_a_client_follows_the_master_that_the_sentinels_name(folder):
+def test_client_follows_the_master_named_by_sentinel(folder):
     (folder / "a").mkdir()
     (folder / "b").mkdir()
     first = RedisServer(folder / "a", port=free_port())
@@ -73,7 +73,7 @@ def test_a_client_follows_the_master_that_the_sentinels_name(folder):
 
 
 @pytest.mark.parametrize("attempts", [1, 2])
-def test_a_pooled_connection_survives_a_restart_of_the_server(own_redis, attempts):
+def test_pooled_connection_survives_a_server_restart(own_redis, attempts):
     with connect(own_redis.url, attempts=attempts) as client:
         client.set("kept", 1)
         own_redis.stop()
@@ -82,20 +82,20 @@ def test_a_pooled_connection_survives_a_restart_of_the_server(own_redis, attempt
         assert client.get("kept") == b"1"
 
 
-def test_a_pooled_connection_with_an_unread_response_is_replaced(redis_url):
+def test_pooled_connection_with_an_unread_response_is_replaced(redis_url):
     with connect(redis_url) as client:
         client.set("kept", 1)
         pool = client.connection_pool
         connection = pool.get_connection()
         connection.send_command("PING")
-        select.select([connection._sock], [], [])  # the response has arrived, and nobody reads it
+        select.select([connection._sock], [], [])  # the response has arrived, but nobody reads it
         pool.release(connection)
 
         assert client.get("kept") == b"1"
         assert client.get("kept") == b"1"
 
 
-def test_a_child_opens_connections_of_its_own(redis_url):
+def test_child_process_opens_its_own_connections(redis_url):
     with connect(redis_url) as client:
         parent = client.client_id()
         reading, writing = os.pipe()
@@ -112,7 +112,7 @@ def test_a_child_opens_connections_of_its_own(redis_url):
         assert client.client_id() == parent
 
 
-def test_threads_share_the_connections_that_are_ready(redis_url):
+def test_threads_share_ready_connections(redis_url):
     with connect(redis_url) as client, ThreadPoolExecutor(4) as threads:
         assert set(threads.map(client.echo, [b"x"] * 200)) == {b"x"}
         with client.pipeline() as pipe:
@@ -122,9 +122,7 @@ def test_threads_share_the_connections_that_are_ready(redis_url):
 
 
 @pytest.mark.parametrize("transaction", [False, True])
-def test_a_pipeline_returns_what_each_command_returns_and_raises_its_first_error(
-    redis_url, transaction
-):
+def test_pipeline_returns_each_result_and_raises_its_first_error(redis_url, transaction):
     with connect(redis_url) as client:
         connection = client.client_id()
         with client.pipeline(transaction) as pipe:
@@ -140,7 +138,7 @@ def test_a_pipeline_returns_what_each_command_returns_and_raises_its_first_error
         assert client.client_id() == connection
 
 
-def test_a_pipeline_that_is_interrupted_leaves_no_response_to_the_next_command(redis_url):
+def test_interrupted_pipeline_leaves_no_response_to_the_next_command(redis_url):
     class Stop(BaseException):
         pass
 
@@ -156,7 +154,7 @@ def test_a_pipeline_that_is_interrupted_leaves_no_response_to_the_next_command(r
         assert client.ping()
 
 
-def test_a_pipeline_watches_keys(redis_url):
+def test_pipeline_watches_keys(redis_url):
     with connect(redis_url) as client, client.pipeline() as pipe:
         pipe.watch("watched")
         client.set("watched", "by another")
@@ -167,7 +165,7 @@ def test_a_pipeline_watches_keys(redis_url):
         assert client.get("watched") == b"by another"
 
 
-def test_a_pipeline_survives_a_restart_of_the_server(own_redis):
+def test_pipeline_survives_a_restart_of_the_server(own_redis):
     with connect(own_redis.url) as client:
         client.set("kept", 1)
         own_redis.stop()
@@ -177,7 +175,7 @@ def test_a_pipeline_survives_a_restart_of_the_server(own_redis):
             assert pipe.get("kept").execute() == [b"1"]
 
 
-def test_a_command_whose_response_is_lost_is_done_once_and_with_more_attempts_again(redis_url):
+def test_command_with_a_lost_response_is_repeated_only_with_more_attempts(redis_url):
     for attempts in (1, 2):
         with connect(redis_url, attempts=attempts) as client:
             client.set("count", 0)
@@ -190,7 +188,7 @@ def test_a_command_whose_response_is_lost_is_done_once_and_with_more_attempts_ag
 
 
 def cutting(client):
-    """A class of connections, the first of which breaks when the server has responded."""
+    """A connection class whose first connection breaks after the server has responded."""
 
     class CutConnection(client.connection_pool.connection_class):
         cut = True
@@ -206,7 +204,7 @@ def cutting(client):
     return CutConnection
 
 
-def test_a_url_that_cannot_be_used_is_named_by_its_setting_without_its_password():
+def test_invalid_url_is_reported_by_its_setting_without_its_password():
     with pytest.raises(InvalidConfig) as caught:
         connect("redis://:secret@host:port", setting="politeness.limiter_urls")
 
@@ -215,17 +213,17 @@ def test_a_url_that_cannot_be_used_is_named_by_its_setting_without_its_password(
 
 
 class CacheUnavailable(BrokerUnavailable):
-    """An error of somebody who uses these helpers."""
+    """An error class of a caller of these helpers."""
 
 
-def test_an_absent_server_is_the_error_that_the_caller_asked_for(folder):
+def test_absent_server_raises_the_callers_error(folder):
     with connect(f"unix://{folder}/none", attempts=1) as client:
         for kind in (BrokerUnavailable, CacheUnavailable):
             with pytest.raises(kind, match="the server"), redis_errors("the server", kind):
                 client.ping()
 
 
-def test_a_full_server_differs_from_an_absent_one(folder):
+def test_full_server_raises_broker_full(folder):
     with RedisServer(folder, max_memory_bytes=1) as server, connect(server.url) as client:
         with pytest.raises(BrokerFull, match="raise its maxmemory"), redis_errors("it"):
             client.set("a", "b")

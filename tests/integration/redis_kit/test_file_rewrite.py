@@ -1,4 +1,4 @@
-"""Rewrites of an append-only file, each begun after what was deleted last."""
+"""Rewrites of an append-only file, each started after the latest deletion."""
 
 import pytest
 import redis
@@ -22,10 +22,10 @@ def busy(client):
     return info["aof_rewrite_in_progress"] or info["aof_rewrite_scheduled"]
 
 
-def test_a_request_while_a_rewrite_runs_is_not_an_error_and_is_done_later(client):
-    """A takedown soon after another one was answered with an error, although it was done."""
+def test_rewrite_requested_during_another_is_done_later(client):
+    """A takedown soon after another one returned an error, although it was done."""
     rewrite = FileRewrite(client, prefix="aragog:")
-    client.config_set("rdb-key-save-delay", 100_000)  # each key takes the child 0.1 s
+    client.config_set("rdb-key-save-delay", 100_000)  # the child needs 0.1 s per key
     client.mset({f"k{number}": "x" for number in range(10)})
     rewrite.request()
     assert busy(client)
@@ -40,7 +40,7 @@ def test_a_request_while_a_rewrite_runs_is_not_an_error_and_is_done_later(client
     assert not client.exists("aragog:file_rewrite")
 
 
-def test_without_a_request_nothing_begins(client):
+def test_nothing_is_rewritten_without_a_request(client):
     FileRewrite(client, prefix="aragog:").begin_requested()
 
     assert not busy(client)

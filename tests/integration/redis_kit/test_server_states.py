@@ -1,4 +1,4 @@
-"""What people read when a Redis server refuses because of its own state."""
+"""Messages about a Redis server that refuses commands because of its own state."""
 
 import pytest
 import redis
@@ -25,7 +25,7 @@ IN_A_SCRIPT = redis.ResponseError(
     [(LOADING, "loading its data after a restart"), (IN_A_SCRIPT, "disk is full")],
 )
 @pytest.mark.parametrize("translate", [lambda: redis_errors("redis.url"), broker_errors])
-def test_the_state_of_a_server_is_told_in_plain_words(cause, shown, translate):
+def test_server_state_is_described_in_plain_words(cause, shown, translate):
     with pytest.raises(BrokerUnavailable, match=shown) as raised, translate():
         raise cause
 
@@ -33,7 +33,7 @@ def test_the_state_of_a_server_is_told_in_plain_words(cause, shown, translate):
 
 
 @pytest.mark.redis
-def test_a_full_disk_is_named_with_the_remedy_and_no_lua(small_disk):
+def test_full_disk_is_reported_with_the_remedy_and_no_lua(small_disk):
     with RedisServer(small_disk.folder, persistent=True) as server:
         cluster = Cluster(connect_shards([server.url]))
         cluster.enqueue("q", [NewJob(b"x")])
@@ -45,15 +45,15 @@ def test_a_full_disk_is_named_with_the_remedy_and_no_lua(small_disk):
             except BrokerUnavailable as error:
                 return str(error)
 
-        told = wait_until(refused)
+        message = wait_until(refused)
         small_disk.free()
 
-        assert told.startswith("shard 0: its disk is full")
-        assert "script" not in told
+        assert message.startswith("shard 0: its disk is full")
+        assert "script" not in message
         wait_until(lambda: refused() is None)
 
 
-def test_a_system_that_runs_is_not_called_stopped(tmp_path, monkeypatch):
+def test_running_system_is_not_reported_as_stopped(tmp_path, monkeypatch):
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("ARAGOG_SETTINGS", "")
     error = BrokerUnavailable("redis.url", "Connection refused.")

@@ -36,20 +36,20 @@ def nothing(_request) -> str:
 
 
 def settings(**more) -> RenderingSettings:
-    # Chromium's own sandbox sandbox does not work as root.
+    # Chromium's own sandbox does not work as root.
     values = {"browser": chromium_or_skip(), "sandbox": os.geteuid() != 0, **more}
     return RenderingSettings(**values)
 
 
 @pytest.fixture(autouse=True)
 def folder_of_browsers(tmp_path, monkeypatch):
-    """What a browser leaves behind that is killed goes with the test."""
+    """Files left behind by a killed browser are deleted with the test."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
 
 @pytest.fixture
 def renderer() -> Iterator:
-    """Makes renderers, and stops their browsers."""
+    """Makes renderers and stops their browsers."""
     renderers = []
 
     def make(**more) -> Renderer:
@@ -62,7 +62,9 @@ def renderer() -> Iterator:
 
 
 def processes(*parts: str, pid: int | str = "self") -> list[int]:
-    """The processes below one whose command line names one of these parts, nearest first."""
+    """
+    The processes below this one whose command line contains one of these strings, nearest first.
+    """
     pids = []
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, children.read_text().split()):
@@ -74,11 +76,11 @@ def processes(*parts: str, pid: int | str = "self") -> list[int]:
 
 
 def browsers() -> list[int]:
-    """The processes of all browsers of this process, and of their drivers."""
+    """The processes of all browsers of this process and their drivers."""
     return processes(DRIVER, CHROMIUM)
 
 
-def test_a_browser_is_started_with_the_first_page_and_replaced_after_so_many(renderer):
+def test_browser_starts_with_the_first_page_and_is_replaced_after_its_last(renderer):
     rendering = renderer(pages_per_browser=2)
     assert browsers() == []
 
@@ -95,7 +97,7 @@ def test_a_browser_is_started_with_the_first_page_and_replaced_after_so_many(ren
 
 
 @pytest.mark.parametrize("command", installed_or_any())
-def test_each_installed_browser_starts_where_tmpdir_is_too_long_for_a_socket(
+def test_browser_starts_although_tmpdir_is_too_long_for_a_socket(
     renderer, command, tmp_path, monkeypatch
 ):
     deep = tmp_path / ("x" * 120)
@@ -107,7 +109,7 @@ def test_each_installed_browser_starts_where_tmpdir_is_too_long_for_a_socket(
     assert isinstance(rendering.render(GOOD, nothing), Rendered)
 
 
-def test_a_browser_leaves_no_folder_behind(renderer, monkeypatch, tmp_path):
+def test_browser_leaves_no_folder_behind(renderer, monkeypatch, tmp_path):
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         monkeypatch.setenv("TMPDIR", folder)
         monkeypatch.setattr(tempfile, "tempdir", None)
@@ -117,7 +119,7 @@ def test_a_browser_leaves_no_folder_behind(renderer, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("part", [DRIVER, CHROMIUM])
-def test_a_browser_that_died_between_two_pages_is_replaced(renderer, part):
+def test_browser_that_died_between_pages_is_replaced(renderer, part):
     rendering = renderer()
     rendering.render(GOOD, nothing)
     died = browsers()
@@ -131,7 +133,7 @@ def test_a_browser_that_died_between_two_pages_is_replaced(renderer, part):
 
 
 @pytest.mark.parametrize("part", [DRIVER, CHROMIUM])
-def test_a_part_that_hangs_is_ended_by_force(renderer, part):
+def test_hung_browser_part_is_killed(renderer, part):
     rendering = renderer(deadline_s=15.0)
     rendering.render(GOOD, nothing)
     hanging = browsers()
@@ -144,7 +146,7 @@ def test_a_part_that_hangs_is_ended_by_force(renderer, part):
     assert isinstance(rendering.render(GOOD, nothing), Rendered)
 
 
-def test_each_thread_has_a_browser_and_a_crash_in_one_harms_no_other(renderer):
+def test_each_thread_has_its_own_browser_and_a_crash_affects_no_other(renderer):
     rendering = renderer(deadline_s=60.0)
     both_open = threading.Barrier(2)
     results: dict[str, Rendered | NotRendered] = {}
@@ -171,7 +173,7 @@ def test_each_thread_has_a_browser_and_a_crash_in_one_harms_no_other(renderer):
     )
 
 
-def test_a_failure_of_our_own_is_raised_and_the_next_page_is_rendered(renderer):
+def test_internal_failure_is_raised_and_the_next_page_is_rendered(renderer):
     rendering = renderer()
 
     def fails(_request):
@@ -182,7 +184,7 @@ def test_a_failure_of_our_own_is_raised_and_the_next_page_is_rendered(renderer):
     assert isinstance(rendering.render(GOOD, nothing), Rendered)
 
 
-def test_a_failure_of_our_own_is_raised_although_the_page_then_waits_in_a_loop(renderer):
+def test_internal_failure_is_raised_although_the_page_then_loops(renderer):
     asks_until_answered = b"""<script>
         for (let status = 0; status !== 200; ) {
           const request = new XMLHttpRequest();
@@ -198,7 +200,7 @@ def test_a_failure_of_our_own_is_raised_although_the_page_then_waits_in_a_loop(r
         renderer(deadline_s=6.0).render(PlainPage(ASKS.url, HTML, asks_until_answered), fails)
 
 
-def test_the_driver_that_keeps_what_pages_log_has_a_limit_of_memory(renderer):
+def test_driver_that_keeps_page_logs_has_a_memory_limit(renderer):
     rendering = renderer(max_memory_bytes=1024**3)
 
     assert isinstance(rendering.render(GOOD, nothing), Rendered)
@@ -207,7 +209,7 @@ def test_the_driver_that_keeps_what_pages_log_has_a_limit_of_memory(renderer):
     assert 1024**3 < allowed < 2 * 1024**3
 
 
-def test_a_request_that_fails_by_a_defect_harms_no_page(renderer, caplog):
+def test_request_that_fails_by_a_bug_does_not_stop_its_page(renderer, caplog):
     def fails(_request):
         raise KeyError("defect")
 
@@ -215,7 +217,7 @@ def test_a_request_that_fails_by_a_defect_harms_no_page(renderer, caplog):
     assert "a request of a page failed within aragog: https://shop.test/data" in caplog.text
 
 
-def test_a_browser_that_does_not_start_is_our_own_failure(tmp_path):
+def test_browser_that_does_not_start_raises_browser_unavailable(tmp_path):
     broken = tmp_path / "chromium"
     broken.write_text("#!/bin/sh\nexit 1\n")
     broken.chmod(0o755)
@@ -229,7 +231,7 @@ def test_a_browser_that_does_not_start_is_our_own_failure(tmp_path):
 
 
 @unless(os.geteuid() == 0, ROOT)
-def test_root_does_not_render_without_being_asked_to_do_without_the_sandbox():
+def test_root_renders_only_if_told_to_run_without_the_sandbox():
     rendering = Renderer(settings(sandbox=True), user_agent="t", max_html_bytes=1_000)
 
     with pytest.raises(BrowserUnavailable, match="sandbox does not work as root"):
@@ -237,7 +239,7 @@ def test_root_does_not_render_without_being_asked_to_do_without_the_sandbox():
     rendering.close()
 
 
-def test_the_script_of_the_documentation_takes_the_network_away_in_the_kernel(renderer, tmp_path):
+def test_documented_script_cuts_off_the_network_in_the_kernel(renderer, tmp_path):
     (text,) = blocks("docs/fetching.md#pages-that-need-javascript", "sh", "#!/bin/sh")
     script = tmp_path / "chromium-without-network"
     script.write_text(text.replace("chromium-headless-shell", chromium_or_skip()))

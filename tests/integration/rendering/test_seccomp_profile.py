@@ -1,4 +1,4 @@
-"""Chromium under the seccomp profile of the render worker: it starts, with its sandbox."""
+"""Chromium under the render worker's seccomp profile: it starts with its sandbox."""
 
 import ctypes
 import json
@@ -49,7 +49,7 @@ def confined():
 
 
 def chromium():
-    """The command that shows the page as its script has made it; its sandbox is on."""
+    """The command that prints the page after its script ran, with the sandbox on."""
     return [chromium_or_skip(), "--headless", *NO_NETWORK, *NO_OUTPUT, "--dump-dom", PAGE]
 
 
@@ -60,16 +60,16 @@ def test_chromium_renders_in_its_sandbox(confined, before):
     assert "<title>ran2</title>" in shown.stdout, shown.stderr
 
 
-def test_chromium_ends_where_its_sandbox_cannot_be_made(confined):
-    """So the test above sees whether there is one."""
+def test_chromium_exits_if_its_sandbox_cannot_be_created(confined):
+    """So the test above really detects a sandbox."""
     shown = confined(*chromium(), also=["chroot"])
 
     assert "ran2" not in shown.stdout
 
 
 @pytest.mark.parametrize("family", ["AF_ALG", "AF_VSOCK"])
-def test_sockets_to_the_kernel_and_to_the_host_are_refused(confined, family):
-    """A page that broke out of the renderer could speak to both."""
+def test_sockets_to_the_kernel_and_the_host_are_refused(confined, family):
+    """A page that broke out of the renderer could reach both."""
     code = f"import socket; socket.socket(socket.{family}, socket.SOCK_SEQPACKET)"
     others = "import socket; socket.socketpair(); socket.socket(); socket.socket(socket.AF_INET6)"
 
@@ -86,7 +86,7 @@ def test_files_of_another_process_cannot_be_taken(confined):
     assert confined("/usr/bin/python3", "-c", code).stdout.split() == ["1"]
 
 
-def test_a_user_namespace_gives_no_right_to_mount(confined):
+def test_user_namespace_gives_no_permission_to_mount(confined):
     refused = confined("unshare", "--user", "--map-root-user", "--mount", "true")
 
     assert refused.returncode != 0

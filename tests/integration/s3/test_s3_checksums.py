@@ -1,4 +1,4 @@
-"""Servers that store the frame of checksums (`aws-chunked`) as a part of the body."""
+"""Servers that store the checksum framing (`aws-chunked`) as part of the body."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEY = "ab" * 32
 
 class KeepsFrames:
     """
-    A server over TLS that stores the bytes of a request as they come, as some gateways do.
+    A TLS server that stores request bytes as received, as some gateways do.
 
     `forbidden` are the methods that it refuses with AccessDenied.
     """
@@ -34,7 +34,7 @@ class KeepsFrames:
             protocol_version = "HTTP/1.1"
 
             def log_message(self, *args):
-                """Say nothing."""
+                """Log nothing."""
 
             def answer(self, status, body=b"", headers=()):
                 self.send_response(status)
@@ -61,7 +61,7 @@ class KeepsFrames:
 
             def do_PUT(self):
                 if self.headers.get("Expect") == "100-continue":
-                    pass  # BaseHTTPRequestHandler has answered it
+                    pass  # BaseHTTPRequestHandler has responded
                 body = self.received()
                 meta = {
                     n: v for n, v in self.headers.items() if n.lower().startswith("x-amz-meta-")
@@ -124,26 +124,26 @@ def findings(content, tmp_path):
     return list(check_content(CheckedSystem(SettingsInUse(settings))))
 
 
-def test_what_is_put_on_a_server_that_stores_frames_is_read_back(server):
+def test_body_on_a_server_that_stores_framing_is_read_back(server):
     content = S3Content(settings_of(server))
     content.put(KEY, b"page", {"url": "http://a.test/"})
     assert content.get(KEY).body == b"page"
 
 
-def test_a_large_body_is_read_back_too(server):
+def test_large_body_is_read_back_too(server):
     content = S3Content(settings_of(server))
     content.put(KEY, b"page" * 250_000, {})
     assert content.get(KEY).body == b"page" * 250_000
 
 
-def test_such_a_server_does_store_the_frame_of_checksums(server):
+def test_server_without_checksum_support_stores_the_framing(server):
     content = S3Content(settings_of(server, s3_checksums=True))
     content.put(KEY, b"page", {})
     with pytest.raises(CorruptContent):
         content.get(KEY)
 
 
-def test_doctor_finds_a_server_that_gives_back_other_bytes(server, tmp_path):
+def test_doctor_detects_a_server_that_returns_other_bytes(server, tmp_path):
     (found,) = findings(settings_of(server, s3_checksums=True), tmp_path)
     assert not found.ok
     assert "set content.s3_checksums to false" in found.text
@@ -157,13 +157,13 @@ def test_doctor_leaves_no_object(server, tmp_path):
 
 
 @pytest.mark.parametrize("method", ["PUT", "GET", "DELETE"])
-def test_doctor_finds_a_missing_permission(server, tmp_path, method):
+def test_doctor_detects_a_missing_permission(server, tmp_path, method):
     server.forbidden.add(method)
     with pytest.raises(ContentUnavailable, match="the credentials need Get, Put, Delete"):
         findings(settings_of(server), tmp_path)
 
 
-def test_checksums_are_sent_to_aws_unless_told_otherwise():
+def test_checksums_are_sent_to_aws_by_default():
     assert ContentSettings().sends_checksums
     assert not ContentSettings(s3_endpoint="http://127.0.0.1").sends_checksums
     assert ContentSettings(s3_endpoint="http://127.0.0.1", s3_checksums=True).sends_checksums

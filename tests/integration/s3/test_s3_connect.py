@@ -1,4 +1,4 @@
-"""Clients of S3 are made before somebody waits for them."""
+"""S3 clients are created before the first request needs them."""
 
 import pytest
 
@@ -13,8 +13,8 @@ NAME = "20261130/101502-0123456789abcdef.warc.zst"
 
 
 @pytest.mark.s3
-def test_a_connected_bucket_has_its_client_and_a_connection_before_the_first_call(s3_settings):
-    """The first page that somebody waited for took a second on a busy machine."""
+def test_connected_bucket_has_a_client_and_a_connection_before_the_first_call(s3_settings):
+    """On a busy machine, the first page that a caller waited for took a second."""
     packs = S3Packs(s3_settings)
 
     packs.connect()
@@ -32,7 +32,7 @@ def _pools(packs):
     return [manager.pools[key] for key in manager.pools.keys()]  # noqa: SIM118 - no dict
 
 
-def test_a_server_that_cannot_be_reached_stops_no_process(caplog):
+def test_unreachable_server_stops_no_process(caplog):
     settings = ContentSettings(
         engine="s3", s3_bucket="pages", s3_endpoint="http://127.0.0.1:9", s3_region="us-east-1",
         s3_attempts=1,
@@ -45,8 +45,8 @@ def test_a_server_that_cannot_be_reached_stops_no_process(caplog):
         assert wait_until(lambda: "cannot connect in advance" in caplog.text)
 
 
-def test_clients_of_one_process_share_the_descriptions_of_s3():
-    """Each client read them again: 11 MB and 0.06 s."""
+def test_clients_of_one_process_share_the_s3_service_description():
+    """Each client read it again: 11 MB and 0.06 s."""
     settings = ContentSettings(engine="s3", s3_bucket="pages", s3_endpoint="http://127.0.0.1:9")
 
     one, other = (bucket(settings)._client().meta for bucket in (S3Content, S3Packs))
@@ -54,7 +54,7 @@ def test_clients_of_one_process_share_the_descriptions_of_s3():
     assert one.service_model._service_description is other.service_model._service_description
 
 
-def test_only_bodies_on_a_server_are_connected():
+def test_only_remote_bodies_are_connected():
     calls = []
     content = MemoryContent()
     Bodies(content).connect()

@@ -1,4 +1,4 @@
-"""S3 that is away, answers 500 and 503, cuts bodies short, or is set up wrongly."""
+"""S3 that is down, answers 500 and 503, truncates bodies, or is misconfigured."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aragog.urlstore.s3_connection import FOREIGN
 
 pytestmark = pytest.mark.s3
 
-# boto3's own interfaces used wrongly, or parts of it that are not used here.
+# Wrong use of boto3's own interfaces, or parts of it that are not used here.
 MISUSE = {
     "FatalError", "InvalidSubscriberMethodError", "MissingServiceIdError", "S3CopyFailedError",
     "S3DownloadFailedError", "S3ValidationError", "UndefinedModelAttributeError",
@@ -27,7 +27,7 @@ KEY = hashlib.sha256(b"x").hexdigest()
 
 
 class FaultyFront:
-    """An HTTP front of an S3 server that answers the next requests with `faults`, first to last."""
+    """An HTTP front of an S3 server that answers the next requests with `faults`, in order."""
 
     def __init__(self, target: str) -> None:
         self.faults: list[int | str] = []
@@ -38,7 +38,7 @@ class FaultyFront:
             protocol_version = "HTTP/1.1"
 
             def log_message(self, *args):
-                """Say nothing."""
+                """Log nothing."""
 
             def _any(self):
                 front.requests += 1
@@ -68,7 +68,7 @@ class FaultyFront:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        # The host header is signed, so it is passed on as it came.
+        # The host header is signed, so it is passed on as received.
         self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -90,7 +90,7 @@ def content(s3_settings, front):
 
 
 @pytest.mark.parametrize("status", [500, 503])
-def test_an_error_or_two_are_retried(content, front, status):
+def test_one_or_two_errors_are_retried(content, front, status):
     front.faults = [status]
     content.put(KEY, b"body", {"a": "b"})
     front.faults = [status, status]
@@ -99,7 +99,7 @@ def test_an_error_or_two_are_retried(content, front, status):
 
 
 @pytest.mark.parametrize("status", [500, 503])
-def test_errors_without_end_are_content_unavailable(s3_settings, front, status):
+def test_endless_errors_raise_content_unavailable(s3_settings, front, status):
     content = S3Content(dataclasses.replace(s3_settings, s3_endpoint=front.endpoint, s3_attempts=2))
     content.put(KEY, b"old", {})
     for call in (
@@ -115,14 +115,14 @@ def test_errors_without_end_are_content_unavailable(s3_settings, front, status):
     assert content.get(KEY) == (b"old", {})
 
 
-def test_a_body_cut_short_is_requested_again(content, front):
+def test_truncated_body_is_requested_again(content, front):
     content.put(KEY, b"body" * 1000, {})
     front.faults = ["cut"]
 
     assert content.get(KEY) == (b"body" * 1000, {})
 
 
-def test_bodies_cut_short_without_end_are_content_unavailable(content, front):
+def test_endlessly_truncated_bodies_raise_content_unavailable(content, front):
     content.put(KEY, b"body" * 1000, {})
     front.faults = ["cut"] * 6
 
@@ -130,7 +130,7 @@ def test_bodies_cut_short_without_end_are_content_unavailable(content, front):
         content.get(KEY)
 
 
-def test_a_server_that_is_away_is_content_unavailable_and_back_without_further_ado(
+def test_unreachable_server_raises_content_unavailable_until_it_returns(
     own_s3_server, s3_credentials, s3_settings
 ):
     own_s3_server.create_bucket("pages")
@@ -149,7 +149,7 @@ def test_a_server_that_is_away_is_content_unavailable_and_back_without_further_a
     assert content.get(KEY) == (b"body", {})
 
 
-def test_a_missing_bucket_is_reported_with_its_remedy(s3_settings):
+def test_missing_bucket_is_reported_with_its_remedy(s3_settings):
     content = S3Content(dataclasses.replace(s3_settings, s3_bucket="nowhere"))
 
     with pytest.raises(
@@ -165,7 +165,7 @@ def test_wrong_credentials_are_reported_with_their_remedy(s3_settings, monkeypat
         S3Content(s3_settings).put(KEY, b"x", {})
 
 
-def test_an_object_changed_behind_our_back_is_noticed(s3_settings, s3_server):
+def test_object_changed_by_others_is_detected(s3_settings, s3_server):
     content = S3Content(s3_settings)
     content.put(KEY, b"body", {})
     name = f"pages/{KEY[:2]}/{KEY}"
@@ -181,7 +181,7 @@ def test_an_object_changed_behind_our_back_is_noticed(s3_settings, s3_server):
         content.get(KEY)
 
 
-def test_what_is_not_a_key_of_ours_is_not_listed(s3_settings, s3_server):
+def test_foreign_keys_are_not_listed(s3_settings, s3_server):
     content = S3Content(s3_settings)
     content.put(KEY, b"body", {})
     for name in ("pages/readme.txt", f"pages/{KEY}", f"else/{KEY[:2]}/{KEY}"):
@@ -190,7 +190,7 @@ def test_what_is_not_a_key_of_ours_is_not_listed(s3_settings, s3_server):
     assert list(content.keys("")) == [KEY]
 
 
-def test_a_fork_has_connections_of_its_own(s3_content):
+def test_forked_process_has_its_own_connections(s3_content):
     s3_content.put(KEY, b"body", {})
 
     child = os.fork()
@@ -200,7 +200,7 @@ def test_a_fork_has_connections_of_its_own(s3_content):
     assert s3_content.get(KEY) == (b"body", {})
 
 
-def test_whatever_boto3_raises_is_mapped_or_a_mistake_in_its_use():
+def test_every_boto3_exception_is_mapped_or_a_misuse():
     import boto3.exceptions
     import botocore.exceptions
     import s3transfer.exceptions

@@ -1,4 +1,4 @@
-"""The private S3 server: what it prints works, and it leaves no process behind."""
+"""The private S3 server: the settings that it prints work, and it leaves no process behind."""
 
 import re
 import shlex
@@ -20,7 +20,7 @@ from tests.support.standalone import free_port
 pytestmark = pytest.mark.s3
 
 
-def test_a_server_that_was_started_before_its_block_is_started_once(tmp_path):
+def test_server_started_before_its_block_is_started_once(tmp_path):
     server = start_s3(tmp_path)
     started = server._process
 
@@ -31,7 +31,7 @@ def test_a_server_that_was_started_before_its_block_is_started_once(tmp_path):
     assert started.returncode is not None
 
 
-def test_the_settings_that_make_s3_prints_work(tmp_path, monkeypatch):
+def test_settings_printed_by_make_s3_work(tmp_path, monkeypatch):
     (command,) = blocks("docs/deployment.md#page-content-in-s3", "sh")
     _, *arguments = shlex.split(recipe(command))
     arguments += ["--folder", str(tmp_path), "--port", str(free_port())]

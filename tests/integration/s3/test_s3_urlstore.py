@@ -1,4 +1,4 @@
-"""The UrlStore with its content in S3."""
+"""UrlStore with content in S3."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def store(tables, s3_content):
     return UrlStore(tables, s3_content, StoreSettings(), ManualClock(NOW_MS))
 
 
-def test_a_page_is_one_object_under_its_canonical_url(store, s3_content):
+def test_page_is_one_object_under_its_canonical_url(store, s3_content):
     store.write_pages([page(A, NOW_MS, canonical_url=B, content=body("first"))])
     store.write_pages([page(B, NOW_MS + 5, content=body("second"))])
 
@@ -37,7 +37,7 @@ def test_a_page_is_one_object_under_its_canonical_url(store, s3_content):
     assert list(s3_content.keys("")) == [store.get(B).content_key]
 
 
-def test_content_of_an_alias_moves_to_its_home(store, s3_content):
+def test_content_of_an_alias_moves_to_its_canonical_url(store, s3_content):
     store.put_content(A, b"of the alias", {"content_type": "text/html"}, at_ms=NOW_MS)
 
     store.aliases.merge(A, B)
@@ -47,7 +47,7 @@ def test_content_of_an_alias_moves_to_its_home(store, s3_content):
     assert list(s3_content.keys("")) == [store.get(B).content_key]
 
 
-def test_while_s3_is_away_nothing_points_to_what_is_not_there(
+def test_nothing_points_to_missing_content_while_s3_is_down(
     tables, own_s3_server, s3_settings, s3_credentials
 ):
     own_s3_server.create_bucket("pages")
@@ -67,7 +67,7 @@ def test_while_s3_is_away_nothing_points_to_what_is_not_there(
     assert store.content(A).body == b"text"
 
 
-def test_an_object_that_is_gone_or_another_is_reported(store, s3_content):
+def test_missing_or_replaced_object_is_reported(store, s3_content):
     store.put_content(A, b"text")
     key = store.get(A).content_key
 

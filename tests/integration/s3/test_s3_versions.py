@@ -1,4 +1,4 @@
-"""A bucket that keeps versions: what was taken down is in none of them."""
+"""A bucket that keeps versions: taken down content is in none of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def versioned(tmp_path: Path, s3_credentials):
 
 
 def all_versions(client) -> bytes:
-    """Everything that is in the bucket, in all versions, decompressed where it can be."""
+    """Everything in the bucket, in all versions, decompressed where possible."""
     found = []
     listed = client.list_object_versions(Bucket="versions")
     for item in listed.get("Versions", ()):
@@ -55,7 +55,7 @@ def all_versions(client) -> bytes:
 
 
 @pytest.mark.parametrize("layout", ["packs", "objects"])
-def test_no_version_of_what_was_taken_down_is_left_in_the_bucket(versioned, layout):
+def test_takedown_leaves_no_version_in_the_bucket(versioned, layout):
     settings, client = versioned
     settings = dataclasses.replace(settings, layout=layout)
     stand = pack_stand(files=S3Packs(settings), content=S3Content(settings), layout=layout)

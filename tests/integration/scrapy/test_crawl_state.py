@@ -1,4 +1,4 @@
-"""What the processes of a crawl share in Redis."""
+"""The state that processes of a crawl share in Redis."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def member(redis_client):
     return make
 
 
-def test_processes_of_a_crawl_remember_together(member):
+def test_processes_of_a_crawl_share_their_memory(member):
     one, other, another_crawl = member("a"), member("b"), member("c", "books")
 
     assert one.remember([b"x"])
@@ -25,7 +25,7 @@ def test_processes_of_a_crawl_remember_together(member):
     assert not another_crawl.has_seen(b"x")
 
 
-def test_a_crawl_begins_anew_when_its_last_process_has_left_it(member):
+def test_crawl_restarts_when_its_last_process_has_left(member):
     one, other = member("a"), member("b")
     assert (one.join(begins=True), other.join(begins=True)) == (1, 2)
     one.remember([b"x"])
@@ -36,7 +36,7 @@ def test_a_crawl_begins_anew_when_its_last_process_has_left_it(member):
     assert not one.has_seen(b"x")
 
 
-def test_a_crawl_with_requests_left_goes_on(member):
+def test_crawl_with_remaining_requests_continues(member):
     one = member("a")
     one.join(begins=True)
     one.remember([b"x"])
@@ -47,18 +47,18 @@ def test_a_crawl_with_requests_left_goes_on(member):
     assert one.has_seen(b"x")
 
 
-def test_what_killed_processes_left_is_forgotten_by_the_first_of_a_new_crawl(member, redis_client):
+def test_first_process_of_a_new_crawl_discards_the_state_of_killed_ones(member, redis_client):
     killed = member("a")
     killed.join(begins=True)
     killed.remember([b"x"])
-    redis_client.zadd("test:scrapy:quotes:members", {"a": 1})  # a minute is over
+    redis_client.zadd("test:scrapy:quotes:members", {"a": 1})  # a minute has passed
 
     assert member("b").join(begins=True) == 1
 
     assert not killed.has_seen(b"x")
 
 
-def test_an_abandoned_crawl_expires(member, redis_client):
+def test_abandoned_crawl_expires(member, redis_client):
     one = member("a")
     one.remember([b"x"])
     one.join()
@@ -66,7 +66,7 @@ def test_an_abandoned_crawl_expires(member, redis_client):
     assert 0 < redis_client.pttl("test:scrapy:quotes:seen") <= 7 * 86_400_000
 
 
-def test_a_crawl_belongs_to_one_spider_while_it_runs_or_its_requests_wait(member):
+def test_crawl_belongs_to_one_spider_while_running_or_waiting(member):
     one, other = member("a"), member("b")
     one.join("1 lamps")
     assert (member("c").join("1 lamps"), one.join()) == (2, 2)
@@ -80,14 +80,14 @@ def test_a_crawl_belongs_to_one_spider_while_it_runs_or_its_requests_wait(member
     assert other.join("2 chairs") == 1
 
 
-def test_a_crawl_that_is_over_belongs_to_no_spider(member):
+def test_finished_crawl_belongs_to_no_spider(member):
     member("a").join("1 lamps")
     member("a").leave(over=True)
 
     assert member("b").join("2 chairs", waits=True) == 1
 
 
-def test_a_process_joins_alone_or_not_at_all(member):
+def test_process_joins_alone_or_not_at_all(member):
     one = member("a")
     one.join("1 lamps", alone=True)
     one.remember([b"x", b"y"])
@@ -100,7 +100,7 @@ def test_a_process_joins_alone_or_not_at_all(member):
     assert one.remembered() == 0
 
 
-def test_whether_a_process_may_join_is_found_out_without_a_change(member):
+def test_checking_whether_a_process_may_join_changes_nothing(member):
     one, other = member("a"), member("b")
 
     assert other.join("2 chairs", check_only=True) == 1

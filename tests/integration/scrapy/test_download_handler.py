@@ -1,4 +1,4 @@
-"""The download handler for Scrapy, over a real Redis and a loopback origin."""
+"""The Scrapy download handler, on a real Redis and a loopback origin."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ from tests.support.standalone import free_port
 
 pytestmark = pytest.mark.redis
 DAMAGED = b"\x1f\x8b" + bytes(20)
-"""It begins as gzip does, and is none."""
+"""Begins like gzip, but is not."""
 ROBOTS = b"User-agent: *\nDisallow: /private\nAllow: /\n"
 
 
@@ -83,7 +83,7 @@ async def outcome(handler, request):
         return error
 
 
-def test_a_page_is_fetched_as_aragog_after_robots_txt(run, site):
+def test_page_is_fetched_with_aragogs_user_agent_after_robots_txt(run, site):
     request = Request("http://a.test/", headers={"User-Agent": "other", "X-Own": "yes"})
 
     (response,) = run(request)
@@ -96,7 +96,7 @@ def test_a_page_is_fetched_as_aragog_after_robots_txt(run, site):
     assert "download_latency" in request.meta
 
 
-def test_a_request_names_its_way_out(cli_environ, monkeypatch, tmp_path, run, site):
+def test_request_can_name_its_egress_route(cli_environ, monkeypatch, tmp_path, run, site):
     with HttpProxy() as office:
         file = tmp_path / "ways.toml"
         file.write_text(f'[egress.ways.office]\nproxy = "{office.url}"\n')
@@ -122,7 +122,7 @@ def test_robots_txt_and_private_addresses_are_obeyed(run, site):
     assert [seen.path for seen in site.seen] == ["/robots.txt"]
 
 
-def test_what_is_not_requested_is_logged_with_the_setting_that_allows_it(run, caplog):
+def test_unsent_request_is_logged_with_the_setting_that_allows_it(run, caplog):
     caplog.set_level(logging.INFO)
 
     run(
@@ -151,7 +151,7 @@ def test_what_is_not_requested_is_logged_with_the_setting_that_allows_it(run, ca
     assert "1.2.3.999" in invalid[1]
 
 
-def test_what_was_taken_down_is_not_requested(run, site):
+def test_taken_down_page_is_not_requested(run, site):
     settings = load_settings()
     SharedState.of(settings).blocks.replace([("host", "a.test")])
 
@@ -175,7 +175,7 @@ def test_redirects_and_errors_are_responses(run, site):
 
 
 @pytest.mark.parametrize("status", [401, 404, 408, 422, 429, 500, 503])
-def test_an_error_has_its_body(run, site, status):
+def test_error_has_its_body(run, site, status):
     site.handlers["/error"] = answer(status, b'{"error": "email"}', content_type="application/json")
 
     (response,) = run(Request("http://a.test/error"))
@@ -185,7 +185,7 @@ def test_an_error_has_its_body(run, site, status):
     assert response.flags == []
 
 
-def test_the_body_of_an_error_is_bounded(run, site):
+def test_body_of_an_error_is_limited(run, site):
     site.handlers["/error"] = answer(500, b"x" * (ERROR_BODY_BYTES + 1))
 
     (response,) = run(Request("http://a.test/error"))
@@ -194,7 +194,7 @@ def test_the_body_of_an_error_is_bounded(run, site):
     assert response.flags == ["truncated"]
 
 
-def test_an_error_whose_body_cannot_be_read_is_a_response(run, site):
+def test_error_with_an_unreadable_body_is_a_response(run, site):
     site.handlers["/error"] = answer(500, DAMAGED, headers=(("Content-Encoding", "gzip"),))
 
     (response,) = run(Request("http://a.test/error"))
@@ -213,7 +213,7 @@ def test_requests_keep_the_interval_of_the_domain(run, punctual_origin, monkeypa
     assert min(b - a for a, b in pairwise(arrived)) >= 1000 / 50 - 2
 
 
-def test_a_form_is_posted_once_and_its_redirect_is_a_response(run, site):
+def test_form_is_posted_once_and_its_redirect_is_a_response(run, site):
     site.handlers["/login"] = redirect("/")
     form = FormRequest("http://a.test/login", formdata={"user": "ada"})
 
@@ -227,7 +227,7 @@ def test_a_form_is_posted_once_and_its_redirect_is_a_response(run, site):
     assert site.seen[-1].header("Content-Length") == str(len(b"user=ada"))
 
 
-def test_a_head_has_no_body(run, site):
+def test_head_has_no_body(run, site):
     (response,) = run(Request("http://a.test/", method="HEAD"))
 
     assert (response.status, response.body) == (200, b"")
@@ -241,7 +241,7 @@ def test_a_head_has_no_body(run, site):
         Request("http://a.test/", meta={"proxy": "http://127.0.0.1:9"}),
     ],
 )
-def test_what_the_fetcher_does_not_support_is_not_sent(run, site, request_):
+def test_unsupported_request_is_not_sent(run, site, request_):
     (error,) = run(request_)
 
     assert isinstance(error, scrapy_errors.NotSupported)
@@ -256,7 +256,7 @@ def test_what_the_fetcher_does_not_support_is_not_sent(run, site, request_):
         (None, scrapy_errors.DownloadFailedError, "no answer"),
     ],
 )
-def test_a_host_without_robots_txt_fails_as_its_robots_txt_did(run, site, failure, error, text):
+def test_host_without_robots_txt_fails_like_its_robots_txt(run, site, failure, error, text):
     clock = SystemClock()
     with closing(robots_cache(load_settings().resolved(), clock)) as cache:
         cache.put_many([RobotsResult("http://a.test", None, b"", clock.now_ms(), failure=failure)])
@@ -268,7 +268,7 @@ def test_a_host_without_robots_txt_fails_as_its_robots_txt_did(run, site, failur
     assert site.seen == []
 
 
-def test_a_refused_connection_is_one_although_robots_txt_comes_first(run, monkeypatch):
+def test_refused_connection_for_robots_txt_is_reported_as_such(run, monkeypatch):
     monkeypatch.setenv("ARAGOG_FETCH__HOST_MAP", f"*.test=127.0.0.1:{free_port()}")
 
     (error,) = run(Request("http://a.test/"))
@@ -276,7 +276,7 @@ def test_a_refused_connection_is_one_although_robots_txt_comes_first(run, monkey
     assert isinstance(error, scrapy_errors.DownloadConnectionRefusedError)
 
 
-def test_a_domain_without_a_slot_in_time_is_a_timeout(run, site):
+def test_domain_without_a_slot_in_time_is_a_timeout(run, site):
     settings = load_settings().resolved()
     with closing(limiter(settings, overrides_of(settings))) as limits:
         limits.pause("a.test", 60)
@@ -288,7 +288,7 @@ def test_a_domain_without_a_slot_in_time_is_a_timeout(run, site):
 
 
 def fails(count):
-    """Fetches of which the first `count` fail, as they do while Redis does not answer."""
+    """Fetches of which the first `count` fail, as they do while Redis is down."""
     errors = [LimiterUnavailable("limiter", "timeout")] * count
 
     def fetch(request, **_):
@@ -299,19 +299,19 @@ def fails(count):
     return SimpleNamespace(fetch=SimpleNamespace(fetch=fetch), close=lambda: None)
 
 
-def test_a_request_waits_for_a_redis_that_does_not_answer(run):
+def test_request_waits_for_an_unresponsive_redis(run):
     (response,) = run(Request("http://a.test/"), fetches=fails(1))
 
     assert response.status == 404
 
 
-def test_a_redis_that_does_not_answer_in_time_is_a_failure_that_scrapy_retries(run):
+def test_redis_that_does_not_respond_in_time_is_a_failure_that_scrapy_retries(run):
     (error,) = run(Request("http://a.test/"), fetches=fails(1), DOWNLOAD_TIMEOUT=0.3)
 
     assert isinstance(error, scrapy_errors.DownloadFailedError)
 
 
-def test_a_post_is_not_repeated_by_the_handler(run):
+def test_post_is_not_repeated_by_the_handler(run):
     (error,) = run(FormRequest("http://a.test/", formdata={"user": "ada"}), fetches=fails(1))
 
     assert isinstance(error, scrapy_errors.DownloadFailedError)

@@ -1,4 +1,4 @@
-"""What is checked before a spider opens."""
+"""The checks before a spider opens."""
 
 import asyncio
 import os
@@ -32,18 +32,18 @@ def assert_accepted(**settings):
     check_crawl(crawler, crawl_of(crawler))
 
 
-def test_a_running_system_is_accepted(cli_environ):
+def test_running_system_is_accepted(cli_environ):
     assert_accepted()
 
 
-def test_without_a_system_the_error_names_the_command_that_starts_it(stopped):
+def test_error_without_a_system_names_the_command_that_starts_it(stopped):
     with pytest.raises(ConfigError, match="aragog up -d") as error:
         assert_accepted()
 
     assert f"aragog is not running in {stopped}" in str(error.value)
 
 
-def test_servers_of_the_settings_are_named(cli_environ, monkeypatch):
+def test_unreachable_servers_are_reported_by_their_settings(cli_environ, monkeypatch):
     monkeypatch.setenv("ARAGOG_REDIS__URL", "redis://user:secret@127.0.0.1:1/0")
 
     with pytest.raises(ConfigError, match=r"check redis\.url") as error:
@@ -52,18 +52,18 @@ def test_servers_of_the_settings_are_named(cli_environ, monkeypatch):
     assert "secret" not in str(error.value)
 
 
-def test_another_reactor_is_refused_by_its_setting(cli_environ):
+def test_different_reactor_is_refused_by_its_setting(cli_environ):
     select = "twisted.internet.selectreactor.SelectReactor"
 
     with pytest.raises(ConfigError, match=f"TWISTED_REACTOR: .* not {select}: remove"):
         assert_accepted(TWISTED_REACTOR=select)
 
 
-def test_no_reactor_is_accepted(cli_environ):
+def test_missing_reactor_is_accepted(cli_environ):
     assert_accepted(TWISTED_REACTOR_ENABLED=False, TWISTED_REACTOR=None)
 
 
-def test_the_addon_checks_before_a_crawler_is_built(stopped):
+def test_addon_checks_before_a_crawler_is_built(stopped):
     crawler = Crawler()
     addon = AragogAddon.from_crawler(crawler)
 
@@ -71,7 +71,7 @@ def test_the_addon_checks_before_a_crawler_is_built(stopped):
         addon.update_settings(crawler.settings)
 
 
-def test_a_command_for_one_page_is_polite_but_joins_no_crawl(cli_environ):
+def test_single_page_command_is_polite_but_joins_no_crawl(cli_environ):
     crawler, settings, plain = Crawler(), Settings(), Settings()
     crawler.spider = None  # as in the shell
 
@@ -82,7 +82,7 @@ def test_a_command_for_one_page_is_polite_but_joins_no_crawl(cli_environ):
     assert "PoliteDownloadHandler" in settings["DOWNLOAD_HANDLERS"]["http"]
 
 
-def test_a_scheduler_that_could_not_open_closes_without_an_error(stopped):
+def test_scheduler_that_could_not_open_closes_without_an_error(stopped):
     async def main():
         scheduler = SpiderScheduler.from_crawler(crawler := Crawler())
         with pytest.raises(ConfigError, match="aragog up -d"):
@@ -103,7 +103,7 @@ class Quotes(scrapy.Spider):
 
 
 @pytest.mark.parametrize("settings", ["", "[fetch]\nno_such_setting = 1\n"], ids=["nothing", "bad"])
-def test_a_spider_that_cannot_start_says_why_in_one_line_and_exits_with_1(tmp_path, settings):
+def test_spider_that_cannot_start_prints_one_line_and_exits_with_1(tmp_path, settings):
     """asyncio printed a traceback around it: "Task exception was never retrieved"."""
     (tmp_path / "spider.py").write_text(SPIDER)
     (tmp_path / "aragog.toml").write_text(settings)

@@ -1,4 +1,4 @@
-"""The requests of a crawl as jobs of pinlater."""
+"""The requests of a crawl as pinlater jobs."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def states(admin):
     return sizes.pending, sizes.running, sizes.succeeded, sizes.failed
 
 
-def test_a_request_succeeds_when_it_is_done(queue, admin):
+def test_completed_request_succeeds(queue, admin):
     assert queue.put(NewJob(b"one", unique_key="k"))
     assert not queue.put(NewJob(b"one again", unique_key="k"))
     (claimed,) = take(queue)
@@ -59,7 +59,7 @@ def test_a_request_succeeds_when_it_is_done(queue, admin):
     assert (states(admin), queue.unfinished()) == ((0, 0, 1, 0), 0)
 
 
-def test_a_request_that_was_not_begun_returns_without_an_attempt(queue, admin):
+def test_unstarted_request_is_returned_without_using_an_attempt(queue, admin):
     queue.put(NewJob(b"one"))
 
     queue.put_back(take(queue)[0].tag, 0)
@@ -71,7 +71,7 @@ def test_a_request_that_was_not_begun_returns_without_an_attempt(queue, admin):
     assert (job.attempts, states(admin)) == (0, (1, 0, 0, 0))
 
 
-def test_a_request_that_runs_again_counts_the_attempt_and_waits(queue, admin):
+def test_retried_request_counts_the_attempt_and_waits(queue, admin):
     queue.put(NewJob(b"one"))
 
     queue.retry(take(queue)[0].tag, "the store does not answer")
@@ -81,7 +81,7 @@ def test_a_request_that_runs_again_counts_the_attempt_and_waits(queue, admin):
     assert (job.attempts, job.problem) == (1, "the store does not answer")
 
 
-def test_a_request_that_this_process_cannot_run_is_offered_again(queue, admin):
+def test_request_that_this_process_cannot_run_is_offered_again(queue, admin):
     queue.put(NewJob(b"one"))
     queue.put(NewJob(b"last attempt", max_attempts=1))
 
@@ -94,7 +94,7 @@ def test_a_request_that_this_process_cannot_run_is_offered_again(queue, admin):
     assert (queue.unfinished(), queue.failed()) == (1, 1)
 
 
-def test_a_request_that_cannot_be_read_is_kept_as_failed(queue, admin):
+def test_unreadable_request_is_kept_as_failed(queue, admin):
     queue.put(NewJob(b"one"))
 
     queue.fail(take(queue)[0].tag, "no such callback")
@@ -114,7 +114,7 @@ def test_waiting_ends_with_a_new_request(queue, settings):
         other.close()
 
 
-def test_an_abandoned_queue_is_empty_claims_included(queue, admin):
+def test_abandoned_queue_is_emptied_with_its_claims(queue, admin):
     for number in range(5):
         queue.put(NewJob(b"%d" % number, unique_key=f"k{number}"))
     take(queue, 2)

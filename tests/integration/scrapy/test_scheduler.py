@@ -1,4 +1,4 @@
-"""The scheduler for Scrapy, driven as Scrapy's engine drives it."""
+"""The Scrapy scheduler, driven as Scrapy's engine drives it."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ class QuoteSpider(scrapy.Spider):
 
 
 class Crawler(SimpleNamespace):
-    """What the components use of Scrapy's crawler."""
+    """The parts of Scrapy's crawler that the components use."""
 
     __hash__ = object.__hash__
 
@@ -64,7 +64,7 @@ class Crawler(SimpleNamespace):
 
 @asynccontextmanager
 async def opened(arguments=None, **settings):
-    """A scheduler of its own process; domains always have a slot."""
+    """A scheduler as in its own process; domains always have a slot."""
     crawler = Crawler(**settings)
     remember_arguments(crawler, arguments or {})
     fetch = SimpleNamespace(
@@ -96,8 +96,8 @@ async def next_of(*processes):
     return got[0]
 
 
-async def assert_idle_in_the_end(*schedulers):
-    """Engines ask again and again."""
+async def assert_becomes_idle(*schedulers):
+    """Poll as engines do until all are idle."""
 
     def idle():
         return sum(scheduler.has_pending_requests() for scheduler in schedulers) == 0
@@ -128,7 +128,7 @@ def run(cli_environ):
     return asyncio.run
 
 
-def test_a_request_goes_to_one_process_and_ends_with_its_processing(run):
+def test_request_goes_to_one_process_and_ends_when_processed(run):
     async def main():
         async with opened() as (one, a), opened() as (other, b):
             assert one.enqueue_request(Request(URL, a.spider.parse_quote, meta={"n": (1,)}))
@@ -141,7 +141,7 @@ def test_a_request_goes_to_one_process_and_ends_with_its_processing(run):
 
             crawler.under_way.clear()
 
-            await assert_idle_in_the_end(one, other)
+            await assert_becomes_idle(one, other)
 
     run(main())
 
@@ -158,7 +158,7 @@ def test_duplicates_are_refused_in_all_processes(run):
     run(main())
 
 
-def test_the_first_requests_of_a_spider_are_accepted_once_and_their_retries_always(run):
+def test_start_requests_are_accepted_once_and_their_retries_always(run):
     start = {"meta": {"is_start_request": True}, "dont_filter": True}
 
     async def main():
@@ -172,7 +172,7 @@ def test_the_first_requests_of_a_spider_are_accepted_once_and_their_retries_alwa
     run(main())
 
 
-def test_a_crawl_that_is_over_begins_again_unless_it_has_a_name(run):
+def test_finished_crawl_starts_again_unless_named(run):
     async def accepted(**settings):
         async with opened(**settings) as (scheduler, crawler):
             accepted = scheduler.enqueue_request(Request(URL))
@@ -189,7 +189,7 @@ def test_a_crawl_that_is_over_begins_again_unless_it_has_a_name(run):
     run(main())
 
 
-def test_a_crawl_that_was_crawled_before_is_reported_and_can_begin_again(run, caplog):
+def test_previously_finished_crawl_is_reported_and_can_be_restarted(run, caplog):
     named = {"ARAGOG_CRAWL": "november"}
     caplog.set_level(logging.INFO)
 
@@ -215,7 +215,7 @@ def test_a_crawl_that_was_crawled_before_is_reported_and_can_begin_again(run, ca
     run(main())
 
 
-def test_a_crawl_does_not_begin_again_while_another_process_runs_it(run):
+def test_crawl_cannot_be_restarted_while_another_process_runs_it(run):
     async def main():
         async with opened() as (scheduler, _):
             scheduler.enqueue_request(Request(URL))
@@ -227,7 +227,7 @@ def test_a_crawl_does_not_begin_again_while_another_process_runs_it(run):
     run(main())
 
 
-def test_a_spider_with_other_arguments_does_not_share_requests(run):
+def test_spiders_with_different_arguments_do_not_share_requests(run):
     lamps, chairs = {"cat": "lamps", "deep": "1"}, {"cat": "arm chairs"}
 
     async def main():
@@ -245,7 +245,7 @@ def test_a_spider_with_other_arguments_does_not_share_requests(run):
     run(main())
 
 
-def test_requests_that_were_not_begun_wait_for_the_next_process(run):
+def test_unstarted_requests_wait_for_the_next_process(run):
     async def main():
         async with opened() as (scheduler, _):
             scheduler.enqueue_request(Request(URL, priority=3))
@@ -256,7 +256,7 @@ def test_requests_that_were_not_begun_wait_for_the_next_process(run):
     run(main())
 
 
-def test_a_page_runs_again_if_what_it_yields_cannot_be_enqueued(run):
+def test_page_runs_again_if_its_results_cannot_be_enqueued(run):
     async def main():
         async with opened() as (scheduler, crawler):
             scheduler.enqueue_request(Request(URL))
@@ -276,7 +276,7 @@ def test_a_page_runs_again_if_what_it_yields_cannot_be_enqueued(run):
     run(main())
 
 
-def test_a_request_that_was_not_answered_runs_again_without_its_errback(run):
+def test_unanswered_request_runs_again_without_its_errback(run):
     async def main():
         async with opened() as (scheduler, crawler):
             errback = crawler.spider.parse_quote
@@ -291,7 +291,7 @@ def test_a_request_that_was_not_answered_runs_again_without_its_errback(run):
     run(main())
 
 
-def test_a_request_that_was_not_sent_returns_to_the_queue_without_an_attempt(run):
+def test_unsent_request_returns_to_the_queue_without_using_an_attempt(run):
     async def main():
         async with opened() as (scheduler, crawler):
             scheduler.enqueue_request(Request(URL))
@@ -299,7 +299,7 @@ def test_a_request_that_was_not_sent_returns_to_the_queue_without_an_attempt(run
                 request, _ = await next_of((scheduler, crawler))
                 assert scheduler.run_again(request, None)
                 crawler.under_way.clear()
-            # At once, where the retry policy would have it wait.
+            # At once, although the retry policy would make it wait.
             await next_of((scheduler, crawler))
             (claim,) = scheduler._queue._claims._claims.values()
             assert claim.job.attempt == 1
@@ -307,7 +307,7 @@ def test_a_request_that_was_not_sent_returns_to_the_queue_without_an_attempt(run
     run(main())
 
 
-def test_only_requests_of_the_queue_can_run_again(run):
+def test_only_queued_requests_can_run_again(run):
     async def main():
         async with opened() as (scheduler, crawler):
             local = Request(URL, callback=lambda response: None)
@@ -328,7 +328,7 @@ def test_only_requests_of_the_queue_can_run_again(run):
         {"cb_kwargs": {"price": float("inf")}},
     ]
 )  # fmt: skip
-def test_what_cannot_be_serialized_stays_in_its_process(run, caplog, carried):
+def test_unserializable_request_stays_in_its_process(run, caplog, carried):
     given = Request(URL, **carried)
 
     async def main():
@@ -345,10 +345,10 @@ def test_what_cannot_be_serialized_stays_in_its_process(run, caplog, carried):
     assert "stay in this process" in caplog.text
 
 
-def test_a_callback_of_another_release_is_left_to_the_processes_that_know_it(run):
+def test_unknown_callback_is_left_to_processes_that_have_it(run):
     async def main():
         async with opened() as (new, a), opened() as (old, b):
-            old._queue.declined_ms = 100
+            old._queue.decline_delay_ms = 100
             a.spider.parse_page = MethodType(lambda spider, response: None, a.spider)
             for number in range(5):
                 new.enqueue_request(Request(f"{URL}{number}", a.spider.parse_page))
@@ -356,13 +356,13 @@ def test_a_callback_of_another_release_is_left_to_the_processes_that_know_it(run
                 request, crawler = await next_of((old, b), (new, a))
                 assert (crawler, request.callback) == (a, a.spider.parse_page)
             a.under_way.clear()
-            await assert_idle_in_the_end(new, old)
+            await assert_becomes_idle(new, old)
             assert new._queue.failed() == 0
 
     run(main())
 
 
-def test_a_request_that_no_process_can_run_is_reported_and_can_run_again(run, caplog):
+def test_request_that_no_process_can_run_is_reported_and_can_run_again(run, caplog):
     async def main():
         async with opened() as (scheduler, crawler):
             assert scheduler.enqueue_request(Request(URL))
@@ -382,7 +382,7 @@ def test_a_request_that_no_process_can_run_is_reported_and_can_run_again(run, ca
     run(retried())
 
 
-def test_the_addon_leaves_what_a_project_sets(cli_environ):
+def test_addon_keeps_the_settings_of_a_project(cli_environ):
     given = Settings({"SCHEDULER": "my.Scheduler", "CONCURRENT_REQUESTS": 3})
 
     AragogAddon().update_settings(given)

@@ -1,4 +1,4 @@
-"""Graphs of applications behind the servers: the worked example of the page, tokens, and commands."""
+"""Graphs of applications on the servers: the documented example, tokens, and commands."""
 
 import contextlib
 import io
@@ -29,13 +29,13 @@ DOCS = "docs/extending.md#graphs-of-your-own"
 
 @pytest.fixture
 def settings(tmp_path):
-    """The settings of the page, with data in a folder of this test."""
+    """The documented settings, with data in a folder of this test."""
     (tmp_path / "aragog.toml").write_text(blocks(DOCS, "toml")[0])
     environ = {"ARAGOG_DATA_DIR": str(tmp_path / "data")}
     return load_settings(tmp_path / "aragog.toml", environ)
 
 
-def test_the_commands_and_the_program_of_the_page_print_what_it_says(settings, tmp_path):
+def test_documented_commands_and_program_print_what_is_shown(settings, tmp_path):
     (tmp_path / "pins.json").write_text(blocks(DOCS, "json")[0])
     store = stand(MemoryTables()).store
     with (
@@ -54,7 +54,7 @@ def test_the_commands_and_the_program_of_the_page_print_what_it_says(settings, t
             assert printed.getvalue() == expected
 
 
-def test_a_token_is_for_the_graphs_that_its_scopes_name(settings):
+def test_token_is_valid_for_the_graphs_in_its_scopes(settings):
     names = {"reader": ["read"], "pins": ["read@pins"], "writer": ["write@pins"], "admin": ["admin"],
              "other": ["read@feeds", "write@feeds"]}  # fmt: skip
     made = {name: new_token(name, scopes) for name, scopes in names.items()}
@@ -102,7 +102,7 @@ def assert_scopes_hold(address, tokens):
             assert client.token_view().name == name
 
 
-def test_the_command_of_the_page_makes_a_token_for_a_graph(settings):
+def test_documented_command_creates_a_token_for_a_graph(settings):
     (command,) = blocks(DOCS, "sh")
 
     printed = CliRunner().invoke(main, command.split()[1:]).output
@@ -123,14 +123,14 @@ def test_the_command_of_the_page_makes_a_token_for_a_graph(settings):
     [("GRAPHS", "Pins"), ("GRAPHS", "a:b"), ("GRAPH_INDEXED", "feeds:x"), ("GRAPH_UNIQUE", "pins"),
      ("GRAPH_COUNTED", "pins:x"), ("GRAPH_COUNTED", "pins:15"), ("GRAPH_PACKED", "pins:x"), ("GRAPH_PACKED", "pins:16")],
 )  # fmt: skip
-def test_a_wrong_declaration_is_refused(settings, name, value):
+def test_invalid_declaration_is_refused(settings, name, value):
     path = settings.data_dir.parent / "aragog.toml"
 
     with pytest.raises(ConfigError, match=f"store.{name.lower()}"):
         load_settings(path, {f"ARAGOG_STORE__{name}": value})
 
 
-def test_packed_edges_are_taken_over_both_doors(settings):
+def test_packed_edges_are_taken_over_http_and_thrift(settings):
     own = replace(settings.store, graph_packed=("pins:30",))
     store = stand(MemoryTables()).store
     with (
@@ -154,7 +154,7 @@ def test_packed_edges_are_taken_over_both_doors(settings):
 
 
 @pytest.mark.redis
-def test_a_graph_is_repaired_by_its_name(settings, cli_environ, monkeypatch):
+def test_graph_is_repaired_by_its_name(settings, cli_environ, monkeypatch):
     monkeypatch.setenv("ARAGOG_SETTINGS", str(settings.data_dir.parent / "aragog.toml"))
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(settings.data_dir))
     board = url_key("board:kitchens")
@@ -174,7 +174,7 @@ def test_a_graph_is_repaired_by_its_name(settings, cli_environ, monkeypatch):
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres", "hbase"])
-def test_graphs_have_tables_of_their_own_on_every_engine(settings, engine):
+def test_graphs_have_their_own_tables_on_every_engine(settings, engine):
     if engine == "sqlite":
         with closing(graph_tables(settings, "pins")) as tables:
             tables.create()
@@ -185,7 +185,7 @@ def test_graphs_have_tables_of_their_own_on_every_engine(settings, engine):
 
 
 @pytest.mark.redis
-def test_the_commands_for_the_hbase_shell_make_the_tables_of_graphs(cli_environ, monkeypatch):
+def test_hbase_shell_commands_create_the_tables_of_graphs(cli_environ, monkeypatch):
     monkeypatch.setenv("ARAGOG_STORE__GRAPHS", "pins")
 
     printed = CliRunner().invoke(main, ["store", "create-tables", "--print"]).output
@@ -205,8 +205,8 @@ NO_NAMES = ["pi\0ns", "\0", "a\r\nSet-Cookie: a=b", "ä", "a" * 20 + "\n", '"', 
 
 
 @pytest.mark.parametrize("name", NO_NAMES)
-def test_a_name_that_no_graph_can_have_gets_a_response(settings, name):
-    """One with NUL got none: the scope that its token lacked was part of a header."""
+def test_impossible_graph_name_gets_a_response(settings, name):
+    """A name with NUL got none: the scope that its token lacked was part of a header."""
     token, entry = new_token("reader", ["read"])
     writer, other = new_token("writer", ["write@pins", "read@pins"])
     store = stand(MemoryTables()).store

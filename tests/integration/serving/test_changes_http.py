@@ -1,4 +1,4 @@
-"""The change feed over HTTP: at once, waited for, event by event."""
+"""The change feed over HTTP: immediate reads, long polls, and event streams."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ A, B = "http://a.example/", "http://b.example/"
 
 
 def change(a_stand, url, *prices):
-    """Fetches of a page that bring one price after another."""
+    """Fetch a page with one price after another."""
     for price in prices:
         a_stand.clock.advance_ms(10)
         at_ms = a_stand.clock.now_ms()
@@ -31,7 +31,7 @@ def change(a_stand, url, *prices):
 
 @asynccontextmanager
 async def serving(a_stand, **settings):
-    """The API on loopback; the port."""
+    """The API on loopback; yields the port."""
     with running(a_stand.store, **settings) as api:
         yield api.port
 
@@ -45,7 +45,7 @@ async def ask(port, path, *headers):
 
 
 async def get(port, path):
-    """Status and JSON of an answer."""
+    """Status and JSON of a response."""
     reader, writer = await ask(port, path, "Connection: close")
     head, _, body = (await reader.read()).partition(b"\r\n\r\n")
     writer.close()
@@ -59,14 +59,14 @@ async def event(reader):
 
 
 async def admitted(port, path):
-    """The answer of a request that is repeated until the server takes it."""
+    """The response to a request that is repeated until the server accepts it."""
     while (response := await get(port, path))[0] == 503:
         pass
     return response
 
 
 async def until_refused(port):
-    """Ask until the server has as many requests in flight as it takes; that answer."""
+    """Send requests until the server refuses one; returns its response."""
     async with asyncio.timeout(WITHIN_S):
         while (response := await get(port, "/v1/changes"))[0] == 200:
             pass
@@ -78,7 +78,7 @@ def a_stand():
     return stand(MemoryTables())
 
 
-def test_changes_are_given_with_a_cursor_that_goes_on(a_stand):
+def test_changes_are_returned_with_a_cursor_to_continue(a_stand):
     change(a_stand, A, 1, 2)
 
     async def play():
@@ -94,7 +94,7 @@ def test_changes_are_given_with_a_cursor_that_goes_on(a_stand):
     assert [c["url"] for c in more["changes"]] == [B]
 
 
-def test_values_that_differ_read_differently_in_the_feed(a_stand):
+def test_different_values_are_shown_differently_in_the_feed(a_stand):
     digits = b"12345678901234567890123"
     for fields in ({"team.a": b"7x", "page.n": b"1"}, {"team.a": b'"7x"', "page.n": digits}):
         a_stand.clock.advance_ms(10)
@@ -111,7 +111,7 @@ def test_values_that_differ_read_differently_in_the_feed(a_stand):
     assert reported["page.n"] == {"before": 1, "now": int(digits)}
 
 
-def test_only_a_host_or_an_owner(a_stand):
+def test_feed_can_be_limited_to_a_host_or_owner(a_stand):
     a_stand.store.schedule.watch(A, "shop")
     change(a_stand, A, 1, 2)
     change(a_stand, B, 1, 2)
@@ -132,12 +132,12 @@ def test_only_a_host_or_an_owner(a_stand):
     assert status == 400
 
 
-def test_a_long_poll_is_answered_when_something_changes(a_stand):
+def test_long_poll_returns_when_something_changes(a_stand):
     change(a_stand, A, 1)
 
     async def play():
         async with serving(a_stand, max_in_flight=1) as port:
-            # A cursor from before the change: the poll may be admitted long before it looks.
+            # A cursor from before the change: the poll may be admitted long before it reads.
             _, now = await get(port, "/v1/changes?cursor=now")
             path = f"/v1/changes?cursor={now['cursor']}&wait_ms=60000"
             poll = asyncio.create_task(admitted(port, path))
@@ -149,7 +149,7 @@ def test_a_long_poll_is_answered_when_something_changes(a_stand):
     assert [c["kind"] for c in reported["changes"]] == ["changed"]
 
 
-def test_a_long_poll_ends_without_a_change(a_stand):
+def test_long_poll_ends_without_a_change(a_stand):
     async def play():
         async with serving(a_stand) as port:
             return await get(port, "/v1/changes?wait_ms=1")
@@ -157,7 +157,7 @@ def test_a_long_poll_ends_without_a_change(a_stand):
     assert asyncio.run(play())[1]["changes"] == []
 
 
-def test_events_come_as_they_happen_and_go_on_where_they_were(a_stand):
+def test_events_are_sent_as_they_happen_and_can_be_resumed(a_stand):
     change(a_stand, A, 1, 2)
 
     async def play():
@@ -187,7 +187,7 @@ def test_events_come_as_they_happen_and_go_on_where_they_were(a_stand):
 @pytest.mark.parametrize(
     "query", ["cursor=nonsense", "limit=0", "limit=x", "wait_ms=-1", "limit=99999999999999"]
 )
-def test_what_cannot_be_read_is_reported(a_stand, query):
+def test_invalid_query_is_reported(a_stand, query):
     async def play():
         async with serving(a_stand) as port:
             return await get(port, f"/v1/changes?{query}")
@@ -197,7 +197,7 @@ def test_what_cannot_be_read_is_reported(a_stand, query):
     assert reported["detail"]
 
 
-def test_too_many_readers_are_turned_away(a_stand):
+def test_too_many_readers_are_refused(a_stand):
     async def play():
         async with serving(a_stand, max_in_flight=1) as port:
             poll = asyncio.create_task(admitted(port, "/v1/changes?wait_ms=1500"))
@@ -210,8 +210,8 @@ def test_too_many_readers_are_turned_away(a_stand):
     assert taken[0] == 200
 
 
-def test_many_streams_that_begin_at_once_are_no_more_than_their_limit(a_stand):
-    """All were admitted: a stream was counted when it had begun."""
+def test_simultaneous_streams_keep_their_limit(a_stand):
+    """All were admitted, because a stream was counted only once it had started."""
 
     async def play():
         async with serving(a_stand, max_in_flight=4) as port:
@@ -226,8 +226,8 @@ def test_many_streams_that_begin_at_once_are_no_more_than_their_limit(a_stand):
     assert taken[0] == 200
 
 
-def test_head_of_a_stream_ends_and_its_connection_goes_on(a_stand):
-    """It never ended, and took the place of a reader for as long as the connection lasted."""
+def test_head_request_for_a_stream_ends_and_its_connection_stays_usable(a_stand):
+    """It never ended and took up a reader's place for as long as the connection lasted."""
 
     async def play():
         async with serving(a_stand) as port:

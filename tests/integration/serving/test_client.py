@@ -1,4 +1,4 @@
-"""The Python client over Thrift, over HTTP and straight on the store: the same results."""
+"""The Python client over Thrift, over HTTP and directly on the store: the same results."""
 
 import asyncio
 import json
@@ -44,7 +44,7 @@ DEADLINE_S = 60
 
 
 class Producer:
-    """`Aragog.enqueue`, which remembers what it was asked."""
+    """`Aragog.enqueue`, which records its calls."""
 
     def __init__(self):
         self.asked = []
@@ -55,7 +55,7 @@ class Producer:
 
 
 class Part:
-    """A store, and who plays the rest of the system."""
+    """A store, and what plays the rest of the system."""
 
     def __init__(self):
         self.stand = stand(MemoryTables(ManualClock()))
@@ -64,7 +64,7 @@ class Part:
         self.fetching = Fetching(self.store)
 
     def parts(self):
-        """What operations use."""
+        """The parts that operations use."""
         return Parts(store=self.store, enqueue=self.producer.enqueue, fetching=self.fetching)
 
 
@@ -103,11 +103,11 @@ def client(request, part):
 
 @pytest.fixture(params=[thrift, http])
 def served(request):
-    """A server of one protocol."""
+    """A server for one protocol."""
     return request.param
 
 
-def test_what_was_put_is_read_by_any_spelling(client):
+def test_put_fields_are_read_by_any_spelling(client):
     version = client.put(URL, {"title": "é".encode(), "empty": b""})
 
     record = client.get("HTTP://Shop.example:80/p/1#top")
@@ -118,13 +118,13 @@ def test_what_was_put_is_read_by_any_spelling(client):
     assert client.get(URL, []).fields == {}
 
 
-def test_bytes_that_are_not_text_arrive_as_they_are(client):
+def test_bytes_that_are_not_text_are_returned_unchanged(client):
     client.put(URL, {"raw": bytes(range(256))})
 
     assert client.get(URL).fields == {"raw": bytes(range(256))}
 
 
-def test_many_are_read_in_order_with_none_for_unknown_ones(client):
+def test_get_many_keeps_the_order_with_none_for_unknown_urls(client):
     urls = [f"http://h{n}.example/" for n in range(30)]
     for n, url in enumerate(urls):
         client.put(url, {"n": b"%d" % n})
@@ -137,7 +137,7 @@ def test_many_are_read_in_order_with_none_for_unknown_ones(client):
     assert client.get_many([]) == []
 
 
-def test_a_batch_of_any_size_is_read(part, client):
+def test_batch_of_any_size_is_read(part, client):
     urls = [f"http://h{n}.example/" for n in range(90)]
     for url in urls:
         part.store.put(url, {"big": b"x" * 400_000})
@@ -148,7 +148,7 @@ def test_a_batch_of_any_size_is_read(part, client):
     assert {len(record.fields["big"]) for record in records} == {400_000}
 
 
-def test_more_urls_than_a_request_takes_are_read(part, client):
+def test_more_urls_than_fit_into_a_request_are_read(part, client):
     part.store.put(URL, {"n": b"1"})
     urls = [f"http://unknown{n}.example/" for n in range(2001)]
 
@@ -158,7 +158,7 @@ def test_more_urls_than_a_request_takes_are_read(part, client):
     assert records[-1].fields == {"n": b"1"}
 
 
-def test_a_record_of_the_standby_says_so(part, served):
+def test_record_from_the_standby_is_marked(part, served):
     part.store.put(URL, {"a": b"1"})
 
     def from_standby(call):
@@ -175,7 +175,7 @@ def test_a_record_of_the_standby_says_so(part, served):
         assert client.get(URL, ["a"]).from_standby is False
 
 
-def test_facts_come_when_they_are_asked_for(part, client):
+def test_facts_are_returned_when_requested(part, client):
     part.store.write_pages([page(URL, facts={"status": 200, "latency_ms": 1.5})])
 
     record = client.get(URL, [], facts=True)
@@ -184,7 +184,7 @@ def test_facts_come_when_they_are_asked_for(part, client):
 
 
 @pytest.mark.parametrize("fields", [["title"], None])
-def test_facts_say_what_is_stored_and_when_it_is_fetched_again(part, client, fields):
+def test_facts_describe_stored_content_and_the_next_fetch(part, client, fields):
     alias, body = "http://shop.example/old", ContentWrite(b"packed", length_bytes=11)
     parts = {"fields": {"title": b"T"}, "content": body, "due_at_ms": NOW_MS + 5}
     part.store.write_pages([page(URL, also=(alias,), **parts)])
@@ -202,7 +202,7 @@ def test_facts_say_what_is_stored_and_when_it_is_fetched_again(part, client, fie
     assert (bare.content_hash, bare.content_bytes, bare.due_at_ms) == (None, None, None)
 
 
-def test_a_bad_url_is_refused_before_anything_is_sent(client):
+def test_invalid_url_is_refused_before_anything_is_sent(client):
     for call in (client.get, client.remove, client.content, client.fetch):
         with pytest.raises(InvalidUrl):
             call("nonsense")
@@ -210,7 +210,7 @@ def test_a_bad_url_is_refused_before_anything_is_sent(client):
         client.get_many([URL, "nonsense"])
 
 
-def test_a_conditional_put_needs_the_version_it_was_meant_for(client):
+def test_conditional_put_needs_the_current_version(client):
     version = client.put(URL, {"a": b"1"}, if_version="")
 
     for expected in ("other", ""):
@@ -234,15 +234,15 @@ def test_fields_and_pages_are_deleted(part, client):
     assert client.get(URL) is None
 
 
-def test_content_comes_whole(part, client):
-    body = bytes(range(256)) * 70_000  # more than one Thrift reply holds
+def test_content_is_returned_completely(part, client):
+    body = bytes(range(256)) * 70_000  # more than one Thrift reply can contain
     part.store.put_content(URL, body)
 
     assert client.content(URL) == body
     assert client.content("http://unknown.example/") is None
 
 
-def test_watches_begin_and_end(part, client):
+def test_watch_and_unwatch_take_effect(part, client):
     client.put(URL, {"a": b"1"})
 
     client.watch(URL, "me")
@@ -253,7 +253,7 @@ def test_watches_begin_and_end(part, client):
     assert part.store.schedule.watchers(URL) == []
 
 
-def test_urls_are_enqueued_with_a_result_for_each(part, client):
+def test_enqueue_returns_a_result_for_each_url(part, client):
     results = client.enqueue(
         [f"x{n}" for n in range(1500)], priority=1, run_after=7, depth=2, refresh=True,
         sitemap=True, request_id="order-4711",
@@ -274,7 +274,7 @@ def test_urls_are_enqueued_with_a_result_for_each(part, client):
     ]
 
 
-def test_a_url_is_fetched_now_and_reported_hop_by_hop(part, client):
+def test_url_is_fetched_now_and_reported_hop_by_hop(part, client):
     response = client.fetch(URL, ["title"], max_wait_ms=500, max_age_s=3, request_id="order-4711")
 
     [request] = part.fetching.asked
@@ -294,7 +294,7 @@ def test_a_url_is_fetched_now_and_reported_hop_by_hop(part, client):
     ]
 
 
-def test_a_token_is_sent_and_its_scope_counts(part, served):
+def test_token_is_sent_and_its_scope_applies(part, served):
     token, entry = new_token("r", ["read"])
     part.store.put(URL, {"a": b"1"})
     with served(part, tokens=(entry,)) as address:
@@ -307,7 +307,7 @@ def test_a_token_is_sent_and_its_scope_counts(part, served):
 
 
 class Flaky:
-    """A store that fails some times, and then answers."""
+    """A store that fails a few times and then responds."""
 
     def __init__(self, store, failures):
         self._store, self.failures = store, failures
@@ -337,7 +337,7 @@ class Flaky:
             raise StoreUnavailable("hbase", "a region moves")
 
 
-def test_a_passing_failure_is_repeated(part, served):
+def test_temporary_failure_is_retried(part, served):
     part.store.put(URL, {"a": b"1"})
     part.store = Flaky(part.store, 2)
     with served(part) as address, connect(address, deadline_s=DEADLINE_S) as client:
@@ -346,7 +346,7 @@ def test_a_passing_failure_is_repeated(part, served):
     assert part.store.failures == 0
 
 
-def test_a_failure_that_lasts_is_raised_at_the_deadline(part, served):
+def test_lasting_failure_is_raised_at_the_deadline(part, served):
     part.store = Flaky(part.store, 10**9)
     with (
         served(part) as address,
@@ -357,7 +357,7 @@ def test_a_failure_that_lasts_is_raised_at_the_deadline(part, served):
 
 
 @pytest.mark.parametrize("scheme", ["thrift", "http"])
-def test_a_server_that_does_not_answer_is_an_error_in_time(scheme):
+def test_unresponsive_server_is_an_error_in_time(scheme):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}"
         with connect(address, deadline_s=0.2) as client, pytest.raises(TransientError):
@@ -366,7 +366,7 @@ def test_a_server_that_does_not_answer_is_an_error_in_time(scheme):
 
 @contextmanager
 def dripping(head):
-    """A server that sends this to each connection, and then a byte from time to time."""
+    """A server that sends this to each connection, and then one byte at a time."""
     over = threading.Event()
 
     def answer(sock):
@@ -395,7 +395,7 @@ def dripping(head):
         ("http", b"HTTP/1.1 200 OK\r\nX-Slow: "),
     ],
 )
-def test_a_response_that_drips_ends_at_the_deadline(scheme, head):
+def test_dripping_response_ends_at_the_deadline(scheme, head):
     with (
         dripping(head) as port,
         connect(f"{scheme}://127.0.0.1:{port}", deadline_s=0.3) as client,
@@ -404,8 +404,8 @@ def test_a_response_that_drips_ends_at_the_deadline(scheme, head):
         client.get(URL)
 
 
-def test_the_facts_of_a_server_that_sends_less_are_read():
-    """Clients may be newer than their server; the members came after the others."""
+def test_facts_from_an_older_server_are_read():
+    """Clients may be newer than their server; these members were added later."""
     record = {"url": URL, "canonical_url": URL, "version": "1", "fields": {}, "facts": {"a": 1}}
     body = json.dumps({"results": [{"url": URL, "status": 200, "record": record}]}).encode()
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
@@ -419,7 +419,7 @@ def test_the_facts_of_a_server_that_sends_less_are_read():
 
 
 @pytest.mark.parametrize("scheme", ["thrift", "http"])
-def test_no_server_is_an_error_that_names_the_address(scheme):
+def test_missing_server_is_an_error_that_names_the_address(scheme):
     with socket.create_server(("127.0.0.1", 0)) as sock:
         port = sock.getsockname()[1]
     with (
@@ -429,7 +429,7 @@ def test_no_server_is_an_error_that_names_the_address(scheme):
         client.get(URL)
 
 
-def test_an_answer_that_is_not_thrift_is_an_error(part):
+def test_response_that_is_not_thrift_is_an_error(part):
     with (
         http(part) as address,
         connect(address.replace("http", "thrift"), deadline_s=0.5) as client,
@@ -439,19 +439,19 @@ def test_an_answer_that_is_not_thrift_is_an_error(part):
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:8101", "ftp://x", ""])
-def test_an_address_of_another_kind_is_refused(address):
+def test_unknown_address_scheme_is_refused(address):
     with pytest.raises(ConfigError, match="thrift://"):
         connect(address)
 
 
 @pytest.mark.parametrize("token", ["", "aragog_…", "a b", "a\r\nX: y"])
 @pytest.mark.parametrize("address", ["thrift://127.0.0.1", "http://127.0.0.1"])
-def test_what_cannot_be_a_token_is_refused(address, token):
+def test_invalid_token_is_refused(address, token):
     with pytest.raises(ConfigError, match="token"):
         connect(address, token=token)
 
 
-def test_connections_are_kept_and_opened_anew_when_the_server_closed_them(part):
+def test_connections_are_kept_and_reopened_after_the_server_closes_them(part):
     part.store.put(URL, {"a": b"1"})
     with thrift_server.running(part.store, keep_alive_s=0.2) as server:
         address = f"thrift://127.0.0.1:{server.port}"
@@ -463,7 +463,7 @@ def test_connections_are_kept_and_opened_anew_when_the_server_closed_them(part):
             assert client.get(URL)
 
 
-def test_threads_share_a_client(part, served):
+def test_threads_can_share_a_client(part, served):
     for n in range(8):
         part.store.put(f"http://h{n}.example/", {"n": b"%d" % n})
     wrong = []
@@ -483,7 +483,7 @@ def test_threads_share_a_client(part, served):
     assert wrong == []
 
 
-def test_the_async_client_makes_the_same_calls(part, served):
+def test_async_client_makes_the_same_calls(part, served):
     async def work(address):
         async with connect_async(address, deadline_s=DEADLINE_S) as client:
             urls = [f"http://h{n}.example/" for n in range(20)]
@@ -510,12 +510,12 @@ def test_both_clients_have_the_same_calls():
     assert calls(Client) == calls(AsyncClient)
 
 
-def test_a_value_that_the_store_refuses_is_bad_input(client):
+def test_value_refused_by_the_store_is_bad_input(client):
     with pytest.raises(BadInput):
         client.put(URL, {"": b"x"})
 
 
-def test_the_example_counts(part, served):
+def test_example_increments_its_counter(part, served):
     example = Path(__file__).parents[3] / "examples" / "read_and_write.py"
     with served(part) as address:
         runs = [
@@ -528,7 +528,7 @@ def test_the_example_counts(part, served):
     assert [run.stdout for run in runs] == [f"{URL} {{'team.score': '{n}'}}\n" for n in (1, 2)]
 
 
-def test_the_example_of_the_documentation_does_what_it_says(part, served):
+def test_documented_example_does_what_it_says(part, served):
     (code,) = blocks("docs/client.md#the-python-client", "python")
     names: dict[str, Any] = {"urls": [URL, "http://unknown.example/"]}
 
@@ -541,7 +541,7 @@ def test_the_example_of_the_documentation_does_what_it_says(part, served):
 
 
 @pytest.mark.redis
-def test_a_client_without_a_server_reads_and_writes_the_store(tmp_path, redis_url):
+def test_client_without_a_server_reads_and_writes_the_store(tmp_path, redis_url):
     settings = Settings(
         data_dir=tmp_path,
         redis=RedisSettings(url=redis_url),

@@ -1,4 +1,4 @@
-"""The examples in docstrings of the Python API print what they say."""
+"""The examples in docstrings of the Python API print what they show."""
 
 import doctest
 
@@ -14,7 +14,7 @@ from pinlater.brokers import of_socket
 from zengraph.tables.memory import MemoryTables
 
 
-def test_a_client_of_the_store():
+def test_store_client_examples_are_correct():
     store = UrlStore(MemoryTables(), MemoryContent(), StoreSettings())
     with Client(DirectBackend(Parts(store=store))) as client:
         failed, tried = doctest.testmod(store_client, extraglobs={"client": client})
@@ -23,7 +23,7 @@ def test_a_client_of_the_store():
 
 
 @pytest.mark.redis
-def test_a_producer(own_redis, tmp_path, monkeypatch):
+def test_producer_examples_are_correct(own_redis, tmp_path, monkeypatch):
     for name, value in {
         "DATA_DIR": tmp_path,
         "REDIS__URL": own_redis.url,

@@ -1,4 +1,4 @@
-"""Silent clients: they take no room from others, over HTTP and over Thrift."""
+"""Silent clients take no connections away from others, over HTTP and Thrift."""
 
 import threading
 
@@ -19,7 +19,7 @@ OTHER_HOST = "127.0.0.2"
 
 
 class Gated:
-    """A store whose reads wait until they are let go."""
+    """A store whose reads wait until released."""
 
     def __init__(self, store):
         self._store = store
@@ -42,7 +42,7 @@ def store():
 
 @pytest.fixture(params=["http", "thrift"])
 def serve(request, store):
-    """Starts a server, and has a request for it."""
+    """Starts a server and provides a request for it."""
 
     def start(**options):
         running = api_server.running if request.param == "http" else thrift_server.running
@@ -68,8 +68,8 @@ def is_open(sock):
         sock.settimeout(60)
 
 
-def test_silent_clients_keep_nobody_out(serve):
-    """1,030 of them caused 503 for everybody, for nine seconds."""
+def test_silent_clients_block_nobody(serve):
+    """1,030 of them caused a 503 for everybody, for nine seconds."""
     with serve(max_connections=5) as server:
         silent = [server.connect() for _ in range(9)]
         with server.connect() as other:
@@ -80,7 +80,7 @@ def test_silent_clients_keep_nobody_out(serve):
             sock.close()
 
 
-def test_a_client_that_stops_in_its_first_request_keeps_nobody_out(serve):
+def test_client_that_stops_in_its_first_request_blocks_nobody(serve):
     with serve(max_connections=5) as server:
         slow = [server.connect() for _ in range(9)]
         for sock in slow:
@@ -91,7 +91,7 @@ def test_a_client_that_stops_in_its_first_request_keeps_nobody_out(serve):
             sock.close()
 
 
-def test_the_connection_that_was_idle_for_the_longest_time_is_closed(serve):
+def test_longest_idle_connection_is_closed(serve):
     with serve(max_connections=3) as server:
         first, second, third = (server.connect() for _ in range(3))
         assert all(answers(sock, serve.question) for sock in (second, third, first))
@@ -111,12 +111,12 @@ def test_one_address_cannot_take_all_connections(serve):
         many = [server.connect() for _ in range(12)]
         assert answers(many[-1], serve.question)
         wait_until(lambda: sum(map(is_open, many)) == 4, otherwise="four are left")
-        assert answers(quiet, serve.question), "the other address lost nothing"
+        assert answers(quiet, serve.question), "the other address keeps its connection"
         for sock in (*many, quiet):
             sock.close()
 
 
-def test_the_address_with_most_connections_loses_one_when_the_server_is_full(serve):
+def test_full_server_closes_a_connection_of_the_busiest_address(serve):
     with serve(max_connections=5) as server:
         quiet = server.connect(OTHER_HOST)
         assert answers(quiet, serve.question)
@@ -127,7 +127,7 @@ def test_the_address_with_most_connections_loses_one_when_the_server_is_full(ser
             sock.close()
 
 
-def test_a_client_is_refused_if_all_connections_are_busy(store):
+def test_client_is_refused_if_all_connections_are_busy(store):
     gated = Gated(store)
     with api_server.running(gated, max_connections=2) as api:
         busy = [api.connect() for _ in range(2)]
@@ -149,7 +149,7 @@ def test_a_client_is_refused_if_all_connections_are_busy(store):
     assert again == 200
 
 
-def test_a_server_behind_a_proxy_has_no_limit_of_one_address(store):
+def test_server_behind_a_proxy_has_no_limit_per_address(store):
     with api_server.running(store, max_connections=6, max_connections_per_address=0) as api:
         socks = [api.connect() for _ in range(6)]
         assert all(answers(sock, HEALTH) for sock in socks)

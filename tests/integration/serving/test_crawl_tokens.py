@@ -16,7 +16,7 @@ pytestmark = pytest.mark.redis
 
 @pytest.fixture
 def callers(redis_url):
-    """Callers by name; `nobody` comes without a token, as on loopback."""
+    """Callers by name; `nobody` has no token, as on loopback."""
 
     def enqueue(urls, **_):
         return [EnqueueResult(url, "accepted", url) for url in urls]
@@ -44,7 +44,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_token_changes_only_crawls_that_it_started(callers, change):
+def test_token_changes_only_its_own_crawls(callers, change):
     started = start_crawl.run(callers["ada"], StartCrawlRequest("docs", depth=1))
     control = callers["ada"].parts.crawls
 
@@ -59,7 +59,7 @@ def test_a_token_changes_only_crawls_that_it_started(callers, change):
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("who", ["root", "nobody"])
-def test_admin_and_who_needs_no_token_change_every_crawl(callers, who, change):
+def test_admin_and_callers_without_tokens_change_every_crawl(callers, who, change):
     start_crawl.run(callers["ada"], StartCrawlRequest("docs"))
 
     CHANGES[change](callers[who])
@@ -67,7 +67,7 @@ def test_admin_and_who_needs_no_token_change_every_crawl(callers, who, change):
     assert callers["ada"].parts.crawls.status("docs").record.token == "ada"
 
 
-def test_a_crawl_of_a_command_is_changed_by_admin_alone(callers):
+def test_crawl_started_by_a_command_can_be_changed_only_by_admin(callers):
     start_crawl.run(callers["nobody"], StartCrawlRequest("docs"))
 
     with pytest.raises(NotYourCrawl):

@@ -1,4 +1,4 @@
-"""Earlier versions of a page's content, by time: HTTP, Thrift, the client and the command."""
+"""Earlier versions of a page's content, by time: HTTP, Thrift, client and command."""
 
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -24,7 +24,9 @@ VERSIONS = [f"text of day {day}" for day in range(4)]
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    """A page that had another body on each of four days; the last one and two before it are kept."""
+    """
+    A page with a different body on each of four days; the last and the two before it are kept.
+    """
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("ARAGOG_SETTINGS", "")
     monkeypatch.setenv("ARAGOG_CONTENT__KEEP_VERSIONS", str(KEPT))
@@ -44,7 +46,7 @@ def at(day):
 EXPECTED = {-1: None, 0: None, 1: VERSIONS[1], 2: VERSIONS[2], 3: VERSIONS[3], 9: VERSIONS[3]}
 
 
-def test_http_gives_out_the_version_of_an_instant(store):
+def test_http_returns_the_version_at_a_time(store):
     with api_server.running(store) as server:
         for day, text in EXPECTED.items():
             reply = server.get(f"/v1/content?url={URL}&at_ms={at(day)}")
@@ -68,7 +70,7 @@ def served(kind, store):
 
 
 @pytest.mark.parametrize("kind", ["http", "thrift"])
-def test_the_client_reads_the_version_of_an_instant(store, kind):
+def test_client_reads_the_version_at_a_time(store, kind):
     with served(kind, store) as address, connect(address) as client:
         for day, text in EXPECTED.items():
             found = client.content(URL, at_ms=at(day))
@@ -77,7 +79,7 @@ def test_the_client_reads_the_version_of_an_instant(store, kind):
             client.content(URL, at_ms=at(2), form="text")
 
 
-def test_the_command_prints_the_version_of_a_day(store):
+def test_command_prints_the_version_of_a_day(store):
     store.close()
     for day in range(4):
         moment = datetime.fromtimestamp(at(day) / 1000, UTC)
@@ -87,12 +89,12 @@ def test_the_command_prints_the_version_of_a_day(store):
             assert "no stored content" in ran.output
         else:
             assert (ran.exit_code, ran.output) == (0, EXPECTED[day])
-    # A day means its first instant: the body of the fetch of that instant is the page's.
+    # A day means its first instant, and a fetch at that instant counts.
     assert CliRunner().invoke(main, ["content", URL, "--at", "2026-11-03"]).output == VERSIONS[2]
     assert CliRunner().invoke(main, ["content", URL, "--at", "yesterday"]).exit_code == 2
 
 
-def test_a_version_is_not_given_out_of_a_page_that_was_taken_down(store):
+def test_versions_of_a_taken_down_page_are_not_returned(store):
     store.takedowns.take_down(url=URL)
     with api_server.running(store) as server:
         reply = server.get(f"/v1/content?url={URL}&at_ms={at(2)}")

@@ -1,4 +1,6 @@
-"""The shortcut for plain reads: its responses are those of the ordinary way, whatever is asked."""
+"""
+The fast path for plain reads: its responses equal those of the ordinary path for every request.
+"""
 
 import gzip
 import socket
@@ -46,7 +48,7 @@ def closed(store):
 
 
 def both(api, path, **headers):
-    """The responses of the shortcut and of the ordinary way, which an Origin header asks for."""
+    """The responses of the fast path and of the ordinary path, which an Origin header selects."""
     fast = api.get_fast(path, **headers)
     ordinary = api.get_fast(path, **headers, Origin="http://localhost")
     for reply in (fast, ordinary):
@@ -54,17 +56,17 @@ def both(api, path, **headers):
     return fast, ordinary
 
 
-def took_the_shortcut(reply):
-    """By the order of the headers, the one difference between the two ways."""
+def took_fast_path(reply):
+    """Decided by the order of the headers, the only difference between the two paths."""
     names = list(reply.headers)
     return names.index("content-type") < names.index("cache-control")
 
 
-def test_a_plain_read_takes_the_shortcut_and_one_with_an_origin_does_not(api):
+def test_plain_read_takes_the_fast_path_and_one_with_an_origin_does_not(api):
     fast, ordinary = both(api, f"/v1/urls?url={A}&fields=page.title&include=")
 
-    assert took_the_shortcut(fast)
-    assert not took_the_shortcut(ordinary)
+    assert took_fast_path(fast)
+    assert not took_fast_path(ordinary)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_a_plain_read_takes_the_shortcut_and_one_with_an_origin_does_not(api):
         f"url={'http://a.example/' + 'x' * 5000}&include=",
     ],
 )
-def test_the_response_is_the_same(api, query):
+def test_both_paths_send_the_same_response(api, query):
     fast, ordinary = both(api, f"/v1/urls?{query}")
 
     assert (fast.status, fast.body) == (ordinary.status, ordinary.body)
@@ -110,7 +112,7 @@ def test_the_response_is_the_same(api, query):
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd", "br", "gzip;q=0"])
 @pytest.mark.parametrize("url", [A, LONG])
-def test_compressed_responses_are_the_same(api, url, coding):
+def test_both_paths_send_the_same_compressed_response(api, url, coding):
     fast, ordinary = both(api, f"/v1/urls?url={url}&include=", Accept_Encoding=coding)
 
     assert fast.headers == ordinary.headers
@@ -120,14 +122,14 @@ def test_compressed_responses_are_the_same(api, url, coding):
 
 
 @pytest.mark.parametrize("host", ["localhost:1", "api.example.com", "evil.example", "127.0.0.1"])
-def test_the_host_is_checked_the_same(api, host):
+def test_both_paths_check_the_host(api, host):
     fast, ordinary = both(api, f"/v1/urls?url={A}&include=", Host=host)
 
     assert (fast.status, fast.body) == (ordinary.status, ordinary.body)
 
 
 @pytest.mark.parametrize("scheme", ["", "Bearer reader", "Bearer writer", "Basic x", "Bearer x"])
-def test_tokens_are_checked_the_same(closed, scheme):
+def test_both_paths_check_tokens(closed, scheme):
     token = scheme.replace("reader", READER).replace("writer", WRITER)
     fast, ordinary = both(closed, f"/v1/urls?url={A}&include=", Authorization=token)
 
@@ -136,8 +138,8 @@ def test_tokens_are_checked_the_same(closed, scheme):
 
 
 @pytest.mark.parametrize("tokens", [(READER, WRITER), (WRITER, READER), (READER, READER)])
-def test_two_tokens_are_none(closed, tokens):
-    """The shortcut took the last, and the ordinary way the first."""
+def test_two_authorization_headers_are_refused(closed, tokens):
+    """The fast path used the last, and the ordinary path the first."""
     both_lines = "\r\nAuthorization: ".join(f"Bearer {token}" for token in tokens)
     for reply in both(closed, f"/v1/urls?url={A}&include=", Authorization=both_lines):
         assert reply.status == 400
@@ -145,7 +147,7 @@ def test_two_tokens_are_none(closed, tokens):
 
 
 @pytest.mark.parametrize("codings", [("br", "gzip"), ("gzip", "br"), ("gzip;q=0", "br")])
-def test_codings_in_two_lines_are_one_list(api, codings):
+def test_accept_encoding_in_two_lines_is_one_list(api, codings):
     lines = "\r\nAccept-Encoding: ".join(codings)
     fast, ordinary = both(api, f"/v1/urls?url={LONG}&include=", Accept_Encoding=lines)
 
@@ -166,7 +168,7 @@ def test_pipelined_reads_are_answered_in_order(api):
     assert codes == [200, 404, 400, 200, 200]
 
 
-def test_many_clients_at_once_get_each_their_own_record():
+def test_concurrent_clients_get_their_own_records():
     a_stand = stand(MemoryTables())
     for number in range(50):
         a_stand.store.put(f"http://a.example/{number}", {"team.n": b"%d" % number})
@@ -180,12 +182,12 @@ def test_many_clients_at_once_get_each_their_own_record():
         assert list(pool.map(read, range(400))) == [str(n % 50) for n in range(400)]
 
 
-def test_one_row_that_cannot_be_read_harms_no_other_request():
+def test_unreadable_row_affects_no_other_request():
     a_stand = stand(MemoryTables())
     a_stand.store.put(A, {"team.a": b"1"})
 
     class Part:
-        """A store whose rows of one host are in a damaged file."""
+        """A store in which the rows of one host are in a damaged file."""
 
         def __getattr__(self, name):
             return getattr(a_stand.store, name)
@@ -207,7 +209,7 @@ def test_one_row_that_cannot_be_read_harms_no_other_request():
     assert codes == [200, 503, 400, 404] * 10
 
 
-def test_a_store_that_hangs_gives_504_and_then_503_and_others_go_on():
+def test_hung_store_gives_504_then_503_and_other_requests_continue():
     a_stand = stand(MemoryTables())
     release = threading.Event()
 
@@ -239,7 +241,7 @@ def test_a_store_that_hangs_gives_504_and_then_503_and_others_go_on():
     assert health == 200
 
 
-def test_a_client_that_goes_away_harms_nobody(api):
+def test_client_that_disconnects_affects_no_other(api):
     for _ in range(20):
         with api.connect() as sock:
             sock.sendall(
@@ -249,7 +251,7 @@ def test_a_client_that_goes_away_harms_nobody(api):
     assert api.get(f"/v1/urls?url={A}&include=").status == 200
 
 
-def test_a_draining_server_answers_what_it_has_begun():
+def test_draining_server_completes_started_requests():
     a_stand = stand(MemoryTables())
     a_stand.store.put(A, {"team.a": b"1"})
     reading, release = threading.Event(), threading.Event()
@@ -276,8 +278,8 @@ def test_a_draining_server_answers_what_it_has_begun():
     assert reply.headers["connection"] == "close"
 
 
-@pytest.mark.parametrize("query", ["&include=", ""], ids=["shortcut", "ordinary"])
-def test_a_request_that_crosses_the_end_of_the_server_is_answered(store, query):
+@pytest.mark.parametrize("query", ["&include=", ""], ids=["fast path", "ordinary"])
+def test_request_that_arrives_as_the_server_stops_is_answered(store, query):
     request = f"GET /v1/urls?url={A}{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     with running(store) as api, api.connect() as sock:
         sock.sendall(request)
@@ -296,9 +298,9 @@ def test_a_request_that_crosses_the_end_of_the_server_is_answered(store, query):
     assert second.headers["connection"] == "close"
 
 
-def test_a_client_that_nobody_has_accepted_yet_is_answered_when_the_server_stops(store):
+def test_unaccepted_connection_is_answered_when_the_server_stops(store):
     class Crossing:
-        """Fetches nothing; learns in the last moment that the server stops."""
+        """Fetches nothing; learns at the last moment that the server stops."""
 
         def drain(self):
             sock.connect(("127.0.0.1", api.port))
@@ -312,7 +314,7 @@ def test_a_client_that_nobody_has_accepted_yet_is_answered_when_the_server_stops
     assert reply.status == 200
 
 
-def test_requests_of_both_ways_are_counted(store):
+def test_requests_on_both_paths_are_counted(store):
     from prometheus_client import generate_latest
 
     def count(text):
@@ -328,8 +330,8 @@ def test_requests_of_both_ways_are_counted(store):
 
 
 @pytest.mark.parametrize("url", [A, LONG, "http://no.example/", "nonsense"])
-def test_the_shortcut_says_that_responses_depend_on_the_origin(store, url):
-    """If pages of other origins may read, caches must keep the responses apart."""
+def test_both_paths_send_vary_origin(store, url):
+    """If pages of other origins may read, caches must keep the responses separate."""
     path = f"/v1/urls?url={url}&include="
     with running(store, cors_origins=("https://app.example.com",)) as api:
         fast = api.get_fast(path, Accept_Encoding="gzip")
@@ -342,8 +344,10 @@ def test_the_shortcut_says_that_responses_depend_on_the_origin(store, url):
 
 
 @pytest.mark.parametrize("path", [f"/v1/urls?url={A}1&include=", f"/v1/urls?url={A}1", "/nowhere"])
-def test_a_problem_is_not_to_be_stored_by_caches(api, path):
-    """A cache may keep a 404 for as long as it likes unless the response forbids it (RFC 9111, 4.2.2)."""
+def test_problem_response_is_not_cacheable(api, path):
+    """
+    A cache may keep a 404 as long as it likes unless the response forbids it (RFC 9111, 4.2.2).
+    """
     response = api.get_fast(path)
 
     assert (response.status, response.headers["cache-control"]) == (404, "no-store")

@@ -1,4 +1,6 @@
-"""Fetches for callers who wait: real Redis, the real in-flight set, a worker played by a thread."""
+"""
+Fetches for waiting callers: a real Redis and in-flight set, and a worker simulated by a thread.
+"""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -28,13 +30,13 @@ def completions(redis_client):
 
 @pytest.fixture
 def enqueued():
-    """The result of each call that enqueued."""
+    """The result of each enqueuing call."""
     return []
 
 
 @pytest.fixture
 def fetching(pipeline_stand, completions, enqueued):
-    # The store takes no fetch from the future of its clock, and tests write pages fetched now.
+    # The store refuses a fetch in the future of its clock, and tests write pages fetched now.
     pipeline_stand.clock.advance_ms(SystemClock().now_ms() - NOW_MS)
 
     def enqueue(urls, *, priority, refresh, request_id, traceparent):
@@ -61,7 +63,7 @@ def finish(stand, *urls):
     stand.in_flight.clear(urls or (URL,))
 
 
-def test_a_url_that_was_taken_down_is_not_fetched_and_the_answer_says_so(
+def test_taken_down_url_is_not_fetched_and_the_reason_is_returned(
     pipeline_stand, fetching, enqueued
 ):
     pipeline_stand.store.takedowns.take_down(url=URL)
@@ -74,7 +76,7 @@ def test_a_url_that_was_taken_down_is_not_fetched_and_the_answer_says_so(
     assert enqueued == []
 
 
-def test_an_unknown_url_is_answered_as_soon_as_it_is_stored(pipeline_stand, fetching, completions):
+def test_unknown_url_is_returned_as_soon_as_it_is_stored(pipeline_stand, fetching, completions):
     stand = pipeline_stand
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(
@@ -92,7 +94,7 @@ def test_an_unknown_url_is_answered_as_soon_as_it_is_stored(pipeline_stand, fetc
     assert completions.count == 0
 
 
-def test_a_fetch_carries_the_id_of_the_call_that_began_it(pipeline_stand, fetching):
+def test_fetch_has_the_request_id_of_the_call_that_started_it(pipeline_stand, fetching):
     for request_id in ("order-4711", "order-4712"):
         fetching.fetch_now(FetchRequest(url=URL, request_id=request_id))
 
@@ -101,7 +103,7 @@ def test_a_fetch_carries_the_id_of_the_call_that_began_it(pipeline_stand, fetchi
 
 
 @pytest.mark.parametrize("request_id", ["two words", "x" * 65, "a\nb", "ä"])
-def test_an_id_that_would_break_a_log_line_is_refused(pipeline_stand, fetching, request_id):
+def test_request_id_that_would_break_a_log_line_is_refused(pipeline_stand, fetching, request_id):
     store_page(pipeline_stand)
     with pytest.raises(BadInput, match="request_id"):
         fetching.fetch_now(FetchRequest(url=URL, request_id=request_id))
@@ -124,7 +126,7 @@ def test_many_callers_cause_one_fetch(pipeline_stand, fetching, enqueued):
     assert pipeline_stand.sent.messages[0].priority == 0
 
 
-def test_without_a_wait_the_stale_page_is_returned_and_fetched_for_the_next_caller(
+def test_stale_page_is_returned_without_waiting_and_fetched_for_the_next_caller(
     pipeline_stand, fetching
 ):
     store_page(pipeline_stand)
@@ -136,7 +138,7 @@ def test_without_a_wait_the_stale_page_is_returned_and_fetched_for_the_next_call
     assert pipeline_stand.sent.urls() == [URL]
 
 
-def test_a_page_of_any_age_is_fresh_without_a_limit(pipeline_stand, fetching):
+def test_page_of_any_age_is_fresh_without_a_limit(pipeline_stand, fetching):
     store_page(pipeline_stand)
 
     response = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS))
@@ -145,7 +147,7 @@ def test_a_page_of_any_age_is_fresh_without_a_limit(pipeline_stand, fetching):
     assert pipeline_stand.sent.urls() == []
 
 
-def test_the_deadline_ends_the_wait_and_the_fetch_goes_on(pipeline_stand, fetching, completions):
+def test_deadline_ends_the_wait_and_the_fetch_continues(pipeline_stand, fetching, completions):
     response = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=1))
 
     assert (response.record, response.state, response.fetching) == (None, FetchState.ABSENT, True)
@@ -153,8 +155,8 @@ def test_the_deadline_ends_the_wait_and_the_fetch_goes_on(pipeline_stand, fetchi
     assert completions.count == 0
 
 
-def test_a_limit_of_zero_fetches_and_the_new_page_is_fresh(pipeline_stand, fetching):
-    """Also when it is read longer after its fetch than the old page was."""
+def test_max_age_of_zero_fetches_and_the_new_page_is_fresh(pipeline_stand, fetching):
+    """Also if the time between its fetch and its reading exceeds the old page's age."""
     store_page(pipeline_stand, at_ms=SystemClock().now_ms())
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(
@@ -169,7 +171,7 @@ def test_a_limit_of_zero_fetches_and_the_new_page_is_fresh(pipeline_stand, fetch
         assert future.result(60).state is FetchState.FRESH
 
 
-def test_fields_have_ages_of_their_own(pipeline_stand, fetching):
+def test_fields_have_their_own_ages(pipeline_stand, fetching):
     fetching.clock = ManualClock(NOW_MS)
     store_page(pipeline_stand)
     pipeline_stand.store.put(URL, {"team.score": b"7"}, at_ms=NOW_MS - 100_000)
@@ -181,12 +183,10 @@ def test_fields_have_ages_of_their_own(pipeline_stand, fetching):
 
     assert response.stale_fields == ("team.score",)
     assert response.record.fields == {"page.title": b'"Title"'}
-    assert not response.fetching, "the page was tried within every limit: a fetch cannot help"
+    assert not response.fetching, "the page was tried recently enough, so another fetch cannot help"
 
 
-def test_a_field_of_an_extractor_is_as_old_as_the_last_confirmation_of_its_page(
-    pipeline_stand, fetching
-):
+def test_custom_field_is_as_old_as_the_last_confirmation_of_its_page(pipeline_stand, fetching):
     now_ms = SystemClock().now_ms()
     fetched = page(
         URL, now_ms - 100_000, fields={"jobs.salary": b"1"}, facts={"outcome": "Fetched"}
@@ -200,7 +200,7 @@ def test_a_field_of_an_extractor_is_as_old_as_the_last_confirmation_of_its_page(
     assert (response.record.fields, response.state) == ({"jobs.salary": b"1"}, FetchState.FRESH)
 
 
-def test_a_dead_page_is_not_asked_again_by_each_reader(pipeline_stand, fetching):
+def test_dead_page_is_not_requested_again_by_every_reader(pipeline_stand, fetching):
     facts = {"outcome": "Gone", "status": 404}
     pipeline_stand.store.write_pages(
         [page(URL, SystemClock().now_ms(), facts=facts, gone=True, fields={})]
@@ -213,10 +213,11 @@ def test_a_dead_page_is_not_asked_again_by_each_reader(pipeline_stand, fetching)
     assert pipeline_stand.sent.urls() == []
 
 
-def test_a_job_that_was_in_flight_and_fetched_nothing_is_followed_by_one_that_does(
-    pipeline_stand, fetching
-):
-    """An ordinary job of a stored URL ends without a fetch; who waits for a refresh goes on."""
+def test_job_in_flight_that_fetched_nothing_is_followed_by_one_that_does(pipeline_stand, fetching):
+    """
+    An ordinary job for a stored URL ends without a fetch; a caller that waits for a refresh keeps
+    waiting.
+    """
     store_page(pipeline_stand)
     list(pipeline_stand.enqueuer.enqueue([URL], EnqueueOptions()))
     with ThreadPoolExecutor(1) as pool:
@@ -231,8 +232,10 @@ def test_a_job_that_was_in_flight_and_fetched_nothing_is_followed_by_one_that_do
         assert future.result(60).state is FetchState.FRESH
 
 
-def test_the_end_of_an_earlier_job_is_not_that_of_the_fetch(pipeline_stand, completions):
-    """A job that ended while the caller enqueued ended its wait at once, with the stale page."""
+def test_end_of_an_earlier_job_does_not_end_the_wait(pipeline_stand, completions):
+    """
+    A job that ended while the caller enqueued used to end its wait at once, with the stale page.
+    """
     stand, notifications = pipeline_stand, []
     store_page(stand)
     list(stand.enqueuer.enqueue([URL], EnqueueOptions()))
@@ -258,7 +261,7 @@ def test_the_end_of_an_earlier_job_is_not_that_of_the_fetch(pipeline_stand, comp
     assert stand.sent.urls() == [URL, URL]
 
 
-def test_more_waiting_callers_than_allowed_are_answered_at_once(pipeline_stand, completions):
+def test_more_waiting_callers_than_allowed_get_an_immediate_answer(pipeline_stand, completions):
     full = Fetching(pipeline_stand.store, lambda urls, **_: list(
         pipeline_stand.enqueuer.enqueue(urls, EnqueueOptions(refresh=True))
     ), completions, max_waiting=0)  # fmt: skip
@@ -268,7 +271,7 @@ def test_more_waiting_callers_than_allowed_are_answered_at_once(pipeline_stand, 
     assert (response.state, response.fetching) == (FetchState.ABSENT, True)
 
 
-def test_a_broker_that_does_not_answer_harms_no_read_of_a_stored_page(pipeline_stand, completions):
+def test_unreachable_broker_does_not_stop_reads_of_stored_pages(pipeline_stand, completions):
     def enqueue(_urls, **_):
         raise BrokerUnavailable("broker", "connection refused")
 
@@ -283,7 +286,7 @@ def test_a_broker_that_does_not_answer_harms_no_read_of_a_stored_page(pipeline_s
     assert "connection refused" in response.reason
 
 
-def test_a_fetch_that_brought_no_page_says_why(pipeline_stand, fetching):
+def test_fetch_without_a_page_returns_the_reason(pipeline_stand, fetching):
     stand = pipeline_stand
     facts = {"outcome": "Refused", "reason": "robots.txt disallows it: line 2"}
     with ThreadPoolExecutor(1) as pool:
@@ -300,12 +303,12 @@ def test_a_fetch_that_brought_no_page_says_why(pipeline_stand, fetching):
     assert (again.fetching, again.reason) == (True, None)
 
 
-def test_what_is_not_a_url_is_refused(fetching):
+def test_invalid_url_is_refused(fetching):
     with pytest.raises(InvalidUrl):
         fetching.fetch_now(FetchRequest(url="nonsense", max_wait_ms=LONG_MS))
 
 
-def test_a_lost_connection_to_redis_wakes_those_who_wait(
+def test_lost_redis_connection_wakes_waiting_callers(
     redis_client, pipeline_stand, fetching, completions
 ):
     with ThreadPoolExecutor(1) as pool:
@@ -318,7 +321,7 @@ def test_a_lost_connection_to_redis_wakes_those_who_wait(
         assert future.result(60).state is FetchState.FRESH
 
 
-def test_an_event_loop_waits_without_a_thread(pipeline_stand, fetching, enqueued):
+def test_event_loop_waits_without_a_thread(pipeline_stand, fetching, enqueued):
     async def ask():
         request = FetchRequest(url=URL, max_wait_ms=LONG_MS)
         run = asyncio.to_thread

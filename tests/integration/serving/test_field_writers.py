@@ -1,4 +1,4 @@
-"""Fields that only some tokens may write (`serving.field_writers`), over HTTP and Thrift."""
+"""Fields that only certain tokens may write (`serving.field_writers`), over HTTP and Thrift."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def ask(api, method, path, token, fields=None):
     return api.ask(method, path, body, Authorization=f"Bearer {token}")
 
 
-def test_a_field_is_written_by_its_writers_alone(api, store):
+def test_only_its_writers_may_write_a_field(api, store):
     at = f"/v1/urls?url={A}"
 
     assert ask(api, "PATCH", at, TEAM, {"team.a": "x", "free": "y"}).status == 200
@@ -64,7 +64,7 @@ def test_a_field_is_written_by_its_writers_alone(api, store):
         ("DELETE", "&fields=free,team.a", None),
     ],
 )
-def test_a_field_is_deleted_by_its_writers_alone(api, store, method, more, fields):
+def test_only_its_writers_may_delete_a_field(api, store, method, more, fields):
     before = store.get(A).fields
 
     assert ask(api, method, f"/v1/urls?url={A}{more}", OTHER, fields).status == 403
@@ -73,13 +73,13 @@ def test_a_field_is_deleted_by_its_writers_alone(api, store, method, more, field
     assert "team.a" not in (store.get(A).fields if store.get(A) else {})
 
 
-def test_a_record_without_such_fields_is_anybodys(api, store):
+def test_record_without_such_fields_can_be_written_by_any_token(api, store):
     assert ask(api, "PUT", f"/v1/urls?url={B}", OTHER, {"more": "1"}).status == 200
     assert ask(api, "DELETE", f"/v1/urls?url={B}", OTHER).status == 204
     assert store.get(B) is None
 
 
-def test_thrift_refuses_the_same(store, apache):
+def test_thrift_refuses_the_same_writes(store, apache):
     types = apache.types
     with running(store, **GIVEN) as server, apache.client(server.port) as client:
         client.authenticate(OTHER)
@@ -97,7 +97,7 @@ def test_thrift_refuses_the_same(store, apache):
     assert store.get(A).fields == {"team.a": b"5", "team.open.b": b"4", "free": b"3"}
 
 
-def test_a_writer_that_no_token_names_is_refused_at_the_start():
+def test_unknown_token_in_field_writers_is_refused_at_startup():
     with pytest.raises(ConfigError, match=r"serving\.field_writers: team\.\*: .* named 'nobody'"):
         load_settings(environ={"ARAGOG_SERVING__FIELD_WRITERS": "team.*=nobody"})
 
@@ -109,7 +109,7 @@ def test_a_writer_that_no_token_names_is_refused_at_the_start():
         "page.titIe", "pagе.title", "ｐage.title", "page.title\ufe0f", "page.ti\u034ftle",
     ],
 )  # fmt: skip
-def test_a_name_that_looks_like_an_owned_field_is_written_by_nobody(api, store, name):
+def test_field_name_that_resembles_an_owned_field_is_refused(api, store, name):
     before = store.get(A).fields
 
     assert ask(api, "PATCH", f"/v1/urls?url={A}", OTHER, {name: "stolen"}).status in (400, 403)

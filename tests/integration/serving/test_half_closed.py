@@ -1,4 +1,7 @@
-"""Clients that send no more (`nc -N`, shutdown): they get their responses, over HTTP and Thrift."""
+"""
+Clients that have closed their sending side (`nc -N`, shutdown) get their responses, over HTTP and
+Thrift.
+"""
 
 import re
 import socket
@@ -31,7 +34,7 @@ PING = b"\x00\x00\x00\x11\x80\x01\x00\x01\x00\x00\x00\x04ping\x00\x00\x00\x07\x0
 
 
 class Gated:
-    """A store whose calls wait until they are let go."""
+    """A store whose calls wait until released."""
 
     def __init__(self, store):
         self._store = store
@@ -52,7 +55,7 @@ def store():
 
 
 def half_closed(server, data):
-    """All that comes back for a client that sends this and no more."""
+    """Everything a client receives that sends this and closes its sending side."""
     with server.connect() as sock:
         sock.sendall(data)
         sock.shutdown(socket.SHUT_WR)
@@ -66,7 +69,7 @@ def statuses(reply):
 @pytest.mark.parametrize(
     "data", [READ, READ * 3, ALIASES, ALIASES * 3, WRITE, WRITE + READ + ALIASES]
 )
-def test_a_client_that_sends_no_more_gets_its_responses(store, data):
+def test_half_closed_client_gets_its_responses(store, data):
     with api_server.running(store) as api:
         reply = half_closed(api, data)
         wait_until(lambda: not api.server.server_state.connections)
@@ -75,7 +78,7 @@ def test_a_client_that_sends_no_more_gets_its_responses(store, data):
 
 
 @pytest.mark.parametrize("data", [READ, ALIASES])
-def test_a_response_that_is_not_there_yet_comes_behind_the_end(store, data):
+def test_pending_response_is_sent_after_the_clients_end(store, data):
     gated = Gated(store)
     with api_server.running(gated) as api, api.connect() as sock:
         sock.sendall(data)
@@ -89,7 +92,7 @@ def test_a_response_that_is_not_there_yet_comes_behind_the_end(store, data):
     assert b"connection: close" in reply
 
 
-def test_a_body_that_ends_early_is_answered(store, caplog):
+def test_truncated_body_is_answered(store, caplog):
     with api_server.running(store) as api:
         assert statuses(half_closed(api, WRITE[:-1])) == [400]
         assert statuses(half_closed(api, ALIASES + WRITE[:-1])) == [200, 400]
@@ -100,8 +103,8 @@ def test_a_body_that_ends_early_is_answered(store, caplog):
     assert "Traceback" not in caplog.text
 
 
-def test_a_stream_of_events_ends_with_its_client(store, caplog):
-    """A client that has gone looks the same as one that sends no more."""
+def test_event_stream_ends_with_its_client(store, caplog):
+    """A client that is gone looks the same as a half-closed one."""
     with api_server.running(store) as api:
         with api.connect() as sock:
             sock.sendall(STREAM)
@@ -114,14 +117,14 @@ def test_a_stream_of_events_ends_with_its_client(store, caplog):
 
 
 @pytest.mark.parametrize("calls", [1, 2])
-def test_a_thrift_client_that_sends_no_more_gets_its_replies(store, calls):
+def test_half_closed_thrift_client_gets_its_replies(store, calls):
     gated = Gated(store)
     with thrift_server.running(gated) as server, server.connect() as sock:
         sock.sendall(FRAME)
         assert gated.entered.wait(60)
         sock.sendall(FRAME * (calls - 1))
         sock.shutdown(socket.SHUT_WR)
-        with server.connect() as other:  # the end has arrived when another call is answered
+        with server.connect() as other:  # the end has arrived once another call is answered
             other.sendall(PING)
             assert other.recv(1000)
         gated.open.set()

@@ -1,4 +1,4 @@
-"""Hostile clients of the API: each is answered with the right code or cut off, and harms no other."""
+"""Hostile API clients: each gets the right status or is disconnected, and affects no other."""
 
 import contextlib
 import re
@@ -37,8 +37,8 @@ def api(a_stand):
 
 
 @pytest.fixture(autouse=True)
-def others_are_unharmed(request):
-    """Whatever a test did, the server answers the next client."""
+def server_answers_afterwards(request):
+    """After every test, the server must answer the next client."""
     yield
     if "api" in request.fixturenames:
         assert request.getfixturevalue("api").get(f"/v1/urls?url={A}").status == 200
@@ -67,7 +67,7 @@ def status(reply):
         (b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\nConnection: close\r\n\r\n", 400),
         (b"CONNECT example.com:443 HTTP/1.1\r\nHost: localhost\r\n\r\n", 501),
         (b"GET http://localhost/healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 200),
-        # Request smuggling: two lengths, length and coding, a coding that is none.
+        # Request smuggling: two lengths, length and coding, an unknown coding.
         (b"POST /v1/enqueue HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!", 400),
         (b"POST /v1/enqueue HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
         (b"POST /v1/enqueue HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 400),
@@ -84,9 +84,9 @@ def status(reply):
     ],
     ids=lambda value: value[:40].decode("latin-1") if isinstance(value, bytes) else str(value),
 )  # fmt: skip
-def test_a_malformed_request_is_answered_and_the_connection_closed(api, attack, expected):
+def test_malformed_request_is_answered_and_the_connection_closed(api, attack, expected):
     with api.connect() as sock:
-        with contextlib.suppress(OSError):  # cut off while it was sending
+        with contextlib.suppress(OSError):  # disconnected while it was sending
             sock.sendall(attack)
         reply = read_all(sock)
 
@@ -95,7 +95,7 @@ def test_a_malformed_request_is_answered_and_the_connection_closed(api, attack, 
     assert len(re.findall(rb"HTTP/1.1 [0-9]{3}", reply)) <= 1
 
 
-def test_a_body_that_is_too_long_is_413_with_a_problem(api):
+def test_body_over_the_limit_is_413_with_a_problem(api):
     response = api.ask("POST", "/v1/enqueue", {"urls": ["x" * 200_000]})
 
     assert response.status == 413
@@ -103,14 +103,14 @@ def test_a_body_that_is_too_long_is_413_with_a_problem(api):
     assert response.headers["connection"] == "close"
 
 
-def test_pipelined_requests_nobody_reads_cost_little_memory(api):
+def test_unread_responses_of_pipelined_requests_cost_little_memory(api):
     ask = f"GET /v1/content?url={A} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     before = resident_bytes()
     socks = [api.connect() for _ in range(10)]
     for sock in socks:
         sock.sendall(ask * 30)
     for sock in socks:
-        assert sock.recv(1)  # the server has begun to answer, and nobody reads on
+        assert sock.recv(1)  # the server has started to respond, and the client stops reading
     for _ in range(20):
         assert api.get("/healthz").status == 200
     grown = resident_bytes() - before
@@ -120,7 +120,7 @@ def test_pipelined_requests_nobody_reads_cost_little_memory(api):
     assert grown < 150_000_000
 
 
-def test_too_many_pipelined_requests_are_cut_off(api):
+def test_too_many_pipelined_requests_are_refused(api):
     with api.connect() as sock:
         sock.sendall(GET * (MAX_PIPELINED * 4))
         reply = read_all(sock)
@@ -131,8 +131,8 @@ def test_too_many_pipelined_requests_are_cut_off(api):
 
 @pytest.mark.parametrize("bad", [b"nonsense\r\n\r\n", b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n"])
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_refusal_comes_after_the_responses_of_earlier_requests(api, bad, count):
-    """It was sent in place of the first response that was due, such as that of a write."""
+def test_refusal_follows_the_responses_of_earlier_requests(api, bad, count):
+    """It was sent instead of the first pending response, for example that of a write."""
     body = b'{"fields": {"team.a": "2"}}'
     write = (
         f"PUT /v1/urls?url={A} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -144,7 +144,7 @@ def test_a_refusal_comes_after_the_responses_of_earlier_requests(api, bad, count
     assert statuses == [*[200] * count, 501 if bad.startswith(b"CONNECT") else 400]
 
 
-def test_an_early_error_with_an_unread_body_ends_the_connection(api):
+def test_early_error_with_an_unread_body_closes_the_connection(api):
     request = b"DELETE /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000\r\n\r\n"
     smuggled = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     reply = api.raw(request + smuggled)
@@ -152,7 +152,7 @@ def test_an_early_error_with_an_unread_body_ends_the_connection(api):
     assert reply.count(b"HTTP/1.1 ") == 1
 
 
-def test_slow_clients_are_cut_off_and_the_rest_is_served(a_stand):
+def test_slow_clients_are_disconnected_and_others_are_served(a_stand):
     with running(a_stand.store, head_timeout_s=3, keep_alive_s=3, send_timeout_s=3) as api:
         silent, headless, bodiless, idle, deaf = (api.connect() for _ in range(5))
         headless.sendall(b"GET / HTTP/1.1\r\nHost: local")
@@ -174,7 +174,7 @@ def test_slow_clients_are_cut_off_and_the_rest_is_served(a_stand):
     assert [status(reply) for reply in replies] == [408, 408, 408, 200]
 
 
-def test_a_header_that_drips_is_cut_off(a_stand):
+def test_dripping_header_is_cut_off(a_stand):
     with running(a_stand.store, head_timeout_s=0.3) as api, api.connect() as sock:
         sock.sendall(b"GET / HTTP/1.1\r\n")
         reply, sock_open = b"", True
@@ -208,14 +208,14 @@ def test_a_header_that_drips_is_cut_off(a_stand):
         ("", 421),
     ],
 )
-def test_a_name_that_was_rebound_to_this_machine_is_refused(a_stand, host, expected):
+def test_foreign_host_name_is_refused(a_stand, host, expected):
     with running(a_stand.store, allowed_hosts=("api.example.com", ".team.example")) as api:
         response = api.get(f"/v1/urls?url={A}", Host=host)
 
     assert response.status == expected
 
 
-def test_a_port_in_use_is_an_error_also_where_the_other_shares_it():
+def test_port_in_use_is_an_error_even_with_reuseport():
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         other.bind(("127.0.0.1", 0))
@@ -225,7 +225,7 @@ def test_a_port_in_use_is_an_error_also_where_the_other_shares_it():
             listen(ServingSettings(http_port=port))
 
 
-def test_a_request_in_hand_is_answered_while_the_server_stops(a_stand):
+def test_request_in_progress_is_answered_while_the_server_stops(a_stand):
     with running(a_stand.store) as api, api.connect() as poll:
         poll.sendall(
             b"GET /v1/changes?cursor=now&wait_ms=30000 HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -238,8 +238,8 @@ def test_a_request_in_hand_is_answered_while_the_server_stops(a_stand):
     assert orjson.loads(reply.partition(b"\r\n\r\n")[2])["changes"] == []
 
 
-def test_garbage_behind_a_queued_request_waits_for_the_one_in_progress(caplog):
-    """That one's application wrote to the closed connection, which was logged as a defect."""
+def test_garbage_after_a_queued_request_waits_for_the_one_in_progress(caplog):
+    """The application of that request wrote to the closed connection, which was logged as a bug."""
     a_stand = stand(MemoryTables())
     entered, release = threading.Event(), threading.Event()
 

@@ -1,4 +1,4 @@
-"""The deadline of a call over TLS ends a response that drips, as it does without TLS."""
+"""The deadline of a call ends a dripping response over TLS as it does without TLS."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
 
 @contextmanager
 def dripping():
-    """An HTTPS server that sends a head, and then a byte from time to time."""
+    """An HTTPS server that sends a head, and then one byte at a time."""
     over = threading.Event()
 
     def serve(listener):
@@ -39,7 +39,7 @@ def dripping():
         over.set()
 
 
-def test_a_response_over_tls_that_drips_ends_at_the_deadline(tmp_path):
+def test_dripping_tls_response_ends_at_the_deadline(tmp_path):
     authority().cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     started_s = time.monotonic()
     with dripping() as port, requests.Session() as session:

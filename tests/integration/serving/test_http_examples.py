@@ -1,4 +1,4 @@
-"""The examples of the API are what a server answers, and what its schemas say."""
+"""The API examples match the server's responses and the schemas."""
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -16,7 +16,7 @@ WITHOUT = {"getMetrics"}
 
 
 @pytest.mark.redis
-def test_each_example_is_answered_as_it_says():
+def test_example_responses_are_correct():
     with example_server() as server:
         answers = {name: made(server, example) for name, example in EXAMPLES.items()}
 
@@ -33,7 +33,7 @@ def test_each_operation_has_an_example():
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_is_valid_by_the_schemas_of_its_operation(name):
+def test_example_is_valid_by_the_schemas_of_its_operation(name):
     operation, example = OPERATIONS[name], EXAMPLES[name]
     pairs = [
         (parameter["schema"], parameter["example"])
@@ -61,7 +61,7 @@ def problems(schema, value):
     return [error.message for error in Draft202012Validator(whole).iter_errors(value)]
 
 
-def test_a_command_of_an_example_can_be_pasted_into_a_shell():
+def test_command_of_an_example_can_be_pasted_into_a_shell():
     command = EXAMPLES["put"].command("PATCH", "/v1/urls")
 
     assert command == (

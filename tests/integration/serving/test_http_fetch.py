@@ -52,7 +52,7 @@ def finish(stand, at_ms=None):
     stand.in_flight.clear([URL])
 
 
-def test_a_fetch_is_answered_when_the_page_is_stored(pipeline_stand, services):
+def test_fetch_returns_when_the_page_is_stored(pipeline_stand, services):
     with running(pipeline_stand.store, services) as api, ThreadPoolExecutor(5) as pool:
         body = {"url": "HTTP://a.test:80/p", "max_wait_ms": 60_000}
         futures = [pool.submit(api.ask, "POST", "/v1/fetch", body) for _ in range(5)]
@@ -68,7 +68,7 @@ def test_a_fetch_is_answered_when_the_page_is_stored(pipeline_stand, services):
     assert health == 200
 
 
-def test_a_fetch_that_takes_longer_is_202_and_goes_on(pipeline_stand, services):
+def test_slow_fetch_is_202_and_continues(pipeline_stand, services):
     with running(pipeline_stand.store, services) as api:
         response = api.ask("POST", "/v1/fetch", {"url": URL, "max_wait_ms": 1})
 
@@ -79,8 +79,8 @@ def test_a_fetch_that_takes_longer_is_202_and_goes_on(pipeline_stand, services):
 
 
 @pytest.mark.parametrize("path", ["/v1/fetch", f"{AT}&max_wait_ms=60000"])
-def test_a_drain_answers_requests_that_wait_for_a_fetch(pipeline_stand, services, path):
-    """Their connections were closed after 5 s without an answer."""
+def test_drain_answers_requests_that_wait_for_a_fetch(pipeline_stand, services, path):
+    """Their connections were closed after 5 s without a response."""
     method, body = ("GET", None) if "?" in path else ("POST", {"url": URL, "max_wait_ms": 60_000})
     with running(pipeline_stand.store, services) as api, ThreadPoolExecutor(1) as pool:
         future = pool.submit(api.ask, method, path, body)
@@ -92,7 +92,7 @@ def test_a_drain_answers_requests_that_wait_for_a_fetch(pipeline_stand, services
     assert answer.json["fetching"] is True
 
 
-def test_a_stale_page_is_returned_and_fetched_for_the_next_reader(pipeline_stand, services):
+def test_stale_page_is_returned_and_fetched_for_the_next_reader(pipeline_stand, services):
     finish(pipeline_stand, NOW_MS)
     with running(pipeline_stand.store, services) as api:
         plain = api.get(AT)
@@ -107,7 +107,7 @@ def test_a_stale_page_is_returned_and_fetched_for_the_next_reader(pipeline_stand
     assert pipeline_stand.sent.urls() == [URL]
 
 
-def test_a_fetch_that_a_read_begins_has_the_readers_name_in_the_logs(pipeline_stand, services):
+def test_fetch_started_by_a_read_has_its_request_id(pipeline_stand, services):
     with running(pipeline_stand.store, services) as api:
         api.get(f"{AT}&max_wait_ms=1&request_id=order-4711")
 
@@ -115,7 +115,7 @@ def test_a_fetch_that_a_read_begins_has_the_readers_name_in_the_logs(pipeline_st
     assert [job["request_id"] for job in sent.message.wire()["urls"]] == ["order-4711"]
 
 
-def test_an_unknown_url_is_404_and_fetched_only_if_the_reader_waits(pipeline_stand, services):
+def test_unknown_url_is_404_and_fetched_only_if_the_reader_waits(pipeline_stand, services):
     with running(pipeline_stand.store, services) as api:
         plain = api.get(AT)
         sent = pipeline_stand.sent.urls()
@@ -127,7 +127,7 @@ def test_an_unknown_url_is_404_and_fetched_only_if_the_reader_waits(pipeline_sta
     assert pipeline_stand.sent.urls() == [URL]
 
 
-def test_only_who_may_write_causes_fetches(pipeline_stand, services):
+def test_only_write_tokens_can_cause_fetches(pipeline_stand, services):
     (reader, read), (writer, write) = new_token("r", ["read"]), new_token("w", ["read", "write"])
     with running(pipeline_stand.store, services, tokens=(read, write)) as api:
         reads = {"Authorization": f"Bearer {reader}"}
@@ -167,7 +167,7 @@ def test_only_who_may_write_causes_fetches(pipeline_stand, services):
         ("/v1/batches/..%2f", None),
     ],
 )
-def test_what_is_wrong_with_a_request_is_reported(pipeline_stand, services, path, body):
+def test_invalid_request_is_reported(pipeline_stand, services, path, body):
     with running(pipeline_stand.store, services) as api:
         response = api.ask("POST" if body is not None else "GET", path, body)
 
@@ -176,7 +176,7 @@ def test_what_is_wrong_with_a_request_is_reported(pipeline_stand, services, path
     assert pipeline_stand.sent.urls() == []
 
 
-def test_a_server_without_the_services_says_so(pipeline_stand):
+def test_server_without_these_services_answers_501(pipeline_stand):
     with running(pipeline_stand.store) as api:
         codes = [
             api.ask("POST", "/v1/fetch", {"url": URL}).status,
@@ -187,7 +187,7 @@ def test_a_server_without_the_services_says_so(pipeline_stand):
     assert codes == [501] * 3
 
 
-def test_a_batch_reports_what_is_left_and_when_it_will_be_done(pipeline_stand, services):
+def test_batch_reports_remaining_urls_and_estimated_finish(pipeline_stand, services):
     slow = [f"http://slow.test/{n}" for n in range(6)]
     with running(pipeline_stand.store, services) as api:
         first = api.ask("POST", "/v1/enqueue", {"urls": [*slow, "nonsense"]}).json
@@ -204,7 +204,7 @@ def test_a_batch_reports_what_is_left_and_when_it_will_be_done(pipeline_stand, s
     assert (before["total"], before["done"], before["in_flight"]) == (7, 0, 7)
     assert (later["total"], later["done"], later["in_flight"]) == (7, 3, 4)
     assert [domain["domain"] for domain in later["slowest"]] == ["slow.test"]
-    # Four URLs at two a second.
+    # Four URLs at two per second.
     now_ms = SystemClock().now_ms()
     assert later["estimated_finish_at_ms"] == later["slowest"][0]["finish_at_ms"]
     assert now_ms - 60_000 < later["estimated_finish_at_ms"] - 2000 <= now_ms
@@ -212,8 +212,8 @@ def test_a_batch_reports_what_is_left_and_when_it_will_be_done(pipeline_stand, s
     assert unknown == 404
 
 
-def test_urls_that_are_to_be_fetched_later_make_the_estimate_later(pipeline_stand, services):
-    """The estimate was that of URLs that are fetched at once."""
+def test_urls_scheduled_for_later_delay_the_estimate(pipeline_stand, services):
+    """The estimate assumed that all URLs are fetched at once."""
     later_ms = SystemClock().now_ms() + 86_400_000
     with running(pipeline_stand.store, services) as api:
         sent = {"urls": ["http://later.test/"], "run_after": later_ms}
@@ -226,7 +226,7 @@ def test_urls_that_are_to_be_fetched_later_make_the_estimate_later(pipeline_stan
     assert by_domain["a.test"] < later_ms
 
 
-def test_slots_that_are_given_away_already_count_in_the_estimate(pipeline_stand, services):
+def test_reserved_slots_count_in_the_estimate(pipeline_stand, services):
     limiter = services.batches._limiter()
     limiter.reserve([SlotRequest("a.test") for _ in range(40)])
     with running(pipeline_stand.store, services) as api:
@@ -239,7 +239,7 @@ def test_slots_that_are_given_away_already_count_in_the_estimate(pipeline_stand,
     assert progress["estimated_finish_at_ms"] >= asked_ms + backlog_ms
 
 
-def test_watches_are_listed_begun_and_ended(pipeline_stand):
+def test_watches_are_listed_added_and_removed(pipeline_stand):
     pipeline_stand.store.put(URL, {"team.a": b"1"})
     watch = f"/v1/watches?url={URL}&owner=pricing"
     with running(pipeline_stand.store) as api:

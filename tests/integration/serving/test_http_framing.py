@@ -1,4 +1,4 @@
-"""Where a request ends: trailers, upgrades, and bodies that their server does not want."""
+"""Where a request ends: trailers, upgrades, and bodies that the server does not read."""
 
 import re
 
@@ -54,8 +54,8 @@ def chunked(path, trailers, method=b"GET"):
     [b"a:\r\n" * 50_000, b"a: " + b"x" * 200_000],
     ids=["many", "one"],
 )
-def test_trailers_are_limited_like_a_head(closed, endless):
-    """Without a token, a client made the server hold thirty bytes for each one it sent."""
+def test_trailers_are_limited_like_headers(closed, endless):
+    """Without a token, a client made the server hold thirty bytes for each byte sent."""
     with closed.connect() as sock:
         sock.sendall(chunked(b"/v1/token", endless))
         reply = read_all(sock)
@@ -63,7 +63,7 @@ def test_trailers_are_limited_like_a_head(closed, endless):
     assert statuses(reply) == [431]
 
 
-def test_a_chunk_extension_without_an_end_is_limited_too(closed):
+def test_endless_chunk_extension_is_limited_too(closed):
     head, _, _ = chunked(b"/v1/token", b"").partition(b"0\r\n")
     with closed.connect() as sock:
         sock.sendall(head + b"5;" + b"x" * 500_000)
@@ -77,10 +77,12 @@ def test_trailers_are_not_headers(closed):
     trailer = f"Authorization: Bearer {READER}\r\n".encode()
     first = chunked(b"/v1/token", trailer)
 
-    assert statuses(closed.raw(first + LAST)) == [401, 200], "the connection goes on behind them"
+    assert statuses(closed.raw(first + LAST)) == [401, 200], (
+        "the connection stays usable after them"
+    )
 
 
-def test_a_trailer_names_no_version(api):
+def test_if_match_in_a_trailer_is_ignored(api):
     version = api.get(f"/v1/urls?url={A}").headers["etag"].encode()
     body = b"%x\r\n%b\r\n" % (len(BODY), BODY)
     request = chunked(f"/v1/urls?url={A}".encode(), b"If-Match: %b\r\n" % b'"no"', b"PUT")
@@ -102,8 +104,8 @@ CHUNKS = b"5\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n" % (BODY[:5], len(BODY) - 5, BODY[5:
 
 @pytest.mark.parametrize(("framing", "body"), [(LENGTH, BODY), (CHUNKED, CHUNKS)])
 @pytest.mark.parametrize("size", [1, 7, 100_000])
-def test_a_request_that_offers_an_upgrade_keeps_its_body(api, framing, body, size):
-    """The default of Java's HTTP client: its body was lost, and the answer 400."""
+def test_request_that_offers_an_upgrade_keeps_its_body(api, framing, body, size):
+    """Java's HTTP client does so by default; its body was lost, and the status was 400."""
     data = put(framing, body) * 2 + LAST
     with api.connect() as sock:
         for begin in range(0, len(data), size):
@@ -113,7 +115,7 @@ def test_a_request_that_offers_an_upgrade_keeps_its_body(api, framing, body, siz
     assert statuses(reply) == [200, 200, 200]
 
 
-def test_a_connection_that_ends_after_an_upgrade_is_closed(api):
+def test_connection_close_with_an_upgrade_is_honored(api):
     closing = UPGRADE.replace(b"Upgrade,", b"close, Upgrade,")
     assert statuses(api.raw(put(LENGTH, BODY, closing) + HEALTH)) == [200]
     old = put(LENGTH, BODY).replace(b" HTTP/1.1", b" HTTP/1.0", 1)
@@ -136,19 +138,19 @@ def test_a_connection_that_ends_after_an_upgrade_is_closed(api):
         (b"Content-Length: 0x5\r\n", 400),
     ],
 )
-def test_an_upgrade_smuggles_no_request(api, framing, expected):
+def test_upgrade_smuggles_no_request(api, framing, expected):
     reply = api.raw(put(framing, HEALTH * 2))
 
     assert statuses(reply) == [expected]
 
 
-def test_a_body_of_an_upgrade_is_limited(api):
+def test_body_of_an_upgrade_request_is_limited(api):
     long = b"Content-Length: 200000\r\n"
     assert statuses(api.raw(put(long, b"x" * 200_000))) == [413]
 
 
 @pytest.mark.parametrize("protocol", [b"websocket", b"h2c"])
-def test_an_upgrade_without_a_body_is_answered_as_http(api, protocol):
+def test_upgrade_without_a_body_is_answered_as_http(api, protocol):
     ask = HEALTH.replace(b"\r\n\r\n", b"\r\nConnection: Upgrade\r\nUpgrade: %b\r\n\r\n" % protocol)
 
     assert statuses(api.raw(ask * 2 + LAST)) == [200, 200, 200]
@@ -162,8 +164,8 @@ def stream(length, body=b""):
 @pytest.mark.parametrize(
     ("length", "expected"), [(5, 408), (200_000, 413)], ids=["unfinished", "too long"]
 )
-def test_a_stream_does_not_begin_before_its_request_is_complete(store, caplog, length, expected):
-    """It broke when the time for the body was over, with a traceback."""
+def test_stream_does_not_start_before_its_request_is_complete(store, caplog, length, expected):
+    """It broke off with a traceback when the time for the body was over."""
     with running(store, head_timeout_s=0.5, max_body_bytes=100_000) as server:
         reply = server.raw(stream(length, b"1234"))
 
@@ -171,7 +173,7 @@ def test_a_stream_does_not_begin_before_its_request_is_complete(store, caplog, l
     assert "Traceback" not in caplog.text
 
 
-def test_a_stream_with_a_body_begins_when_it_has_arrived(api):
+def test_stream_with_a_body_starts_when_the_body_has_arrived(api):
     with api.connect() as sock:
         sock.sendall(stream(5, b"1234"))
         sock.sendall(b"5")

@@ -1,4 +1,4 @@
-"""Reads over HTTP that are late at the primary are answered by the standby, and say so."""
+"""HTTP reads that are late at the primary are answered by the standby and marked."""
 
 import threading
 
@@ -24,7 +24,7 @@ def a_store(value):
 
 
 class Stalled:
-    """A store that stands still, or is away."""
+    """A store that hangs or is unavailable."""
 
     def __init__(self, store, gate, error=None):
         self._store, self._gate, self._error = store, gate, error
@@ -43,7 +43,7 @@ def hedged(request):
     gate = threading.Event()
     primary = Stalled(a_store(b"primary"), gate, request.param)
     reads = HedgedReads(primary, a_store(b"standby"), threads=4)
-    for _ in range(500):  # reads save up what hedges spend
+    for _ in range(500):  # reads build up the budget for hedges
         reads.policy.count_read()
     yield reads
     gate.set()
@@ -57,7 +57,7 @@ def api(hedged):
 
 
 @pytest.mark.parametrize("query", ["&fields=team.of&include=", "&include=", "", "&fields=team.of"])
-def test_a_record_of_the_standby_says_so(api, hedged, query):
+def test_record_from_the_standby_is_marked(api, hedged, query):
     response = api.get_fast(f"/v1/urls?url={A}{query}")
 
     assert response.status == 200
@@ -67,7 +67,7 @@ def test_a_record_of_the_standby_says_so(api, hedged, query):
 
 
 @pytest.mark.parametrize("fields", [None, ["team.of"]])
-def test_a_batch_of_the_standby_says_so_in_each_record(api, hedged, fields):
+def test_every_record_of_a_batch_from_the_standby_is_marked(api, hedged, fields):
     response = api.ask("POST", "/v1/urls:batchGet", {"urls": [A, "nonsense"], "fields": fields})
 
     first, second = response.json["results"]
@@ -77,7 +77,7 @@ def test_a_batch_of_the_standby_says_so_in_each_record(api, hedged, fields):
 
 
 @pytest.mark.parametrize("path", ["links?", "aliases?", "history?field=team.of&"])
-def test_the_other_reads_are_hedged_too(api, hedged, path):
+def test_other_reads_are_hedged_too(api, hedged, path):
     assert api.get(f"/v1/{path}url={A}").status == 200
     assert hedged.policy.won == 1
 
@@ -96,7 +96,7 @@ def test_hedges_sent_and_won_are_counted(api, hedged):
     assert samples["aragog_hedged_reads_total", "primary"] == 501
 
 
-def test_a_read_in_time_is_the_primarys_and_says_nothing():
+def test_timely_read_comes_from_the_primary_and_is_not_marked():
     hedged = HedgedReads(a_store(b"primary"), a_store(b"standby"), threads=4)
     hedged.policy.delay_s = 60
     with running(a_store(b"primary"), Services(read=hedged.read)) as api:
@@ -108,7 +108,7 @@ def test_a_read_in_time_is_the_primarys_and_says_nothing():
 
 
 class Long:
-    """A store whose list of links waits in the middle."""
+    """A store whose list of links pauses in the middle."""
 
     def __init__(self, gate):
         self.links, self._gate = self, gate
@@ -123,8 +123,8 @@ class Long:
             raise
 
 
-def test_reads_of_both_stores_stop_at_the_deadline_of_their_caller():
-    """They went on, in threads that nobody could see."""
+def test_reads_of_both_stores_stop_at_the_callers_deadline():
+    """They continued in threads that nobody could see."""
     gate = threading.Event()
     primary, standby = Long(gate), Long(gate)
     hedged = HedgedReads(primary, standby, threads=4)

@@ -1,4 +1,4 @@
-"""The look-up page at `/`: what it shows, and that no text of a stranger becomes markup."""
+"""The lookup page at `/`: its content, and that text from pages is never interpreted as markup."""
 
 from urllib.parse import quote
 
@@ -49,7 +49,7 @@ def api():
         yield server
 
 
-def test_without_a_url_the_page_is_a_form_and_programs_get_json(api):
+def test_lookup_page_is_a_form_and_programs_get_json(api):
     response = api.get("/", **HTML)
 
     assert response.status == 200
@@ -57,7 +57,7 @@ def test_without_a_url_the_page_is_a_form_and_programs_get_json(api):
     assert api.get("/").json["docs"] == "/docs"
 
 
-def test_a_url_is_looked_up_in_any_spelling_as_a_card():
+def test_url_in_any_spelling_is_shown_as_a_card():
     with running(made(), Services(explain=explain)) as api:
         text = api.get(f"/?url={quote('HTTP://Shop.Example:80/p')}", **HTML).body.decode()
 
@@ -74,7 +74,7 @@ def test_a_url_is_looked_up_in_any_spelling_as_a_card():
     assert [part for part in shown if part not in text] == []
 
 
-def test_no_text_of_a_stranger_becomes_markup(api):
+def test_text_from_a_page_is_escaped(api):
     for url in (A, EVIL, f"http://x.example/{EVIL}"):
         response = api.get(f"/?url={quote(url)}", **HTML)
         text = response.body.decode()
@@ -92,21 +92,21 @@ def test_no_text_of_a_stranger_becomes_markup(api):
      "http://localtest.me/x", "http://router.internal/x", "http://nas.home.arpa/",
      "http://foo.lan/x", "https://img.example:8443/x", "http://203.0.113.7/x", 7, ["x"]],
 )  # fmt: skip
-def test_a_picture_of_the_own_network_of_the_browser_is_left_out(image):
+def test_image_on_a_private_address_is_left_out(image):
     import orjson
 
     with running(made(orjson.dumps({"url": image}).decode())) as api:
         assert b"<img" not in api.get(f"/?url={A}", **HTML).body
 
 
-def test_what_is_unknown_or_no_url_is_reported(api):
+def test_unknown_or_invalid_url_is_reported(api):
     assert b"Nothing is stored" in api.get("/?url=http://no.example/", **HTML).body
     wrong = api.get("/?url=nonsense", **HTML)
     assert wrong.status == 400
     assert b"nonsense" in wrong.body
 
 
-def test_with_tokens_the_form_sends_one_in_its_body():
+def test_form_sends_its_token_in_the_body():
     (reader, read), (_, write) = new_token("r", ["read"]), new_token("w", ["write"])
     form = {"Content_Type": "application/x-www-form-urlencoded"}
     with running(made(), Services(explain=explain), tokens=(read, write)) as api:
@@ -131,7 +131,7 @@ def test_with_tokens_the_form_sends_one_in_its_body():
 
 
 @pytest.mark.slow
-def test_a_browser_shows_it_in_1280_px_and_runs_nothing_of_the_page(api):
+def test_browser_shows_the_page_at_1280_px_and_runs_none_of_its_scripts(api):
     dialogs, long = [], "http://shop.example/" + "a" * 3000
     with chromium_page(chromium_or_skip()) as browser:
         browser.on("dialog", lambda dialog: dialogs.append(dialog.message) or dialog.dismiss())

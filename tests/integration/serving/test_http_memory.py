@@ -1,4 +1,6 @@
-"""Clients that send half a body, or read no response, hold a bounded amount of memory together."""
+"""
+Clients that send incomplete bodies or read no responses use a limited amount of memory together.
+"""
 
 import contextlib
 import socket
@@ -35,7 +37,7 @@ LARGE = {
     + BATCH,
     "a content": f"GET /v1/content?url={BIG} {HOST}\r\n".encode(),
 }
-"""Requests whose responses have 12 MB."""
+"""Requests with 12 MB responses."""
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +57,7 @@ def unfinished(size, headers=""):
 
 
 def answered(socks):
-    """The statuses of those that have got a response."""
+    """The statuses of the sockets that have received a response."""
     statuses = []
     for sock in socks:
         sock.setblocking(False)
@@ -65,7 +67,7 @@ def answered(socks):
     return statuses
 
 
-def test_unfinished_bodies_are_bounded_in_all(store):
+def test_unfinished_bodies_share_a_memory_limit(store):
     with running(store, max_request_memory_bytes=250_000, head_timeout_s=60) as api:
         socks = [api.connect() for _ in range(10)]
         for sock in socks:
@@ -88,17 +90,17 @@ def test_unfinished_bodies_are_bounded_in_all(store):
         assert api.ask("POST", "/v1/urls:batchGet", {"urls": [A]}).status == 200
 
 
-def test_an_unfinished_body_gives_its_memory_back_when_its_client_leaves(store):
+def test_unfinished_body_frees_its_memory_when_its_client_disconnects(store):
     with running(store, max_request_memory_bytes=250_000, head_timeout_s=60) as api:
         with api.connect() as sock:
             sock.sendall(unfinished(100_000))
             wait_until(lambda: api.api.bodies.held_bytes == 99_990, otherwise="it is counted")
-        wait_until(lambda: api.api.bodies.held_bytes == 0, otherwise="it is given back")
+        wait_until(lambda: api.api.bodies.held_bytes == 0, otherwise="its memory is freed")
         assert api.get("/healthz").status == 200
 
 
-def test_a_body_is_not_kept_before_its_token_is_known(store):
-    """Whoever could reach the port could fill the memory."""
+def test_body_is_not_stored_before_its_token_is_checked(store):
+    """Anybody who could reach the port could fill the memory."""
     _, entry = new_token("reader", [READ])
     with running(store, tokens=(entry,), max_request_memory_bytes=1, head_timeout_s=60) as api:
         guess = api.connect()
@@ -110,10 +112,10 @@ def test_a_body_is_not_kept_before_its_token_is_known(store):
         guess.close()
 
     assert refused.status == 401
-    assert after.status == 200, "the connection goes on after the body"
+    assert after.status == 200, "the connection stays usable after the body"
 
 
-def test_a_form_is_small_because_its_token_is_in_it(store):
+def test_form_is_limited_because_it_contains_the_token(store):
     _, entry = new_token("reader", [READ])
     with running(store, tokens=(entry,)) as api:
         reply = api.ask("POST", "/", b"url=" + b"x" * 100_000)
@@ -121,7 +123,7 @@ def test_a_form_is_small_because_its_token_is_in_it(store):
     assert reply.status == 413
 
 
-def test_a_client_that_expects_100_continue_is_refused_before_its_body(store):
+def test_client_that_expects_100_continue_is_refused_before_its_body(store):
     _, entry = new_token("reader", [READ])
     with running(store, tokens=(entry,)) as api, api.connect() as sock:
         head = (
@@ -134,7 +136,7 @@ def test_a_client_that_expects_100_continue_is_refused_before_its_body(store):
 
 
 @pytest.mark.parametrize("request_", LARGE.values(), ids=LARGE)
-def test_unread_responses_are_bounded_in_all(store, request_):
+def test_unread_responses_share_a_memory_limit(store, request_):
     with running(store, max_response_memory_bytes=30_000_000, send_timeout_s=60) as api:
         socks = [api.connect(receive_bytes=65_536) for _ in range(8)]
         for sock in socks:
@@ -144,35 +146,38 @@ def test_unread_responses_are_bounded_in_all(store, request_):
         small = api.get_fast(f"/v1/urls?url={A}&include=").status
         readers = [sock for sock in socks if answered([sock]) == [200]]
         bodies = [len(read_one(sock).body) for sock in readers]
-        wait_until(lambda: api.api.unsent.held_bytes == 0, otherwise="what was read is given back")
+        wait_until(
+            lambda: api.api.unsent.held_bytes == 0,
+            otherwise="the memory of read responses is freed",
+        )
         again = api.connect()
         again.sendall(request_)
         status = read_one(again).status
         for sock in (*socks, again):
             sock.close()
 
-    # The response of a batch is made of copies of its records, which are counted as well.
+    # A batch response is built from copies of its records, which are counted too.
     fit = 1 if request_ is LARGE["a batch"] else 2
     assert sorted(statuses) == [200] * fit + [503] * (8 - fit)
     assert 12_000_000 <= held <= 30_000_000
-    assert small == 200, "small responses need no room"
+    assert small == 200, "small responses need no free memory"
     assert all(size >= 12_000_000 for size in bodies)
     assert status == 200
 
 
 @pytest.mark.parametrize("request_", LARGE.values(), ids=LARGE)
-def test_an_unread_response_gives_its_memory_back_when_its_client_leaves(store, request_):
+def test_unread_response_frees_its_memory_when_its_client_disconnects(store, request_):
     with running(store, send_timeout_s=60) as api:
         with api.connect(receive_bytes=65_536) as sock:
             sock.sendall(request_)
             wait_until(lambda: api.api.unsent.held_bytes > 0, otherwise="it is counted")
-        wait_until(lambda: api.api.unsent.held_bytes == 0, otherwise="it is given back")
+        wait_until(lambda: api.api.unsent.held_bytes == 0, otherwise="its memory is freed")
         assert api.get("/healthz").status == 200
 
 
 @pytest.mark.parametrize("fields", [None, tuple(f"team.f{n}" for n in range(12))])
-def test_responses_of_one_record_are_counted_while_they_are_made(store, fields):
-    """Of 64 readers of one record of 12 MB, each had its response made before any was counted."""
+def test_responses_with_one_record_are_counted_while_built(store, fields):
+    """64 readers of a 12 MB record all had their responses built before any was counted."""
     read = unhedged(store)
 
     with pytest.raises(ReadTooLarge):
@@ -182,7 +187,7 @@ def test_responses_of_one_record_are_counted_while_they_are_made(store, fields):
     assert len(alone.data) > 12_000_000
 
 
-def test_contents_that_find_no_room_are_let_go_before_their_responses_are_made(store):
+def test_contents_over_the_limit_are_released_before_their_responses_are_built(store):
     limit = 30_000_000
     with running(store, max_response_memory_bytes=limit, send_timeout_s=60) as api:
         socks = [api.connect(receive_bytes=65_536) for _ in range(8)]
@@ -198,7 +203,7 @@ def test_contents_that_find_no_room_are_let_go_before_their_responses_are_made(s
 
 
 class Noting(MemoryContent):
-    """Notes which objects are read."""
+    """Records which objects are read."""
 
     def __init__(self):
         super().__init__()
@@ -211,7 +216,7 @@ class Noting(MemoryContent):
 
 @pytest.mark.parametrize("range_", [b"", b"Range: bytes=0-5000000\r\n"])
 def test_contents_are_counted_before_they_are_read(range_):
-    """Those that were read waited uncounted for the event loop, as many as clients asked for."""
+    """Contents waited uncounted for the event loop, as many as clients requested."""
     content = Noting()
     store = UrlStore(MemoryTables(), content, StoreSettings(), ManualClock(NOW_MS))
     store.put_content(BIG, b"x" * 12_000_000)
@@ -225,8 +230,8 @@ def test_contents_are_counted_before_they_are_read(range_):
     assert (reply.status, content.reads, held) == (503, [], 0)
 
 
-def test_http_and_thrift_share_the_room_for_unread_responses(store):
-    """Each had its own: 765 MB over HTTP and 878 MB over Thrift at a limit of 400."""
+def test_http_and_thrift_share_the_limit_of_unread_responses(store):
+    """Each had its own: 765 MB over HTTP and 878 MB over Thrift with a limit of 400."""
     limit = 30_000_000
     with running(store, max_response_memory_bytes=limit, send_timeout_s=60) as api:
         unsent = api.api.unsent
@@ -255,7 +260,7 @@ CALL_SMALL = len(GET_SMALL).to_bytes(4) + GET_SMALL
 
 
 class SlowClients:
-    """Clients of one server that ask and read nothing."""
+    """Clients of one server that send requests and read nothing."""
 
     def __init__(self, port, connections, request):
         self.socks, self.connections, self._request = [], connections, request
@@ -266,7 +271,7 @@ class SlowClients:
             sock.connect(("127.0.0.1", port))
             self.socks.append(sock)
         wait_until(lambda: len(connections()) == 40, otherwise="all are connected")
-        for each in connections():  # what is not read stays in the process and not in the kernel
+        for each in connections():  # unread data stays in the process, not in the kernel
             each.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
 
     def ask(self):
@@ -285,8 +290,10 @@ class SlowClients:
             sock.close()
 
 
-def test_clients_that_read_nothing_of_small_responses_are_disconnected(store):
-    """Each response was too small to be counted, and nobody counted what lay in the buffers."""
+def test_clients_that_never_read_small_responses_are_disconnected(store):
+    """
+    Each response was too small to be counted, and the data in the buffers was not counted either.
+    """
     limit, clients = 1_500_000, 80
     with running(
         store, max_response_memory_bytes=limit, max_connections_per_address=0, send_timeout_s=60
@@ -319,8 +326,8 @@ def test_clients_that_read_nothing_of_small_responses_are_disconnected(store):
         read = len(api.get_fast(f"/v1/urls?url={SMALL}&include=").body)
         for door in doors:
             door.close()
-        wait_until(lambda: api.api.unsent.held_bytes == 0, otherwise="it is given back")
+        wait_until(lambda: api.api.unsent.held_bytes == 0, otherwise="its memory is freed")
 
     assert settled <= limit + clients * UNCOUNTED_BYTES
     assert left < clients / 2
-    assert read > 60_000, "who reads is served"
+    assert read > 60_000, "clients that read are served"

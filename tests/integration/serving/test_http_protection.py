@@ -27,7 +27,7 @@ def store():
     return a_stand.store
 
 
-def test_a_bucket_allows_its_rate_and_a_burst_of_one_second():
+def test_bucket_allows_its_rate_and_a_burst_of_one_second():
     bucket = Bucket(2.0)
 
     assert [bucket.take(10.0) for _ in range(3)] == [0.0, 0.0, 0.5]
@@ -36,14 +36,14 @@ def test_a_bucket_allows_its_rate_and_a_burst_of_one_second():
     assert [bucket.take(1000.0) for _ in range(3)] == [0.0, 0.0, 0.5], "no more than the burst"
 
 
-def test_a_slow_rate_still_allows_a_first_request():
+def test_low_rate_still_allows_a_first_request():
     bucket = Bucket(0.1)
 
     assert bucket.take(0.0) == 0.0
     assert bucket.take(1.0) == pytest.approx(9.0)
 
 
-def test_each_token_has_its_own_rate_shared_by_the_processes():
+def test_each_token_has_a_rate_shared_by_all_processes():
     (slow, slow_entry), (free, free_entry) = (
         new_token("slow", [READ], 4.0),
         new_token("free", [READ]),
@@ -59,7 +59,7 @@ def test_each_token_has_its_own_rate_shared_by_the_processes():
 
 
 @pytest.mark.parametrize("origin", [{}, {"Origin": "http://localhost"}])
-def test_a_token_that_exceeds_its_rate_gets_429_on_both_ways(store, origin):
+def test_token_over_its_rate_gets_429_on_both_paths(store, origin):
     token, entry = new_token("slow", [READ], 0.001)
     bearer = {"Authorization": f"Bearer {token}", **origin}
     with running(store, tokens=(entry,)) as api:
@@ -78,7 +78,7 @@ def certificate(tmp_path):
     return path
 
 
-def test_the_api_speaks_https_with_a_certificate(store, certificate):
+def test_api_uses_https_with_a_certificate(store, certificate):
     with running(store, tls_cert_file=certificate) as api:
         with (
             api.connect() as plain,
@@ -105,7 +105,7 @@ def test_the_api_speaks_https_with_a_certificate(store, certificate):
     assert b"200" not in unencrypted
 
 
-def test_a_certificate_that_cannot_be_used_is_reported_before_the_start(tmp_path, certificate):
+def test_unusable_certificate_is_reported_at_startup(tmp_path, certificate):
     (tmp_path / "empty.pem").write_text("")
 
     for path in (tmp_path / "empty.pem", tmp_path / "missing.pem"):
@@ -115,7 +115,7 @@ def test_a_certificate_that_cannot_be_used_is_reported_before_the_start(tmp_path
 
 
 @pytest.mark.parametrize("origin", [{}, {"Origin": "http://localhost"}])
-def test_the_access_log_has_one_json_object_a_request(store, origin, caplog):
+def test_access_log_has_one_json_object_per_request(store, origin, caplog):
     token, entry = new_token("reader", [READ])
     caplog.set_level(logging.INFO, "aragog.access")
     with running(store, tokens=(entry,), access_log_share=1.0) as api:
@@ -136,7 +136,7 @@ def test_the_access_log_has_one_json_object_a_request(store, origin, caplog):
     assert token not in caplog.text
 
 
-def test_failures_are_in_the_access_log_even_if_no_other_is(caplog):
+def test_failures_are_always_in_the_access_log(caplog):
     class Broken:
         formats = None
 

@@ -1,4 +1,6 @@
-"""Random bytes, cut and mutated requests: the server answers the next client, and says nothing of a defect."""
+"""
+Random bytes and truncated or mutated requests: the server answers the next client and logs no bug.
+"""
 
 import contextlib
 import random
@@ -30,7 +32,7 @@ PIECES = (
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_bytes_harm_the_server_or_find_a_defect(seed, caplog):
+def test_random_bytes_neither_stop_the_server_nor_find_a_bug(seed, caplog):
     chance = random.Random(seed)
     a_stand = stand(MemoryTables())
     a_stand.store.put(A, {"team.a": b"1"})
@@ -41,7 +43,7 @@ def test_no_bytes_harm_the_server_or_find_a_defect(seed, caplog):
                 sock.sendall(data)
                 reply = read_all(sock)
                 assert b" 500 " not in reply.split(b"\r\n", 1)[0], data
-        # A busy machine may send the request too late for so short a limit.
+        # A busy machine may send the request too late for such a short limit.
         wait_until(lambda: api.get("/healthz").status == 200)
 
     assert "Traceback" not in caplog.text

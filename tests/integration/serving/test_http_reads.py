@@ -1,4 +1,4 @@
-"""Reading over HTTP: records, batches, links, conditional requests, and what is wrong with a request."""
+"""Reading over HTTP: records, batches, links, conditional requests, and invalid requests."""
 
 import threading
 
@@ -40,7 +40,7 @@ def api(a_stand):
         yield server
 
 
-def test_a_record_is_read_by_any_spelling_with_aliases_and_inlinks(api):
+def test_record_is_read_by_any_spelling_with_aliases_and_inlinks(api):
     response = api.get("/v1/urls?url=HTTP%3A%2F%2FA.example%3A80%2Falias")
 
     assert response.status == 200
@@ -50,21 +50,21 @@ def test_a_record_is_read_by_any_spelling_with_aliases_and_inlinks(api):
     assert response.json["fields"]["page.title"] == "A"
 
 
-def test_only_the_fields_that_are_named_are_read(api):
+def test_only_requested_fields_are_read(api):
     record = api.get(f"/v1/urls?url={A}&fields=team.note&include=").json
 
     assert record["fields"] == {"team.note": "7x"}
     assert "aliases" not in record
 
 
-def test_values_that_differ_read_differently(api):
+def test_different_values_are_shown_differently(api):
     fields = api.get(f"/v1/urls?url={A}").json["fields"]
 
     assert fields["team.note"] == "7x"
     assert fields["team.quoted"] == '"7x"'
 
 
-def test_one_bad_url_harms_no_other_of_its_batch(api):
+def test_invalid_url_affects_no_other_in_its_batch(api):
     response = api.ask("POST", "/v1/urls:batchGet", {"urls": [A, "nonsense", "http://no.example/"]})
 
     assert response.status == 200
@@ -77,7 +77,7 @@ def test_one_bad_url_harms_no_other_of_its_batch(api):
     ]
 
 
-def test_links_go_on_with_the_link_header(api):
+def test_links_continue_with_the_link_header(api):
     first = api.get(f"/v1/links?url={A}&limit=3")
     target = first.headers["link"].partition(">")[0].removeprefix("<")
     second = api.get(target)
@@ -89,7 +89,7 @@ def test_links_go_on_with_the_link_header(api):
     assert "link" not in second.headers
 
 
-def test_a_client_that_has_the_record_is_answered_304(api):
+def test_unchanged_record_is_304(api):
     first = api.get(f"/v1/urls?url={A}")
     again = api.get(f"/v1/urls?url={A}", If_None_Match=first.headers["etag"])
     other = api.get(f"/v1/urls?url={A}", If_None_Match='"other"')
@@ -123,7 +123,7 @@ def test_a_client_that_has_the_record_is_answered_304(api):
         405  PROPFIND  /v1/urls
     """),
 )
-def test_a_request_that_cannot_be_served_is_answered_with_a_problem(api, status, method, path):
+def test_impossible_request_gets_a_problem(api, status, method, path):
     assert_problem(api.ask(method, path, None), int(status))
 
 
@@ -149,7 +149,7 @@ def test_a_request_that_cannot_be_served_is_answered_with_a_problem(api, status,
         ),
     ],
 )
-def test_a_body_that_cannot_be_served_is_answered_with_a_problem(api, path, body, status):
+def test_impossible_body_gets_a_problem(api, path, body, status):
     assert_problem(api.ask("POST", path, body), status)
 
 
@@ -166,15 +166,17 @@ def test_a_body_that_cannot_be_served_is_answered_with_a_problem(api, path, body
         ("POST", "/v1/queues/one/jobs", {"jobs": [{"body": "x", "prio": 1}]}, "prio"),
     ],
 )
-def test_a_name_that_nothing_reads_is_refused(api, method, path, body, named):
-    """A misspelled option was ignored: all fields came, or the default priority counted."""
+def test_unknown_option_is_refused(api, method, path, body, named):
+    """
+    A misspelled option was ignored: all fields were returned, or the default priority applied.
+    """
     response = api.ask(method, path, body)
 
     assert_problem(response, 400)
     assert response.json["detail"].startswith(f"{named}: ")
 
 
-def test_a_query_with_too_many_parts_is_answered_with_a_problem(api):
+def test_query_with_too_many_parts_gets_a_problem(api):
     assert_problem(api.get("/v1/urls?" + "x=1&" * 100), 400)
 
 
@@ -185,20 +187,20 @@ def assert_problem(response, status):
     assert response.json["detail"]
 
 
-def test_405_names_the_methods_that_there_are(api):
+def test_405_names_the_allowed_methods(api):
     response = api.ask("POST", "/v1/aliases", {})
 
     assert response.status == 405
     assert response.headers["allow"] == "GET, HEAD, OPTIONS"
 
 
-def test_a_body_that_is_not_declared_json_is_refused(api):
+def test_body_with_another_content_type_is_refused(api):
     response = api.ask("POST", "/v1/urls:batchGet", {"urls": [A]}, Content_Type="text/plain")
 
     assert response.status == 415
 
 
-def test_an_error_nobody_foresaw_is_a_logged_500(a_stand, caplog):
+def test_unexpected_error_is_a_logged_500(a_stand, caplog):
     class TransportError:
         formats = a_stand.store.formats
 
@@ -216,7 +218,7 @@ def test_an_error_nobody_foresaw_is_a_logged_500(a_stand, caplog):
 
 
 class SlowContent(MemoryContent):
-    """A content store whose reads wait to be released."""
+    """A content store whose reads wait until released."""
 
     def __init__(self):
         super().__init__()
@@ -227,7 +229,7 @@ class SlowContent(MemoryContent):
         return super().get(key)
 
 
-def test_a_slow_content_store_delays_no_other_read_and_is_answered_504():
+def test_slow_content_store_gives_504_and_delays_no_other_read():
     content = SlowContent()
     store = UrlStore(MemoryTables(), content, StoreSettings(), ManualClock(NOW_MS))
     store.put_content(A, b"<p>", {"content_type": "text/html"})
@@ -246,7 +248,7 @@ def test_a_slow_content_store_delays_no_other_read_and_is_answered_504():
     assert ready.status == 200
 
 
-def test_content_is_sent_as_it_was_and_never_runs_as_a_page_of_ours(a_stand):
+def test_content_is_sent_unchanged_and_cannot_run_as_our_page(a_stand):
     a_stand.store.put_content(B, b"<script>1</script>", {"content_type": "text/html\r\nX: y"})
     with running(a_stand.store) as api:
         response = api.get(f"/v1/content?url={B}")
@@ -272,7 +274,7 @@ def test_content_is_sent_as_it_was_and_never_runs_as_a_page_of_ours(a_stand):
         ("bytes=²-", 200, b"0123456789"),
     ],
 )
-def test_content_is_sent_in_part_where_one_range_is_asked_for(api, a_stand, asked, status, body):
+def test_requested_range_of_content_is_sent(api, a_stand, asked, status, body):
     url = "http://range.example/"
     a_stand.store.put_content(url, b"0123456789", {"content_type": "text/plain"})
     response = api.get(f"/v1/content?url={url}", Range=asked)
@@ -287,7 +289,7 @@ def test_content_is_sent_in_part_where_one_range_is_asked_for(api, a_stand, aske
         assert response.headers["content-range"] == "bytes */10"
 
 
-def test_a_store_that_hangs_is_not_ready_yet_alive(a_stand):
+def test_hung_store_is_alive_but_not_ready(a_stand):
     release = threading.Event()
 
     class Hung:
@@ -308,7 +310,7 @@ def test_a_store_that_hangs_is_not_ready_yet_alive(a_stand):
     assert answers == [503, 200, 504]
 
 
-def test_the_openapi_document_is_valid_and_names_every_path(api):
+def test_openapi_document_is_valid_and_names_every_path(api):
     document = api.get("/openapi.json").json
     validate(document)
 
@@ -336,7 +338,7 @@ def test_the_openapi_document_is_valid_and_names_every_path(api):
         ("get", "/readyz", None),
     ],
 )
-def test_a_response_is_what_its_schema_says(api, method, path, body):
+def test_response_matches_its_schema(api, method, path, body):
     response = api.ask(method.upper(), path, body)
     operation = DOCUMENT["paths"][path.partition("?")[0]][method]
     kind = response.headers["content-type"]
@@ -351,7 +353,7 @@ def test_a_response_is_what_its_schema_says(api, method, path, body):
     assert problems == []
 
 
-def test_the_docs_page_loads_nothing_from_elsewhere(api):
+def test_docs_page_loads_no_other_resources(api):
     response = api.get("/docs")
 
     assert response.headers["content-type"].startswith("text/html")
@@ -361,7 +363,7 @@ def test_the_docs_page_loads_nothing_from_elsewhere(api):
         assert word not in response.body
 
 
-def test_requests_are_counted_by_route_and_never_by_what_a_client_made_up(a_stand):
+def test_requests_are_counted_by_route_never_by_client_text(a_stand):
     from prometheus_client import generate_latest
 
     with running(a_stand.store, Services(metrics=generate_latest)) as api:
@@ -382,7 +384,7 @@ def test_head_has_no_body(api):
     assert int(response.headers["content-length"]) > 0
 
 
-def test_two_keep_alive_requests_are_answered_on_one_connection(api):
+def test_two_keep_alive_requests_use_one_connection(api):
     one_request = f"GET /v1/urls?url={A} HTTP/1.1\r\nHost: localhost\r\n"
     both = api.raw(f"{one_request}\r\n{one_request}Connection: close\r\n\r\n".encode())
 
@@ -390,7 +392,7 @@ def test_two_keep_alive_requests_are_answered_on_one_connection(api):
     assert orjson.loads(both.rpartition(b"\r\n\r\n")[2])["canonical_url"] == A
 
 
-def test_a_batch_of_large_records_is_cut_and_says_which_to_ask_for_again():
+def test_batch_of_large_records_is_cut_and_names_the_rest():
     a_stand = stand(MemoryTables())
     urls = [f"http://big.example/{n}" for n in range(100)]
     for url in urls:
@@ -408,7 +410,7 @@ def test_a_batch_of_large_records_is_cut_and_says_which_to_ask_for_again():
     assert response.json["results"][-1]["input"] == urls[-1]
 
 
-def test_the_last_fetch_of_the_asked_url_is_returned_with_its_redirects():
+def test_last_fetch_of_the_requested_url_is_returned_with_its_redirects():
     a_stand = stand(MemoryTables())
     hop = Hop(url=A, status=301, target=B, latency_ms=2.5, headers=(("Location", B),))
     report = FetchRecord(

@@ -1,4 +1,4 @@
-"""How responses travel: compression, ETags, ranges, caching, and pages of other origins."""
+"""HTTP details of responses: compression, ETags, ranges, caching, and pages of other origins."""
 
 import gzip
 
@@ -33,7 +33,7 @@ def api():
         ("br", None), ("", None), ("gzip;q=0.000", None), ("GZIP", "gzip"), ("*", None),
     ],
 )  # fmt: skip
-def test_the_coding_is_one_that_the_client_accepts(accepted, coding):
+def test_response_coding_is_one_that_the_client_accepts(accepted, coding):
     assert coding_for(accepted) == coding
 
 
@@ -45,7 +45,7 @@ def test_the_coding_is_one_that_the_client_accepts(accepted, coding):
         ("zstd", lambda data: zstandard.ZstdDecompressor().decompress(data, 10**7)),
     ],
 )
-def test_a_large_response_is_compressed_on_request(api, coding, decode, fields):
+def test_large_response_is_compressed_on_request(api, coding, decode, fields):
     plain = api.get(f"{AT}&fields={fields}")
     packed = api.get(f"{AT}&fields={fields}", Accept_Encoding=coding)
 
@@ -56,7 +56,7 @@ def test_a_large_response_is_compressed_on_request(api, coding, decode, fields):
     assert packed.headers["etag"] != plain.headers["etag"]
 
 
-def test_the_tag_of_a_compressed_response_is_recognized(api):
+def test_etag_of_a_compressed_response_is_recognized(api):
     packed = api.get(AT, Accept_Encoding="gzip")
 
     again = api.get(AT, Accept_Encoding="gzip", If_None_Match=packed.headers["etag"])
@@ -66,7 +66,7 @@ def test_the_tag_of_a_compressed_response_is_recognized(api):
     assert written.status == 200
 
 
-def test_a_small_response_and_a_range_are_sent_as_they_are(api):
+def test_small_response_and_range_are_not_compressed(api):
     small = api.get(f"{AT}&fields=page.title", Accept_Encoding="gzip")
     part = api.get(f"/v1/content?url={A}", Accept_Encoding="gzip", Range="bytes=2-4")
 
@@ -74,7 +74,7 @@ def test_a_small_response_and_a_range_are_sent_as_they_are(api):
     assert (part.status, part.body) == (206, b"234")
 
 
-def test_content_has_a_tag_for_caches_and_for_ranges(api):
+def test_content_has_an_etag_for_caches_and_ranges(api):
     whole = api.get(f"/v1/content?url={A}")
     tag = whole.headers["etag"]
 
@@ -84,7 +84,7 @@ def test_content_has_a_tag_for_caches_and_for_ranges(api):
     assert whole.headers["cache-control"] == "private, no-cache"
 
 
-def test_a_range_counts_for_get_alone_and_not_for_content_that_the_client_has(api):
+def test_range_applies_only_to_get_and_after_conditions(api):
     path = f"/v1/content?url={A}"
     tag = api.get(path).headers["etag"]
 
@@ -93,12 +93,12 @@ def test_a_range_counts_for_get_alone_and_not_for_content_that_the_client_has(ap
     assert api.get(path, Range="Bytes=0-1").body == b"01"
 
 
-def test_responses_that_must_not_be_kept_say_so(api):
+def test_responses_have_cache_control(api):
     assert api.get("/healthz").headers["cache-control"] == "no-store"
     assert api.get(AT).headers["cache-control"] == "private, no-cache"
 
 
-def test_a_page_of_a_named_origin_may_use_the_api_and_no_other(api):
+def test_only_pages_of_allowed_origins_may_use_the_api(api):
     ask = {"Access_Control_Request_Method": "PUT", "Access_Control_Request_Headers": "content-type"}
     allowed = api.ask("OPTIONS", AT, Origin=APP, **ask)
     refused = api.ask("OPTIONS", AT, Origin="https://evil.test", **ask)
@@ -130,7 +130,7 @@ def test_a_page_of_a_named_origin_may_use_the_api_and_no_other(api):
         ("", False),
     ],
 )
-def test_the_front_page_is_what_the_client_prefers(api, accept, html):
+def test_front_page_has_the_format_that_the_client_prefers(api, accept, html):
     kind = api.get("/", Accept=accept).headers["content-type"]
 
     assert kind.startswith("text/html" if html else "application/json")
@@ -141,8 +141,11 @@ def test_the_front_page_is_what_the_client_prefers(api, accept, html):
 @pytest.mark.parametrize(
     "path", [f"{AT}&fields=team.long", f"{AT}&fields=page.title", f"/v1/links?url={A}", "/metrics"]
 )
-def test_what_could_be_compressed_has_vary(api, method, path, accepted):
-    """A cache that has it uncompressed must ask again for who accepts another coding."""
+def test_compressible_response_has_vary(api, method, path, accepted):
+    """
+    A cache with the uncompressed response must ask again for clients that accept a different
+    coding.
+    """
     response = api.ask(method, path, None, Accept_Encoding=accepted)
 
     assert response.status == 200
@@ -150,7 +153,7 @@ def test_what_could_be_compressed_has_vary(api, method, path, accepted):
 
 
 @pytest.mark.parametrize("accepted", ["gzip", ""])
-def test_a_part_and_an_unchanged_response_have_the_vary_of_the_whole(api, accepted):
+def test_partial_and_unchanged_responses_have_the_same_vary(api, accepted):
     tag = api.get(AT, Accept_Encoding=accepted).headers["etag"]
     same = api.get(AT, Accept_Encoding=accepted, If_None_Match=tag)
     part = api.get(f"/v1/content?url={B}", Accept_Encoding=accepted, Range="bytes=2-4")

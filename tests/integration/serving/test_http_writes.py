@@ -1,4 +1,4 @@
-"""Writing over HTTP: fields, conditions, formats that keep their bytes, tokens, URLs to be fetched."""
+"""Writing over HTTP: fields, conditions, formats that preserve their bytes, tokens, enqueuing."""
 
 import json
 
@@ -55,7 +55,7 @@ def test_put_replaces_all_fields_and_patch_some(api, a_stand):
 
 
 class _Hurried(UrlStore):
-    """A store in which another client writes as soon as it can know the new version."""
+    """A store in which another client writes as soon as the new version can be known."""
 
     def put(self, url, fields, **options):
         version = super().put(url, fields, **options)
@@ -65,7 +65,7 @@ class _Hurried(UrlStore):
         return version
 
 
-def test_put_deletes_nothing_that_a_later_version_has_written():
+def test_put_deletes_nothing_written_by_a_later_version():
     store = _Hurried(MemoryTables(), MemoryContent(), StoreSettings(), ManualClock(NOW_MS))
     with running(store) as api:
         api.ask("PUT", AT, {"fields": {"team.a": "1", "team.b": "2"}})
@@ -81,7 +81,7 @@ def test_put_deletes_nothing_that_a_later_version_has_written():
 
 
 @pytest.mark.parametrize("name", ["_", "", "\ud800"])
-def test_what_is_not_a_field_is_neither_deleted_nor_anything_else_written(api, a_stand, name):
+def test_invalid_field_name_is_refused_and_nothing_is_written(api, a_stand, name):
     a_stand.store.put(A, {"team.a": b"1"})
     tick(a_stand)
 
@@ -94,7 +94,7 @@ def test_what_is_not_a_field_is_neither_deleted_nor_anything_else_written(api, a
     assert api.get(AT).json["fields"] == {"team.a": "1"}
 
 
-def test_delete_takes_single_fields_or_the_record(api, a_stand):
+def test_delete_removes_named_fields_or_the_record(api, a_stand):
     api.ask("PUT", AT, {"fields": {"team.a": "1", "team.b": "2"}})
     tick(a_stand)
     response = api.ask("DELETE", AT + "&fields=team.a")
@@ -108,7 +108,7 @@ def test_delete_takes_single_fields_or_the_record(api, a_stand):
     assert api.ask("DELETE", AT + "&fields=").status == 400
 
 
-def test_a_write_for_another_version_changes_nothing(api, a_stand):
+def test_write_for_another_version_changes_nothing(api, a_stand):
     api.ask("PUT", AT, {"fields": {"team.a": "1"}})
     tag = api.get(AT).headers["etag"]
     tick(a_stand)
@@ -140,8 +140,8 @@ def test_a_write_for_another_version_changes_nothing(api, a_stand):
     ids=str,
 )
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
-def test_a_precondition_that_cannot_be_checked_is_an_error(api, method, headers):
-    """Some were compared as one odd version, and others were ignored: the write happened."""
+def test_unverifiable_precondition_is_an_error(api, method, headers):
+    """Some were compared as one odd version and others were ignored, so the write happened."""
     api.ask("PUT", AT, {"fields": {"team.a": "1"}})
     tag = api.get(AT).headers["etag"]
     sent = {name: value.replace("{tag}", tag) for name, value in headers.items()}
@@ -152,7 +152,7 @@ def test_a_precondition_that_cannot_be_checked_is_an_error(api, method, headers)
     assert api.get(AT).json["fields"] == {"team.a": "1"}
 
 
-def test_a_write_for_any_version_needs_a_record(api, a_stand):
+def test_write_for_any_version_needs_a_record(api, a_stand):
     document = {"fields": {"team.a": "1"}}
     refused = [api.ask(m, AT, document, If_Match="*").status for m in ("PUT", "PATCH")]
     refused.append(api.ask("DELETE", AT, If_Match="*").status)
@@ -176,7 +176,7 @@ def test_a_write_for_any_version_needs_a_record(api, a_stand):
         ("team.text", {"base64": "/w=="}, b"\xff"),
     ],
 )
-def test_a_value_comes_back_as_it_was_put(api, a_stand, name, value, stored):
+def test_value_is_read_back_as_put(api, a_stand, name, value, stored):
     import json
 
     response = api.ask("PUT", AT, json.dumps({"fields": {name: value}}).encode())
@@ -186,7 +186,7 @@ def test_a_value_comes_back_as_it_was_put(api, a_stand, name, value, stored):
     assert json.loads(api.get(AT).body)["fields"] == {name: value}
 
 
-def test_bytes_that_do_not_fit_their_format_read_as_base64(api, a_stand):
+def test_bytes_that_do_not_fit_their_format_are_read_as_base64(api, a_stand):
     a_stand.store.put(A, {"team.count": b"many", "team.tree.x": b"{", "page.title": b'"J"'})
 
     assert api.get(AT).json["fields"] == {
@@ -215,14 +215,14 @@ def test_bytes_that_do_not_fit_their_format_read_as_base64(api, a_stand):
         (b'{"fields": {"team.count": 1e99999999999999999999}}', 400),
     ],
 )
-def test_a_value_that_does_not_fit_is_refused_and_nothing_written(api, body, status):
+def test_unfit_value_is_refused_and_nothing_is_written(api, body, status):
     response = api.ask("PUT", AT, body)
 
     assert response.status == status
     assert api.get(AT).status == 404
 
 
-def test_a_url_that_was_taken_down_is_refused(api, a_stand):
+def test_taken_down_url_is_refused(api, a_stand):
     a_stand.store.put(A, {"team.a": b"1"})
     tick(a_stand)
     a_stand.store.takedowns.take_down(url=A)
@@ -233,7 +233,7 @@ def test_a_url_that_was_taken_down_is_refused(api, a_stand):
     assert (read.status, read.json["detail"]) == (403, f"{A}: was taken down")
 
 
-def test_enqueue_gives_a_result_for_each_url(a_stand):
+def test_enqueue_returns_a_result_for_each_url(a_stand):
     calls = []
 
     def enqueue(urls, **options):
@@ -265,7 +265,7 @@ def test_enqueue_gives_a_result_for_each_url(a_stand):
     assert wrong == [400] * 5
 
 
-def test_a_token_may_do_what_its_scopes_say(a_stand):
+def test_token_may_do_what_its_scopes_allow(a_stand):
     (reader, read), (writer, write) = new_token("r", ["read"]), new_token("w", ["write"])
     root, admin = new_token("a", ["admin"])
 
@@ -292,7 +292,7 @@ def test_a_token_may_do_what_its_scopes_say(a_stand):
     assert reader not in read
 
 
-def test_a_token_that_is_not_known_is_not_called_missing(a_stand):
+def test_unknown_token_is_not_reported_as_missing(a_stand):
     _, entry = new_token("r", ["read"])
 
     with running(a_stand.store, tokens=(entry,)) as api:
@@ -306,7 +306,7 @@ def test_a_token_that_is_not_known_is_not_called_missing(a_stand):
     assert "error" not in missing.headers["www-authenticate"]
 
 
-def test_off_loopback_the_api_does_not_start_without_a_token():
+def test_api_off_loopback_does_not_start_without_a_token():
     with pytest.raises(ConfigError, match=r"serving\.tokens"):
         listen(ServingSettings(host="0.0.0.0", http_port=0))
     listen(
@@ -314,7 +314,7 @@ def test_off_loopback_the_api_does_not_start_without_a_token():
     ).close()
 
 
-def test_numbers_within_json_keep_their_digits(api, a_stand):
+def test_numbers_in_json_keep_their_digits(api, a_stand):
     api.ask(
         "PUT", AT, b'{"fields": {"team.tree.x": {"a": 1.10, "b": [1e2, 12345678901234567890123]}}}'
     )

@@ -1,4 +1,4 @@
-"""Items over HTTP as the documentation shows it."""
+"""Items over HTTP, as documented."""
 
 import orjson
 import pytest
@@ -25,7 +25,7 @@ def server():
         yield running
 
 
-def test_the_example_of_the_page_prints_the_items(server, capsys):
+def test_documented_example_prints_the_items(server, capsys):
     code = EXAMPLE.replace("http://127.0.0.1:8100", f"http://127.0.0.1:{server.port}")
 
     exec(compile(code, "docs/own-fields.md#items", "exec"), {})
@@ -33,7 +33,7 @@ def test_the_example_of_the_page_prints_the_items(server, capsys):
     assert capsys.readouterr().out == f"L-1 5.00 {URL}\n"
 
 
-def test_an_item_in_json_has_its_values_as_they_are(server):
+def test_item_in_json_has_its_values_unchanged(server):
     reply = server.get("/v1/items?kind=cards&host=shop.example&key=L-1")
 
     assert reply.json == {
@@ -48,8 +48,8 @@ def test_an_item_in_json_has_its_values_as_they_are(server):
 
 
 @pytest.mark.parametrize("path", ["/v1/items?", "/v1/items/history?key=L-1&"])
-def test_a_kind_that_nobody_knows_is_refused_and_the_known_ones_are_named(server, path):
-    """What was seen: a misspelled kind had an empty list, as if the shop sold nothing."""
+def test_unknown_kind_is_refused_and_known_ones_are_named(server, path):
+    """A misspelled kind returned an empty list, as if the shop sold nothing."""
     reply = server.get(f"{path}kind=product&host=shop.example")
 
     assert reply.status == 400
@@ -57,6 +57,6 @@ def test_a_kind_that_nobody_knows_is_refused_and_the_known_ones_are_named(server
     assert server.get(f"{path}kind=products&host=shop.example").status == 200
 
 
-def test_a_kind_whose_rules_were_removed_is_known_as_long_as_it_has_items(server):
+def test_removed_kind_stays_known_while_it_has_items(server):
     assert server.get("/v1/items?kind=cards&host=shop.example&key=none").json["items"] == []
     assert server.get("/v1/items?kind=cards&host=other.example").status == 400

@@ -1,4 +1,4 @@
-"""Jobs from Go and Java for Python's workers and back, through a kill -9 of each of them."""
+"""Jobs from Go and Java to Python workers and back, with a kill -9 of each."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def built(command, folder, **environ):
 
 
 def go_program(folder):
-    """The words that run examples/thrift_go/jobs, and its address."""
+    """The command that runs examples/thrift_go/jobs, and its address."""
     generated("go", folder)
     if shutil.which("go") is None:
         skip_without(GO)
@@ -62,14 +62,14 @@ def go_program(folder):
 
 
 def java_program(folder):
-    """The same of examples/thrift_java."""
+    """The same for examples/thrift_java."""
     if shutil.which("mvn") is None or shutil.which("javac") is None:
         skip_without(MAVEN)
     shutil.copytree(EXAMPLES / "thrift_java", folder, dirs_exist_ok=True)
     generated("java:generated_annotations=suppress", folder)
     shutil.copytree(folder / "gen-java" / "org", folder / "src" / "main" / "java" / "org")
     package = ["-q", "-B", "package", "dependency:copy-dependencies"]
-    # What Maven has fetched once it finds without a network, which may be slow.
+    # Once Maven has its downloads, it works without a network, which may be slow.
     if run(["mvn", "-o", *package], folder).returncode:
         built(["mvn", *package], folder)
     classes = f"{folder}/target/classes:{folder}/target/dependency/*"
@@ -94,7 +94,7 @@ def place(request, redis_server, redis_url):
 
 
 class Started:
-    """A process that is killed without a warning, and started again."""
+    """A process that is killed without warning and restarted."""
 
     def __init__(self, command, log, environ):
         self._command, self._log, self._environ = command, log, environ
@@ -118,7 +118,7 @@ def numbers(file):
 
 @pytest.mark.parametrize("program", ["go", "java"], indirect=True)
 @pytest.mark.parametrize("place", ["redis", "postgres"], indirect=True)
-def test_each_job_is_done_and_none_lost_through_a_kill_of_each_side(program, place, tmp_path):
+def test_every_job_is_done_once_despite_killing_each_side(program, place, tmp_path):
     squares, pages, log = (tmp_path / name for name in ("squares", "pages", "log"))
     options = place.with_conf()["ARAGOG_TEST_CONF"]
     options = json.loads(options)["broker_transport_options"]

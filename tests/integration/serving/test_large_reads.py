@@ -1,4 +1,6 @@
-"""Records of many megabytes: what a server holds while it reads them, before anybody is answered."""
+"""
+Records of many megabytes: the memory that a server uses to read them, before any response is sent.
+"""
 
 import random
 import socket
@@ -40,7 +42,7 @@ def store(tmp_path_factory):
 
 
 def peak_mb(pid):
-    """The most memory that a process has had."""
+    """The peak memory of a process."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     [line] = [line for line in lines if line.startswith("VmHWM")]
     return int(line.split()[1]) // 1024
@@ -54,8 +56,11 @@ def batch(urls):
 
 @pytest.mark.redis
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-def test_many_unread_large_reads_hold_a_bounded_amount_of_memory(redis_server, tmp_path):
-    """16 threads made their responses at once, before any was counted: 3 GB, and 12 of plain reads."""
+def test_many_unread_large_reads_use_limited_memory(redis_server, tmp_path):
+    """
+    16 threads built their responses at once, before any was counted: 3 GB, and 12 GB with plain
+    reads.
+    """
     fill(tmp_path).close()
     port = free_port()
     more = {
@@ -78,8 +83,8 @@ def test_many_unread_large_reads_hold_a_bounded_amount_of_memory(redis_server, t
     assert after - before < 900
 
 
-def test_a_batch_of_large_records_is_answered_as_far_as_it_fits(store):
-    """All of a part were read before the first was counted."""
+def test_batch_of_large_records_is_returned_up_to_the_limit(store):
+    """All of a batch were read before the first was counted."""
     with running(store, deadline_ms=60_000) as api:
         reply = api.ask("POST", "/v1/urls:batchGet", {"urls": [SMALL, *LARGE], "fields": FIELDS})
         small = api.get_fast(f"/v1/urls?url={SMALL}&include=")
@@ -89,7 +94,7 @@ def test_a_batch_of_large_records_is_answered_as_far_as_it_fits(store):
     assert small.status == 200
 
 
-def test_large_records_are_read_one_after_the_other_over_thrift(store, apache):
+def test_large_records_are_read_one_by_one_over_thrift(store, apache):
     with (
         thrift_server.running(store, deadline_ms=60_000) as server,
         apache.client(server.port) as client,

@@ -1,4 +1,4 @@
-"""Requests that are refused before they have arrived: their clients can read why."""
+"""Requests refused before they have fully arrived: their clients can read the reason."""
 
 import http.client
 import ssl
@@ -23,7 +23,7 @@ def store():
 
 
 def posted(client, path="/v1/enqueue", **headers):
-    """The status for a body that is sent as a whole before the response is read."""
+    """The status for a body that is sent completely before the response is read."""
     try:
         client.request("POST", path, BODY, {"Content-Type": "application/json", **headers})
         response = client.getresponse()
@@ -37,13 +37,13 @@ def posted(client, path="/v1/enqueue", **headers):
     ("path", "headers", "expected"),
     [
         ("/v1/enqueue", {}, 413),
-        ("/v1/enqueue", {"Transfer-Encoding": "chunked"}, 400),  # what follows is no chunk
+        ("/v1/enqueue", {"Transfer-Encoding": "chunked"}, 400),  # the rest is not a valid chunk
         ("/v1/enqueue", {"X": "y" * 70_000}, 431),
         ("/nowhere", {}, 413),
     ],
 )
-def test_a_client_that_sends_all_first_reads_its_response(store, path, headers, expected):
-    """Python's http.client got a reset connection in place of it."""
+def test_client_that_sends_everything_first_can_read_its_response(store, path, headers, expected):
+    """Python's http.client got a connection reset instead."""
     with running(store, max_body_bytes=100_000) as api:
         for _ in range(5):
             client = http.client.HTTPConnection("127.0.0.1", api.port, timeout=60)
@@ -51,7 +51,7 @@ def test_a_client_that_sends_all_first_reads_its_response(store, path, headers, 
         wait_until(lambda: not api.server.server_state.connections)
 
 
-def test_a_client_over_tls_reads_it_too(store, tmp_path):
+def test_client_over_tls_can_read_it_too(store, tmp_path):
     authority = trustme.CA()
     certificate = authority.issue_cert("127.0.0.1")
     certificate.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
@@ -65,14 +65,14 @@ def test_a_client_over_tls_reads_it_too(store, tmp_path):
         wait_until(lambda: not api.server.server_state.connections)
 
 
-def test_what_is_behind_a_refused_request_is_not_a_request(store):
+def test_data_after_a_refused_request_is_not_a_request(store):
     with running(store, max_body_bytes=100_000) as api:
         reply = api.raw(LONG + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 10)
 
     assert reply.count(b"HTTP/1.1 ") == 1
 
 
-def test_no_more_than_a_bounded_amount_is_discarded(store):
+def test_discarded_data_is_limited(store):
     with running(store, max_body_bytes=100_000) as api, api.connect() as sock:
         sock.sendall(LONG)
         read_all(sock)
@@ -80,14 +80,14 @@ def test_no_more_than_a_bounded_amount_is_discarded(store):
             sock.sendall(bytes(2 * LINGER_BYTES))
 
 
-def test_a_client_that_stays_is_disconnected(store):
+def test_client_that_stays_is_disconnected(store):
     with running(store, max_body_bytes=100_000, head_timeout_s=0.2) as api, api.connect() as sock:
         sock.sendall(LONG)
         assert read_all(sock).startswith(b"HTTP/1.1 413")
         wait_until(lambda: not api.server.server_state.connections)
 
 
-def test_a_client_that_stays_keeps_nobody_out(store):
+def test_clients_that_stay_block_nobody(store):
     with running(store, max_body_bytes=100_000, max_connections=3) as api:
         socks = []
         for _ in range(6):
@@ -99,7 +99,7 @@ def test_a_client_that_stays_keeps_nobody_out(store):
             sock.close()
 
 
-def test_a_server_that_stops_waits_for_none_of_them(store):
+def test_stopping_server_does_not_wait_for_them(store):
     with running(store, max_body_bytes=100_000, head_timeout_s=600) as api:
         sock = api.connect()
         sock.sendall(LONG)

@@ -50,7 +50,7 @@ def explain(url):
 
 @pytest.fixture(scope="module")
 def served():
-    """An API with a page, which needs tokens: the port, and a token that reads and one that writes."""
+    """An API with a page, which needs tokens: the port, a read token and a write token."""
     settings = StoreSettings(indexed=("product.brand",))
     store = stand(MemoryTables(ManualClock(NOW_MS)), settings=settings).store
     fields = {"page.title": b'"A lamp"', "product.price": b'"19.90"', "product.brand": b'"Lux"'}
@@ -66,7 +66,10 @@ def served():
 
 
 def over_stdio(port, token):
-    """The official client of a real `aragog mcp`, as docs/http.md#tools-for-language-models configures it."""
+    """
+    The official client with a real `aragog mcp`, configured as in
+    docs/http.md#tools-for-language-models.
+    """
     (block,) = blocks("docs/http.md#tools-for-language-models", "json")
     entry = json.loads(block)["mcpServers"]["aragog"]
     assert entry["command"] == "aragog"
@@ -81,7 +84,7 @@ def over_stdio(port, token):
 
 @contextmanager
 def free_port_of_mcp(port):
-    """The address of a real `aragog mcp --port` over the API at a port."""
+    """The address of a real `aragog mcp --port` for the API on a port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         own = server.getsockname()[1]
     command = [sys.executable, "-m", "aragog.cli", "mcp", "--url", f"http://127.0.0.1:{port}",
@@ -100,13 +103,13 @@ def listens(port):
 
 
 def in_process(port, token, scopes=SCOPES):
-    """The official client of a server of this process."""
+    """The official client with a server in this process."""
     client = connect(f"http://127.0.0.1:{port}", token=token)
     return client, Client(mcp_server(lambda _: nullcontext(client), FieldFormats(), scopes))
 
 
 def answers(port, token, *calls, scopes=SCOPES):
-    """The results of calls, each a name and its arguments."""
+    """The results of calls, each given by name and arguments."""
 
     async def ask(client):
         async with client as session:
@@ -122,7 +125,7 @@ def text_of(result):
     return block.text
 
 
-def test_the_official_client_reads_searches_and_fetches_over_stdio(served):
+def test_official_client_reads_searches_and_fetches_over_stdio(served):
     port, _, writes = served
 
     async def ask():
@@ -148,7 +151,7 @@ def test_the_official_client_reads_searches_and_fetches_over_stdio(served):
     assert queued.structured_content["results"][0]["status"] == "accepted"
 
 
-def test_a_tool_has_the_options_of_its_operation(served):
+def test_tool_has_the_options_of_its_operation(served):
     async def ask(client):
         async with client as session:
             return (await session.list_tools()).tools
@@ -167,7 +170,7 @@ def test_a_tool_has_the_options_of_its_operation(served):
         assert tool.annotations.read_only_hint == (OPERATIONS[name].scope in (READ, ""))
 
 
-def test_scopes_decide_what_is_offered_and_tokens_what_is_done(served):
+def test_scopes_decide_what_is_offered_and_tokens_what_is_allowed(served):
     port, reads, _ = served
 
     (hidden,) = answers(port, reads, ("fetch", {"url": A}), scopes=[READ])
@@ -190,14 +193,14 @@ def test_scopes_decide_what_is_offered_and_tokens_what_is_done(served):
         ("nothing", {}, "'nothing' is not a tool"),
     ],
 )
-def test_what_is_wrong_is_a_result_that_says_so(served, name, arguments, says):
+def test_invalid_call_returns_an_error_result(served, name, arguments, says):
     (result,) = answers(*served[:2], (name, arguments))
 
     assert result.is_error
     assert text_of(result).startswith(says)
 
 
-def test_a_model_learns_why_a_page_is_not_fetched(served):
+def test_explain_tells_the_model_why_a_page_is_not_fetched(served):
     spelling = "HTTP://A.example:80/lamp"
     (result,) = answers(*served[:2], ("explain", {"url": spelling}), scopes=[READ])
 
@@ -206,7 +209,7 @@ def test_a_model_learns_why_a_page_is_not_fetched(served):
     assert explained["sections"][0]["lines"][0]["text"] == "disallowed by line 3"
 
 
-def test_content_is_text_and_at_most_so_much_of_it(served):
+def test_content_is_returned_as_text_up_to_the_limit(served):
     whole, part = answers(
         *served[:2],
         ("content_part", {"url": A}),
@@ -218,7 +221,7 @@ def test_content_is_text_and_at_most_so_much_of_it(served):
     assert part.structured_content["total_bytes"] == 13
 
 
-def test_over_http_each_request_brings_its_token(served):
+def test_every_http_request_has_its_own_token(served):
     port, reads, writes = served
 
     async def ask(address, token):
@@ -240,7 +243,7 @@ def test_over_http_each_request_brings_its_token(served):
 
 
 def sockets():
-    """How many sockets this process has."""
+    """The number of open sockets of this process."""
     found = 0
     for each in Path("/proc/self/fd").iterdir():
         with suppress(FileNotFoundError):
@@ -250,7 +253,7 @@ def sockets():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_random_tokens_leave_no_clients_behind(served):
-    """1,500 random tokens held 1,516 descriptors."""
+    """1,500 random tokens used 1,516 descriptors."""
     port, reads, _ = served
 
     def open_client(token):
@@ -264,10 +267,10 @@ def test_random_tokens_leave_no_clients_behind(served):
             with pytest.raises(AccessDenied), clients.of(f"random{number}"):
                 pass
         assert len(clients) == 1
-        assert sockets() <= before + 4  # ends of the server that it has not closed yet
+        assert sockets() <= before + 4  # server ends that are not closed yet
 
 
-def test_a_client_of_a_token_that_is_used_no_more_is_closed(served):
+def test_client_of_an_unused_token_is_closed(served):
     opened, closed = [], []
 
     class OfToken:
@@ -281,12 +284,12 @@ def test_a_client_of_a_token_that_is_used_no_more_is_closed(served):
         def close(self):
             closed.append(self.token)
 
-    clients = TokenClients(OfToken, most=2)
+    clients = TokenClients(OfToken, max_clients=2)
     with clients.of("a"):
         for token in "bcd":
             with clients.of(token) as client:
                 assert client.token == token
-        assert closed == ["b"]  # "a" was the first to go, and is in use
+        assert closed == ["b"]  # "a" would be the first to go, but is in use
     assert closed == ["b", "a"]
     with clients.of("d"), clients.of("d"):
         pass

@@ -1,4 +1,4 @@
-"""Every bound of the table of operations holds over every way."""
+"""Every limit in the table of operations is enforced by all interfaces."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def too_many(field, count):
 
 
 def violations(operation):
-    """Requests that break one bound each, by the bounds of the table."""
+    """Requests that break one limit each, according to the table."""
     for field in option_fields(operation.request):
         option = field.option
         bad = []
@@ -50,7 +50,7 @@ def violations(operation):
             bad.append(["x" * (option.max_bytes + 1)])
         for value in bad:
             if isinstance(value, int | float) and not -(2**63) <= value < 2**63:
-                continue  # no number of Thrift
+                continue  # not a number in Thrift
             required = {
                 f.name: VALID[f.name] for f in option_fields(operation.request) if f.required
             }
@@ -58,7 +58,7 @@ def violations(operation):
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_every_bound_of_the_table_holds_over_every_way(ways, name):
+def test_every_limit_is_enforced_by_all_interfaces(ways, name):
     accepted = [
         (way, kwargs)
         for kwargs in violations(OPERATIONS[name])
@@ -79,7 +79,7 @@ def refused(client, name, kwargs):
 @pytest.mark.parametrize(
     "name", [n for n, o in OPERATIONS.items() if any(f.name == "url" for f in o.fields)]
 )
-def test_what_is_not_a_url_is_refused_before_it_is_sent(ways, name):
+def test_invalid_url_is_refused_before_it_is_sent(ways, name):
     operation = OPERATIONS[name]
     required = {f.name: VALID[f.name] for f in operation.fields if f.required}
     for client in ways.values():

@@ -1,4 +1,4 @@
-"""Every operation that writes over every way: the same effects, answers and errors."""
+"""Every write operation has the same effects, responses and errors over all interfaces."""
 
 from dataclasses import asdict, replace
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.redis
 __all__ = ["changed", "graphs", "store", "ways"]  # fixtures
 
 
-def test_writes_do_the_same_over_every_way(ways):
+def test_writes_have_the_same_effect_over_all_interfaces(ways):
     seen = []
     for way, client in ways.items():
         url = f"http://{way}.example/"
@@ -48,7 +48,7 @@ def test_writes_do_the_same_over_every_way(ways):
     assert seen[1:] == [seen[0]] * 3, seen
 
 
-def test_a_taken_unique_value_names_the_record_that_has_it_over_every_way(ways):
+def test_taken_unique_value_names_its_record_over_all_interfaces(ways):
     for client in ways.values():
         client.put("http://first.example/", {"team.code": b"taken"})
         with pytest.raises(ValueTaken) as of_page:
@@ -68,7 +68,7 @@ def test_a_taken_unique_value_names_the_record_that_has_it_over_every_way(ways):
         assert named == [("team.code", "http://first.example/")] * 2 + [ada] * 2
 
 
-def test_templates_are_listed_and_decided_over_every_way(ways):
+def test_templates_are_listed_and_decided_over_all_interfaces(ways):
     seen = []
     for client in ways.values():
         closed = client.decide_template("A.example", "/calendar/{n}/", "closed")
@@ -86,7 +86,7 @@ def test_templates_are_listed_and_decided_over_every_way(ways):
     assert learned.templates == ()
 
 
-def test_crawls_are_the_same_over_every_way(ways):
+def test_crawls_work_the_same_over_all_interfaces(ways):
     seen = []
     for way, client in ways.items():
         name = f"of-{way}"
@@ -112,7 +112,7 @@ def test_crawls_are_the_same_over_every_way(ways):
     assert [view["state"] for view in seen[0][0]] == ["running", "running", "paused", "running"]
 
 
-def test_jobs_are_the_same_over_every_way(ways):
+def test_jobs_work_the_same_over_all_interfaces(ways):
     seen = []
     for way, client in ways.items():
         added = client.enqueue_jobs(way, [QueueJob(b"\x00\xff", unique_key="k"), QueueJob(b"2")])
@@ -134,7 +134,7 @@ def test_jobs_are_the_same_over_every_way(ways):
     assert seen[1:] == [seen[0]] * 3, seen
 
 
-def test_queues_are_watched_over_the_same_over_every_way(ways):
+def test_queues_are_managed_the_same_over_all_interfaces(ways):
     seen = []
     for way, client in ways.items():
         queue, json = f"watched-{way}", "application/json"
@@ -180,7 +180,7 @@ def test_queues_are_watched_over_the_same_over_every_way(ways):
     assert (seen[0][5].max_attempts, seen[0][5].rate) == (10, None)
 
 
-def test_graph_writes_do_the_same_over_every_way(ways, store):
+def test_graph_writes_work_the_same_over_all_interfaces(ways, store):
     seen = []
     for n, client in enumerate(ways.values()):
         node, other = f"{n}" * 32, "http://b.example/"
@@ -205,7 +205,7 @@ def test_graph_writes_do_the_same_over_every_way(ways, store):
     assert seen[1:] == [seen[0]] * 3, seen
 
 
-def test_changes_of_a_graph_do_the_same_over_every_way(ways, graphs):
+def test_mutations_of_a_graph_work_the_same_over_all_interfaces(ways, graphs):
     seen = []
     for way, client in ways.items():
         user, pin = f"user:{way}", f"pin:{way}"
@@ -260,7 +260,7 @@ def test_changes_of_a_graph_do_the_same_over_every_way(ways, graphs):
     assert "mutations[1]" in seen[0][2][2]
 
 
-def test_takes_and_trims_do_the_same_over_every_way(ways):
+def test_takes_and_trims_work_the_same_over_all_interfaces(ways):
     seen = []
     for way, client in ways.items():
         user = f"taker:{way}"
@@ -303,7 +303,7 @@ def test_takes_and_trims_do_the_same_over_every_way(ways):
     assert "mutations[0]: order" in refusals[-1]
 
 
-def test_takedowns_do_the_same_over_every_way(ways, changed):
+def test_takedowns_work_the_same_over_all_interfaces(ways, changed):
     seen = []
     for way, client in ways.items():
         url = f"http://{way}.example/"

@@ -1,4 +1,6 @@
-"""Every operation that reads over every way, and commands with `--json`: the same answers and errors."""
+"""
+Every read operation over all interfaces, and commands with `--json`: the same responses and errors.
+"""
 
 from contextlib import closing
 from urllib.parse import quote
@@ -128,7 +130,7 @@ READS = {
         (A, {"max_age_s": -1.0}), (A, {"field_max_age_s": {"x": -1.0}}), (A, {"include": ("all",)}), (A, {"purpose": "sale"}),
     ],
 }  # fmt: skip
-"""Calls whose answers do not depend on who made the one before."""
+"""Calls whose results do not depend on earlier calls."""
 
 
 REMOVED, REMOVED_ALIAS, OF_REMOVED_HOST = (
@@ -136,7 +138,7 @@ REMOVED, REMOVED_ALIAS, OF_REMOVED_HOST = (
 )  # fmt: skip
 
 
-def test_a_url_that_was_taken_down_has_one_answer_over_every_way(ways, store):
+def test_taken_down_url_has_the_same_answer_over_all_interfaces(ways, store):
     store.write_pages([page(REMOVED, fields={"page.title": b'"T"'}, also=(REMOVED_ALIAS,))])
     store.takedowns.take_down(url=REMOVED)
     store.takedowns.take_down(host="d.example")
@@ -172,11 +174,11 @@ COMMANDS = {
     ("changes",): ("/v1/changes", "changes"),
     ("store", "takedowns"): ("/v1/takedowns", "takedowns"),
 }
-"""Commands with `--json`, and where HTTP has the same; a list has an item a line."""
+"""Commands with `--json` and their HTTP equivalents; lists are printed one item per line."""
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_prints_the_json_of_http(command, tmp_path, monkeypatch, redis_client):
+def test_command_prints_the_json_of_http(command, tmp_path, monkeypatch, redis_client):
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
     monkeypatch.delenv("CELERY_BROKER_URL", raising=False)
     path, member = COMMANDS[command]
@@ -204,14 +206,14 @@ def without_age(record):
 
 
 @pytest.mark.parametrize("name", READS)
-def test_a_read_has_the_same_answer_over_every_way(ways, name):
+def test_read_returns_the_same_over_all_interfaces(ways, name):
     for arguments in READS[name]:
         expected = called(ways["direct"], name, arguments)
         for way in WAYS[1:]:
             assert plain(called(ways[way], name, arguments)) == plain(expected), (way, arguments)
 
 
-def test_the_content_comes_whole_and_in_parts(ways):
+def test_content_is_read_whole_and_in_parts(ways):
     for client in ways.values():
         assert client.content(A) == b"0123456789"
         assert client.content(UNKNOWN) is None
@@ -219,7 +221,7 @@ def test_the_content_comes_whole_and_in_parts(ways):
         assert (part.url, part.body, part.total_bytes) == (A, b"3456", 10)
 
 
-def test_the_main_text_comes_over_every_way(ways, store):
+def test_main_text_is_read_over_all_interfaces(ways, store):
     body = PAGE.encode()
     store.put_content(A, body, {"content_type": "text/html"})
 
@@ -244,7 +246,7 @@ def test_values_are_decoded_by_their_formats(ways):
         assert (record.get("none"), "none" in record) == (None, False)
 
 
-def test_every_operation_is_reached_over_every_way_and_has_a_test():
+def test_every_operation_has_all_interfaces_and_a_test():
     named = {*READS, "take_edges", "trim_edges", "mutate", "put_node", "remove_node", "put_edge", "remove_edge", "take_down", "lift_takedown", "content_part", "put", "delete_fields", "remove", "add_links", "remove_links",
             "start_crawl", "set_crawl_state", "delete_crawl", "cancel_urls", "decide_template", "list_templates",
             "watch", "unwatch", "enqueue_jobs", "dequeue_jobs", "ack_jobs", "nack_jobs", "extend_jobs",

@@ -1,4 +1,4 @@
-"""Main texts of stored pages: those that are stored, those found on reading, and hostile pages."""
+"""Main texts of stored pages: stored texts, texts extracted on read, and hostile pages."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +10,7 @@ import pytest
 
 from aragog.api.operations import text_processes
 from aragog.api.operations.page_texts import PageTexts
-from aragog.api.operations.text_processes import AT_ONCE, PageTextUnavailable, TextsBusy
+from aragog.api.operations.text_processes import MAX_PROCESSES, PageTextUnavailable, TextsBusy
 from aragog.pages import main_text
 from aragog.runtime.clock import ManualClock
 from aragog.settings import PipelineSettings
@@ -26,14 +26,14 @@ HTML = {"content_type": "text/html; charset=utf-8"}
 
 @pytest.fixture(scope="module")
 def texts():
-    """Finds texts in processes that all tests share."""
+    """Extracts texts in processes shared by all tests."""
     with closing(PageTexts()) as made:
         yield made
 
 
 @pytest.fixture
 def store():
-    """A store with an article under two URLs, and a file of JSON."""
+    """A store with an article under two URLs, and a JSON file."""
     opened = stand(MemoryTables(ManualClock(NOW_MS))).store
     opened.write_pages([page(A, fields={"page.type": b"1"}, also=(ALIAS,)), page(B)])
     opened.put_content(A, PAGE.encode(), HTML)
@@ -41,7 +41,7 @@ def store():
     return opened
 
 
-def test_a_text_is_found_when_it_is_read_by_any_url_of_the_page(texts, store):
+def test_text_is_extracted_on_read_for_any_url_of_the_page(texts, store):
     content = texts.content(store, ALIAS, "text")
 
     assert content.url == A
@@ -57,12 +57,12 @@ def test_markdown_is_another_form_of_the_same_page(texts, store):
     assert content.meta["content_type"] == "text/markdown; charset=utf-8"
 
 
-def test_what_is_not_html_and_what_is_not_stored_has_no_text(texts, store):
+def test_only_stored_html_pages_have_a_text(texts, store):
     assert texts.content(store, B, "text") is None
     assert texts.content(store, "http://a.example/unknown", "text") is None
 
 
-def test_a_stored_text_is_returned_and_one_of_another_version_found_anew(texts, store):
+def test_stored_text_is_returned_and_an_outdated_one_extracted_again(texts, store):
     version = main_text.load("trafilatura").version
     stored = {"page.text": b'"as stored"', "page.text_version": orjson.dumps(f"{version}: text")}
 
@@ -73,7 +73,7 @@ def test_a_stored_text_is_returned_and_one_of_another_version_found_anew(texts, 
     assert FIRST in texts.content(store, A, "text").body.decode()
 
 
-def test_a_page_beyond_its_limits_is_refused_and_the_next_one_read(store):
+def test_page_over_its_limits_is_refused_and_the_next_one_read(store):
     limits = PipelineSettings(page_max_cpu_s=0.01)
     large = PAGE.replace("</article>", "<p>Words of a page. </p>" * 50_000 + "</article>")
     store.put_content(B, large.encode(), HTML)
@@ -86,7 +86,7 @@ def test_a_page_beyond_its_limits_is_refused_and_the_next_one_read(store):
         assert LAST in texts.content(store, A, "text").body.decode()
 
 
-def test_a_process_that_dies_is_replaced(store):
+def test_process_that_dies_is_replaced(store):
     before = set(children())
     with closing(PageTexts()) as texts:
         assert texts.content(store, A, "text").body
@@ -102,14 +102,14 @@ def test_many_readers_share_few_processes(store):
     before = len(children())
     with closing(PageTexts()) as texts, ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: texts.content(store, A, "text").body, range(16)))
-        assert 1 <= len(children()) - before <= AT_ONCE
+        assert 1 <= len(children()) - before <= MAX_PROCESSES
 
     assert len(set(found)) == 1
     wait_until(lambda: len(children()) == before)
 
 
 def children():
-    """The processes that find texts for this one."""
+    """The processes that extract texts for this one."""
     found = []
     for child in psutil.Process().children():
         with suppress(psutil.ZombieProcess, psutil.NoSuchProcess):
@@ -129,7 +129,7 @@ SLOW = "<html><body><article>" + "<p>Words <b>of <i>a page</i></b>.</p>" * 120_0
 LONG = PipelineSettings(page_max_cpu_s=60)
 
 
-def test_the_deadline_of_a_text_ends_the_work_and_not_only_the_wait(slow):
+def test_deadline_of_a_text_ends_the_work_not_only_the_wait(slow):
     before = set(children())
     with closing(PageTexts(LONG, deadline_s=1.5)) as texts:
         with pytest.raises(PageTextUnavailable, match=r"took more than \d"):
@@ -138,7 +138,7 @@ def test_the_deadline_of_a_text_ends_the_work_and_not_only_the_wait(slow):
         wait_until(lambda: set(children()) <= before)
 
 
-def test_callers_of_one_hostile_page_share_its_run_and_later_ones_are_refused_at_once(slow):
+def test_callers_of_a_hostile_page_share_its_run_and_later_ones_are_refused(slow):
     def ask(_):
         with pytest.raises(PageTextUnavailable):
             texts.content(slow, B, "markdown")
@@ -152,7 +152,7 @@ def test_callers_of_one_hostile_page_share_its_run_and_later_ones_are_refused_at
     assert took_s < 2 * 2  # sixteen runs, two at a time, would take 16 s
 
 
-def test_a_run_ends_when_nobody_waits_for_it(slow):
+def test_run_ends_when_nobody_waits_for_it(slow):
     before = set(children())
     with closing(PageTexts(LONG, deadline_s=60)) as texts:
         steps = texts.steps(slow, B, "markdown")
@@ -165,31 +165,31 @@ def test_a_run_ends_when_nobody_waits_for_it(slow):
         wait_until(lambda: set(children()) <= before)
 
 
-def test_bodies_that_wait_are_bounded(slow):
+def test_waiting_bodies_are_limited(slow):
     before = set(children())
     with closing(PageTexts(LONG, deadline_s=60, max_waiting=1)) as texts:
         waiting = []
-        for number in range(AT_ONCE + 1):
+        for number in range(MAX_PROCESSES + 1):
             waiting.append(begun(texts, slow, number))
             wait_until(
-                lambda count=number: len(set(children()) - before) >= min(AT_ONCE, count + 1)
+                lambda count=number: len(set(children()) - before) >= min(MAX_PROCESSES, count + 1)
             )
         with pytest.raises(TextsBusy, match="retry later"):
-            begun(texts, slow, AT_ONCE + 1)
+            begun(texts, slow, MAX_PROCESSES + 1)
         for steps in waiting:
             steps.close()
 
 
 def begun(texts, store, number):
-    """A wait for the text of a page of its own."""
+    """A waiting request for the text of a distinct page."""
     store.put_content(B, f"{SLOW}{number}".encode(), HTML)
     steps = texts.steps(store, B, "markdown")
     next(steps)
     return steps
 
 
-def test_different_hostile_pages_of_one_site_leave_a_process_to_the_texts_of_others(store):
-    """Each of them was another page, and together they had all processes until their deadlines."""
+def test_hostile_pages_of_one_site_leave_a_process_for_other_sites(store):
+    """Each was a different page, and together they occupied all processes until their deadlines."""
     hostile = [f"http://hostile.example/{number}" for number in range(4)]
     for url in hostile:
         store.put_content(url, (SLOW + url).encode(), HTML)
@@ -204,13 +204,13 @@ def test_different_hostile_pages_of_one_site_leave_a_process_to_the_texts_of_oth
         ask(hostile[0])
         asked = [pool.submit(ask, url) for url in hostile[1:]]
         wait_until(lambda: len(children()) >= 1)
-        # Before its deadline, at which those of the others end as well.
+        # Before its deadline, when those of the others end too.
         assert FIRST in texts.content(store, A, "markdown").body.decode()
         for each in asked:
             each.result()
 
 
-def test_pages_of_one_site_leave_places_to_those_of_others(store):
+def test_pages_of_one_site_leave_waiting_places_for_others(store):
     urls = [f"http://many.example/{number}" for number in range(4)]
     for url in (*urls, "http://other.example/"):
         store.put_content(url, (SLOW + url).encode(), HTML)
@@ -231,7 +231,7 @@ def test_pages_of_one_site_leave_places_to_those_of_others(store):
             processes.end(run)
 
 
-def test_content_and_takedowns_do_not_wait_for_the_texts_of_a_hostile_page(slow):
+def test_content_and_takedowns_do_not_wait_for_a_hostile_page(slow):
     before = set(children())
     from aragog.api.server.http.services import Services
 
@@ -253,7 +253,7 @@ def test_content_and_takedowns_do_not_wait_for_the_texts_of_a_hostile_page(slow)
     assert answers == {501}
 
 
-def test_http_answers_with_the_form_that_the_query_names(texts, store):
+def test_http_returns_the_form_named_in_the_query(texts, store):
     from aragog.api.server.http.services import Services
 
     with running(store, Services(texts=texts)) as api:

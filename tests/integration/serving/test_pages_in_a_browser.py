@@ -1,4 +1,4 @@
-"""The pages of the API in headless Chromium, at three widths, light and dark."""
+"""The API's pages in headless Chromium, at three widths, light and dark."""
 
 import pytest
 from playwright.sync_api import expect
@@ -15,7 +15,7 @@ LONG = "http://www.shop.test/" + "a" * 500
 
 @pytest.fixture(scope="module")
 def shown():
-    """A page of a browser, and the address of the server."""
+    """A browser page and the address of the server."""
     chromium = chromium_or_skip()
     with example_server() as server, chromium_page(chromium) as page:
         yield page, f"http://127.0.0.1:{server.port}"
@@ -33,7 +33,7 @@ def test_every_page_is_accessible_and_fits(shown, width, scheme):
         assert (background(page) > 128) == (scheme == "light"), path
 
 
-def test_a_long_url_and_a_wide_example_do_not_widen_the_page(shown):
+def test_long_url_and_wide_example_do_not_widen_the_page(shown):
     page, address = shown
     show_on(page, 390, "light")
 
@@ -45,7 +45,7 @@ def test_a_long_url_and_a_wide_example_do_not_widen_the_page(shown):
 
 
 @pytest.mark.parametrize(("width", "kind"), [(390, "narrow"), (1280, "wide")])
-def test_the_contents_lead_to_each_operation(shown, width, kind):
+def test_table_of_contents_leads_to_each_operation(shown, width, kind):
     page, address = shown
     show_on(page, width, "light")
     page.goto(f"{address}/docs")
@@ -62,7 +62,7 @@ def test_the_contents_lead_to_each_operation(shown, width, kind):
     expect(page.get_by_role("navigation", name="Pages")).to_be_in_viewport()
 
 
-def test_errors_are_described_once_and_each_operation_links_to_them(shown):
+def test_errors_are_described_once_and_linked_by_each_operation(shown):
     page, address = shown
     page.goto(f"{address}/docs")
 
@@ -74,7 +74,7 @@ def test_errors_are_described_once_and_each_operation_links_to_them(shown):
     assert page.get_by_text("Nothing is stored under this name", exact=False).count() == 1
 
 
-def test_the_pages_load_nothing_but_themselves(shown):
+def test_pages_load_no_other_resources(shown):
     page, address = shown
     requested = []
     page.on("request", lambda request: requested.append(request.url))

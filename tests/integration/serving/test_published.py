@@ -1,4 +1,6 @@
-"""What the API publishes about the crawler, and that doctor finds in it what signs."""
+"""
+The data that the API publishes about the crawler, and the doctor's check of the signing keys in it.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def serving(settings, clock=None, **options):
     return running(store, services, allowed_hosts=("bot.test",), **options)
 
 
-def test_directory_page_and_addresses_are_sent_to_everybody(settings):
+def test_directory_page_and_addresses_are_public(settings):
     _, entry = new_token("reader", ("read",), None)
     with serving(settings, tokens=(entry,)) as api:
         directory = api.get(PATH, Host="bot.test")
@@ -70,12 +72,12 @@ def test_directory_page_and_addresses_are_sent_to_everybody(settings):
     assert others.status == 401
 
 
-def test_nothing_is_published_unless_it_is_asked_for():
+def test_nothing_is_published_unless_configured():
     with running(stand(MemoryTables()).store) as api:
         assert [api.get(path).status for path in (PATH, "/bot.html")] == [404, 404]
 
 
-def test_a_rotated_key_is_published_within_30_seconds_and_signatures_are_renewed(settings):
+def test_rotated_key_is_published_within_30_seconds_and_signatures_renewed(settings):
     clock = ManualClock(int(time.time() * 1000))
     publication = Publication(settings, clock)
     first = publication.files()[PATH]
@@ -97,7 +99,7 @@ def test_a_rotated_key_is_published_within_30_seconds_and_signatures_are_renewed
 
 @pytest.fixture
 def trusted(tmp_path, monkeypatch):
-    """The certificates of this test are trusted, as the system's are."""
+    """Trusts the certificates of this test like those of the system."""
     authority().cert_pem.write_to_path(tmp_path / "ca.pem")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
 
@@ -108,7 +110,7 @@ def findings(settings, address):
     return {(finding.part, finding.ok): finding.text for finding in check_identity(checked)}
 
 
-def test_doctor_finds_the_keys_that_sign_where_requests_say(settings, trusted, tmp_path):
+def test_doctor_finds_the_signing_keys_at_the_announced_address(settings, trusted, tmp_path):
     certificate = authority().issue_cert("bot.test")
     certificate.private_key_and_cert_chain_pem.write_to_path(tmp_path / "server.pem")
     with serving(settings, tls_cert_file=tmp_path / "server.pem") as api:
@@ -130,7 +132,7 @@ def test_doctor_finds_the_keys_that_sign_where_requests_say(settings, trusted, t
         ({PATH: page(b"<p>hello")}, "it is not a JSON Web Key Set"),
     ],
 )
-def test_doctor_says_why_a_directory_is_of_no_use(settings, trusted, handlers, problem):
+def test_doctor_reports_why_a_directory_is_unusable(settings, trusted, handlers, problem):
     with Origin(handlers, tls=server_context("bot.test")) as origin:
         found = findings(settings, origin.address)
 
@@ -138,7 +140,7 @@ def test_doctor_says_why_a_directory_is_of_no_use(settings, trusted, handlers, p
     assert "aragog identity files" in found["identity.agent", False]
 
 
-def test_doctor_checks_nothing_without_a_key_and_names_a_bad_file(settings):
+def test_doctor_checks_nothing_without_a_key_and_reports_a_bad_file(settings):
     without = CheckedSystem(SettingsInUse(Settings()))
     settings.identity.key.chmod(0o644)
 

@@ -1,4 +1,4 @@
-"""Which queues other programs may use, and what they get of jobs that others enqueued."""
+"""Which queues other programs may use, and the form in which they get jobs enqueued by others."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def dequeue(jobs, queue, door="thrift"):
     raise AssertionError("it waits")
 
 
-def test_a_queue_has_one_name_for_every_program(jobs, cluster):
+def test_queue_has_one_name_for_every_program(jobs, cluster):
     enqueue(jobs, "mail", b"1", content_type="text/plain", name="letter")
 
     [job] = Admin(cluster).jobs("mail", JobState.PENDING)
@@ -61,7 +61,7 @@ def test_a_queue_has_one_name_for_every_program(jobs, cluster):
     assert (claimed.body, claimed.content_type, claimed.name) == (b"1", "text/plain", "letter")
 
 
-def test_a_new_queue_is_opened_while_a_shard_is_away(redis_url, tmp_path):
+def test_new_queue_can_be_opened_while_a_shard_is_down(redis_url, tmp_path):
     urls = [redis_url, f"unix://{tmp_path}/none.sock"]
     jobs, later = (Jobs(Cluster(connect_shards(urls))) for _ in range(2))
     try:
@@ -74,8 +74,8 @@ def test_a_new_queue_is_opened_while_a_shard_is_away(redis_url, tmp_path):
 
 
 @pytest.mark.parametrize("queue", ["fetch", "jobs.mail"])
-def test_no_door_uses_a_queue_of_the_crawler(jobs, cluster, queue):
-    Admin(cluster).configure(queue, doors=3)  # not even one that somebody has opened
+def test_no_door_opens_a_queue_of_the_crawler(jobs, cluster, queue):
+    Admin(cluster).configure(queue, doors=3)  # not even one that an operator has opened
 
     for door in ("http", "thrift", ""):
         with pytest.raises(AccessDenied):
@@ -85,7 +85,7 @@ def test_no_door_uses_a_queue_of_the_crawler(jobs, cluster, queue):
     assert jobs.doors.listed("http") == ["mail"] * (queue == "jobs.mail")
 
 
-def test_the_api_reserves_every_queue_of_the_crawler(redis_url):
+def test_api_reserves_every_queue_of_the_crawler(redis_url):
     url = of_socket(redis_url.removeprefix("unix://").partition("?")[0])
     served = job_queues(Settings(broker=BrokerSettings(url=url)))
     try:
@@ -97,7 +97,7 @@ def test_the_api_reserves_every_queue_of_the_crawler(redis_url):
         served.close()
 
 
-def test_a_queue_of_a_celery_app_is_open_to_the_doors_of_its_section(jobs, cluster):
+def test_celery_queue_is_open_to_the_doors_of_its_section(jobs, cluster):
     cluster.enqueue("images", [NewJob(ENVELOPE, name="resize")])
     with pytest.raises(AccessDenied, match="belongs to a Celery app"):
         enqueue(jobs, "images", b"")
@@ -112,7 +112,7 @@ def test_a_queue_of_a_celery_app_is_open_to_the_doors_of_its_section(jobs, clust
     assert jobs.doors.listed("thrift") == ["images"]
 
 
-def test_a_message_that_only_celery_can_run_is_failed_and_not_handed_out(jobs, cluster):
+def test_celery_only_message_is_failed_and_not_delivered(jobs, cluster):
     Admin(cluster).configure("images", doors=3)
     cluster.enqueue("images", [NewJob(BOTH, name="resize")])
 
@@ -139,7 +139,7 @@ def test_jobs_of_the_last_release_are_delivered_and_acknowledged(jobs, cluster):
     assert jobs.ack("mail", claims, door="thrift") == [True] * 4
 
 
-def test_an_old_queue_whose_name_is_the_crawlers_is_still_emptied(jobs, cluster):
+def test_old_queue_with_a_reserved_name_can_still_be_emptied(jobs, cluster):
     cluster.enqueue("jobs.fetch", [NewJob(b"old")])
 
     [job] = dequeue(jobs, "fetch")
@@ -149,7 +149,7 @@ def test_an_old_queue_whose_name_is_the_crawlers_is_still_emptied(jobs, cluster)
         enqueue(jobs, "fetch", b"")
 
 
-def test_a_claim_is_of_the_queue_in_its_id(jobs):
+def test_claim_belongs_to_the_queue_in_its_id(jobs):
     enqueue(jobs, "a", b"")
     [job] = dequeue(jobs, "a")
 
@@ -158,7 +158,7 @@ def test_a_claim_is_of_the_queue_in_its_id(jobs):
             jobs.ack(queue, [JobClaim(job_id, job.claim_token)], door="http")
 
 
-def test_the_delay_after_a_nack_is_that_of_the_job_type(jobs, cluster):
+def test_delay_after_a_nack_is_that_of_the_job_type(jobs, cluster):
     policy = {"retry_jitter": 0, "retry_step_ms": 1000, "retry_step_ms@slow": 3_600_000}
     enqueue(jobs, "mail", b"", name="slow")
     enqueue(jobs, "mail", b"", name="quick")
@@ -171,7 +171,7 @@ def test_the_delay_after_a_nack_is_that_of_the_job_type(jobs, cluster):
     assert 3_590_000 < waits["slow"] - waits["quick"] < 3_610_000
 
 
-def test_the_operations_say_which_door_they_are(jobs, cluster):
+def test_operations_identify_their_door(jobs, cluster):
     Admin(cluster).configure("mail", doors=1)
     parts = Parts(store=stand(MemoryTables(ManualClock())).store, jobs=jobs)
     web, other = Caller(parts, door="http"), Caller(parts, door="thrift")

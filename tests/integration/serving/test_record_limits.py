@@ -1,4 +1,6 @@
-"""Records and nodes that grow, and reads of many large ones: what is refused, and what still works."""
+"""
+Growing records and nodes, and reads of many large ones: what is refused, and what still works.
+"""
 
 import socket
 import struct
@@ -66,7 +68,7 @@ def client(request, store, graphs, http):
 
 @pytest.fixture
 def oversized(store):
-    """A record as they were written before there was a limit: 36 MB in 40 fields."""
+    """A record from before there was a limit: 36 MB in 40 fields."""
     key = node_id(OVERSIZED)
     store.put(OVERSIZED, {"team.small": b"1"})
     for number in range(40):
@@ -80,8 +82,8 @@ def patch(http, url, fields):
     return http.ask("PATCH", f"/v1/urls?url={url}", {"fields": fields})
 
 
-def test_a_record_that_grows_is_refused_at_its_limit_and_stays_readable(store, http):
-    """12 PATCH made it unreadable for ever, and 60 took 5.6 GB."""
+def test_growing_record_is_refused_at_its_limit_and_stays_readable(store, http):
+    """12 PATCH requests made it unreadable for good, and 60 took 5.6 GB."""
     replies = [
         patch(http, URL, {f"team.f{n}.{m}": "x" * PART for m in range(4)}) for n in range(12)
     ]
@@ -98,7 +100,7 @@ def test_a_record_that_grows_is_refused_at_its_limit_and_stays_readable(store, h
     store.remove(URL)
 
 
-def test_a_record_that_gets_ever_more_fields_is_refused_at_its_limit(store, http):
+def test_record_with_too_many_fields_is_refused(store, http):
     replies = [patch(http, URL, {f"team.f{n}_{m}": "" for m in range(900)}) for n in range(3)]
     replaced = http.ask(
         "PUT", f"/v1/urls?url={URL}", {"fields": {f"team.g{m}": "" for m in range(900)}}
@@ -111,7 +113,7 @@ def test_a_record_that_gets_ever_more_fields_is_refused_at_its_limit(store, http
     store.remove(URL)
 
 
-def test_writers_of_one_record_at_once_do_not_exceed_its_limit_together(store, http):
+def test_concurrent_writers_of_a_record_keep_its_limit(store, http):
     fields = [{f"team.f{n}.{m}": "x" * PART for m in range(4)} for n in range(8)]
     writers = [threading.Thread(target=patch, args=(http, URL, some)) for some in fields]
     for writer in writers:
@@ -124,7 +126,7 @@ def test_writers_of_one_record_at_once_do_not_exceed_its_limit_together(store, h
 
 
 @pytest.mark.parametrize("graph", ["pins", None])
-def test_nodes_and_edges_that_grow_are_refused_at_their_limit(client, graph):
+def test_growing_nodes_and_edges_are_refused_at_their_limit(client, graph):
     node, other = ("board", "pin") if graph else ("ab" * 16, "cd" * 16)
     value = b'"%b"' % (b"x" * PART)
 
@@ -141,7 +143,7 @@ def test_nodes_and_edges_that_grow_are_refused_at_their_limit(client, graph):
             graph, [GraphMutation("put_node", "m", properties=fields)]
         ))  # fmt: skip
     assert len(client.get_node(node, graph=graph).properties) == 18
-    # Whoever scans the graph later would get such a node whole, however large it is.
+    # A later scan of the graph would return such a node whole, however large it is.
     for each in (node, "m") if graph else (node,):
         client.remove_node(each, graph=graph)
 
@@ -154,7 +156,7 @@ def listed(client, url, **options):
         yield from listed(client, url, **{**options, "cursor": page.cursor})
 
 
-def test_an_oversized_record_is_read_in_parts_and_its_fields_are_deleted(client, oversized):
+def test_oversized_record_can_be_read_in_parts_and_its_fields_deleted(client, oversized):
     with pytest.raises(BadInput, match="`field_sizes` lists them"):
         client.get(oversized)
     names = [*listed(client, oversized, limit=7)][:40]
@@ -170,7 +172,7 @@ def test_an_oversized_record_is_read_in_parts_and_its_fields_are_deleted(client,
 
 
 def test_fields_are_listed_without_reading_their_values(store, client, oversized):
-    """Nobody who had not written a record that is too large could know what to name."""
+    """Only the writer of an oversized record could know which fields to name."""
     counted = Counting()
     with counted:
         sizes = store.fields.sizes(oversized)
@@ -182,8 +184,8 @@ def test_fields_are_listed_without_reading_their_values(store, client, oversized
     assert client.field_sizes("http://unknown.example/") is None
 
 
-def test_a_server_with_a_standby_bounds_its_reads_too(store, oversized):
-    """It read the record whole, from both stores."""
+def test_server_with_a_standby_limits_its_reads_too(store, oversized):
+    """It read the whole record from both stores."""
     hedged = HedgedReads(store, store)
     with (
         closing(hedged),
@@ -198,7 +200,7 @@ def test_a_server_with_a_standby_bounds_its_reads_too(store, oversized):
 
 
 class Counting(CountedRows):
-    """Counts what a block reads."""
+    """Counts the bytes that a block reads."""
 
     def __init__(self):
         self.size_bytes = 0
@@ -207,8 +209,8 @@ class Counting(CountedRows):
         self.size_bytes += size
 
 
-def test_a_field_of_an_oversized_record_is_deleted_without_reading_the_others(store, oversized):
-    """Deleting read the row, several times over, and missed its deadline."""
+def test_deleting_a_field_of_an_oversized_record_reads_no_others(store, oversized):
+    """Deleting read the row several times and missed its deadline."""
     counted = Counting()
     with counted:
         store.delete_fields(oversized, ["team.f1"])
@@ -218,7 +220,7 @@ def test_a_field_of_an_oversized_record_is_deleted_without_reading_the_others(st
     assert "team.f1" not in store.fields.sizes(oversized)
 
 
-def test_a_put_that_replaces_all_fields_replaces_an_oversized_record(store, http, oversized):
+def test_put_of_all_fields_replaces_an_oversized_record(store, http, oversized):
     replaced = http.ask("PUT", f"/v1/urls?url={oversized}", {"fields": {"team.small": "2"}})
 
     assert replaced.status == 200
@@ -233,8 +235,8 @@ def fill(graph: Graph, count: int, size: int) -> list[bytes]:
     return keys
 
 
-def test_a_scan_of_large_nodes_ends_at_a_limit_of_bytes_and_goes_on(client, graphs):
-    """One scan answered 600 MB."""
+def test_scan_of_large_nodes_ends_at_a_byte_limit_and_can_continue(client, graphs):
+    """One scan returned 600 MB."""
     keys = fill(graphs["pins"], 40, PART)
     seen, pages, cursor = [], [], None
     while True:
@@ -259,8 +261,8 @@ def test_a_scan_of_large_nodes_ends_at_a_limit_of_bytes_and_goes_on(client, grap
     assert client.count_edges(b"h".hex() * 16, 16, graph="pins") == 40
 
 
-def test_a_read_of_many_large_nodes_is_refused_with_the_figure(client, graphs):
-    """A batchGet answered 2 GB, and eight at once took 4.9 GB of memory."""
+def test_read_of_too_many_large_nodes_is_refused_with_the_size(client, graphs):
+    """A batchGet returned 2 GB, and eight at once used 4.9 GB of memory."""
     keys = [key.hex() for key in fill(graphs["pins"], 40, PART)]
 
     with pytest.raises(BadInput, match="33,554,432 bytes in total"):
@@ -270,7 +272,7 @@ def test_a_read_of_many_large_nodes_is_refused_with_the_figure(client, graphs):
 
 
 class Watched:
-    """A graph whose scan waits until it is let go, and then reads on."""
+    """A graph whose scan waits until released and then reads on."""
 
     def __init__(self):
         self.reached, self.let_go, self.stopped = (threading.Event() for _ in range(3))
@@ -286,8 +288,8 @@ class Watched:
         return [], None
 
 
-def test_a_read_stops_when_its_caller_has_gone(store):
-    """Its thread went on to the end of the scan."""
+def test_read_stops_when_its_caller_disconnects(store):
+    """Its thread continued to the end of the scan."""
     graph = Watched()
     services = Services(graphs={"pins": graph})
     with api_server.running(store, services, deadline_ms=60_000) as http:
@@ -297,16 +299,17 @@ def test_a_read_stops_when_its_caller_has_gone(store):
             b'Content-Type: application/json\r\n\r\n{"graph":"pins"}'
         )
         assert graph.reached.wait(60)
-        # Without this, the client might only have ended its side, and wait for the response.
+        # Otherwise the client might only have closed its sending side and still wait for the
+        # response.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         sock.close()
-        assert http.get("/healthz").status == 200  # the server has seen by now that it was closed
+        assert http.get("/healthz").status == 200  # by now the server has seen the disconnect
         graph.let_go.set()
 
         assert graph.stopped.wait(60)
 
 
-def test_a_read_stops_at_the_deadline_of_its_caller(store):
+def test_read_stops_at_its_callers_deadline(store):
     graph = Watched()
     services = Services(graphs={"pins": graph})
     with api_server.running(store, services, deadline_ms=100) as http:

@@ -1,4 +1,6 @@
-"""`aragog serve` as a process: alone, several on one port, and beside another that has the port."""
+"""
+`aragog serve` as a process: alone, several on one port, and beside another that uses the port.
+"""
 
 import json
 import os
@@ -23,7 +25,7 @@ OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 @contextmanager
 def serving(redis_server, folder, port, **environ):
-    """`aragog serve`, once it answers or has ended."""
+    """`aragog serve`, once it answers or has exited."""
     process = subprocess.Popen(
         [sys.executable, "-m", "aragog.cli", "serve"],
         env={
@@ -57,7 +59,7 @@ def answers(port):
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_it_answers_on_http_and_thrift_and_ends_by_sigterm_with_code_0(
+def test_serve_answers_on_http_and_thrift_and_exits_with_0_on_sigterm(
     redis_server, tmp_path, processes, apache
 ):
     port, thrift_port = free_port(), free_port()
@@ -67,10 +69,10 @@ def test_it_answers_on_http_and_thrift_and_ends_by_sigterm_with_code_0(
     }
     with serving(redis_server, tmp_path, port, **more) as process:
         assert all(answers(port) for _ in range(20))
-        it_enqueues_and_says_what_became_of_each_url(port)
-        it_serves_thrift(port, thrift_port, apache, processes)
-        if processes == 2:  # which share the ports among themselves
-            others_on_its_ports_end_with_the_reason(redis_server, tmp_path, port, thrift_port)
+        assert_urls_are_enqueued(port)
+        assert_thrift_is_served(port, thrift_port, apache, processes)
+        if processes == 2:  # which share the ports
+            assert_ports_are_reported_as_in_use(redis_server, tmp_path, port, thrift_port)
         with apache.client(thrift_port) as client:
             client.get("http://h0.example/", ["n"], apache.types.ReadOptions())
             process.send_signal(signal.SIGTERM)
@@ -80,7 +82,7 @@ def test_it_answers_on_http_and_thrift_and_ends_by_sigterm_with_code_0(
     assert not answers(port)
 
 
-def it_enqueues_and_says_what_became_of_each_url(port):
+def assert_urls_are_enqueued(port):
     url = f"http://h{port}.example/"
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/v1/enqueue",
@@ -100,7 +102,7 @@ def it_enqueues_and_says_what_became_of_each_url(port):
     assert reported["results"][2]["reason"]
 
 
-def it_serves_thrift(port, thrift_port, apache, processes):
+def assert_thrift_is_served(port, thrift_port, apache, processes):
     for n in range(10):
         with apache.client(thrift_port) as client:
             url = f"http://h{n}.example/"
@@ -123,8 +125,8 @@ def it_serves_thrift(port, thrift_port, apache, processes):
         client.dequeue("mine", 1, apache.types.DequeueOptions())
 
 
-def others_on_its_ports_end_with_the_reason(redis_server, folder, port, thrift_port):
-    """Both at once: each imports for a second."""
+def assert_ports_are_reported_as_in_use(redis_server, folder, port, thrift_port):
+    """Start both at once: each needs a second for its imports."""
     with (
         serving(redis_server, folder, port) as on_http,
         serving(
@@ -143,14 +145,14 @@ def others_on_its_ports_end_with_the_reason(redis_server, folder, port, thrift_p
     assert "Traceback" not in reported
 
 
-def test_an_s3_that_hangs_delays_neither_other_reads_nor_the_end(redis_server, tmp_path):
+def test_hung_s3_delays_neither_other_reads_nor_the_shutdown(redis_server, tmp_path):
     url = "http://slow.example/"
     settings = Settings(data_dir=tmp_path)
     store = url_store(settings)
     store.put_content(url, b"<p>", {})
     store.close()
     port = free_port()
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # connects, and answers nothing
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections and sends nothing
         more = {
             "ARAGOG_CONTENT__ENGINE": "s3",
             "ARAGOG_CONTENT__S3_BUCKET": "b",

@@ -1,4 +1,6 @@
-"""Bad input, slow clients, limits and stopping: the server answers or disconnects, and goes on."""
+"""
+Invalid input, slow clients, limits and shutdown: the server responds or disconnects, and continues.
+"""
 
 import asyncio
 import socket
@@ -91,11 +93,11 @@ def server(store):
 def sock(server):
     with server.connect() as sock:
         yield sock
-    with server.connect() as other:  # whatever a test did: others are served
+    with server.connect() as other:  # after every test, others must be served
         assert asked(other, PING) == PONG
 
 
-def test_a_ping_is_answered(sock):
+def test_ping_is_answered(sock):
     assert asked(sock, PING) == PONG
 
 
@@ -112,13 +114,13 @@ def test_a_ping_is_answered(sock):
         b"x" * 5000,
     ],
 )
-def test_an_unknown_method_is_an_error_and_the_connection_goes_on(sock, name):
+def test_unknown_method_is_an_error_and_the_connection_stays(sock, name):
     assert refusal(asked(sock, message(name, b"\x00"))) == wire.UNKNOWN_METHOD
     assert asked(sock, PING) == PONG
 
 
 @pytest.mark.parametrize("kind", [0, 2, 3, 255])
-def test_a_message_that_is_not_a_call_is_an_error(sock, kind):
+def test_message_that_is_not_a_call_is_an_error(sock, kind):
     assert refusal(asked(sock, message(b"get", b"\x00", kind=kind))) == wire.INVALID_MESSAGE_TYPE
 
 
@@ -150,7 +152,7 @@ HUGE = b"\x7f\xff\xff\xff"
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", [b"get", b"getMany"])
-def test_damaged_arguments_are_an_error_and_the_connection_goes_on(sock, name, arguments):
+def test_damaged_arguments_are_an_error_and_the_connection_stays(sock, name, arguments):
     assert refusal(asked(sock, message(name, arguments))) == wire.PROTOCOL_ERROR
     assert asked(sock, PING) == PONG
 
@@ -162,7 +164,7 @@ def test_damaged_arguments_are_an_error_and_the_connection_goes_on(sock, name, a
         (b"getMany", b"\x0f\x00\x01\x0b\x00\x00\x00\x01\x00\x00\x00\x02\xff\xfe\x00"),
     ],
 )
-def test_a_url_that_is_not_utf_8_is_an_error(sock, name, arguments):
+def test_url_that_is_not_utf_8_is_an_error(sock, name, arguments):
     assert refusal(asked(sock, message(name, arguments))) == wire.PROTOCOL_ERROR
 
 
@@ -191,7 +193,7 @@ def test_missing_arguments_are_bad_input(sock, name, arguments):
     assert b"\x0c\x00\x01\x0b\x00\x01" in reply
 
 
-def test_a_list_that_was_not_sent_is_bad_input(sock):
+def test_missing_list_is_bad_input(sock):
     assert b"urls: is required" in asked(sock, message(b"getMany", b"\x00"))
 
 
@@ -206,7 +208,7 @@ def test_a_list_that_was_not_sent_is_bad_input(sock):
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     ],
 )
-def test_a_frame_of_an_impossible_size_ends_the_connection(sock, head):
+def test_frame_of_an_impossible_size_closes_the_connection(sock, head):
     sock.sendall(head + b"x" * 100)
 
     assert read_frame(sock) == b""
@@ -222,11 +224,11 @@ def test_a_frame_of_an_impossible_size_ends_the_connection(sock, head):
         b"\x00\x00\x00\x04ping\x01\x00\x00\x00\x07\x00",
     ],
 )
-def test_a_frame_that_is_not_a_message_ends_the_connection(sock, frame):
+def test_frame_that_is_not_a_message_closes_the_connection(sock, frame):
     assert asked(sock, frame) == b""
 
 
-def test_frames_in_pieces_and_together_are_answered_in_order(sock):
+def test_split_and_joined_frames_are_answered_in_order(sock):
     pings = b"".join(framed(PING[:12] + struct.pack(">i", n) + b"\x00") for n in range(500))
     for byte in pings[:40]:
         sock.sendall(bytes([byte]))
@@ -239,7 +241,7 @@ def test_frames_in_pieces_and_together_are_answered_in_order(sock):
 
 @examples(100)
 @given(st.lists(st.binary(max_size=60), max_size=5))
-def test_random_bytes_hurt_nobody(server, pieces):
+def test_random_bytes_do_not_affect_other_clients(server, pieces):
     with server.connect() as sock:
         try:
             for piece in pieces:
@@ -270,14 +272,14 @@ FIELD = st.builds(lambda kind, number, body: bytes([kind]) + struct.pack(">h", n
 
 @examples(200)
 @given(st.sampled_from(METHODS), st.lists(FIELD, max_size=4), st.sampled_from([b"", b"\x00"]))
-def test_random_arguments_get_a_reply_each(server, name, fields, end):
+def test_random_arguments_get_one_reply_each(server, name, fields, end):
     with server.connect() as sock:
         reply = asked(sock, message(name, b"".join(fields) + end))
         assert wire.read_head(reply).kind in (2, 3)
         assert asked(sock, PING) == PONG
 
 
-def test_a_client_that_stops_in_a_frame_is_disconnected(store):
+def test_client_that_stops_within_a_frame_is_disconnected(store):
     with running(store, head_timeout_s=2) as server, server.connect() as slow:
         slow.sendall(b"\x00\x00\x01\x00half")
         assert read_frame(slow) == b""
@@ -285,12 +287,12 @@ def test_a_client_that_stops_in_a_frame_is_disconnected(store):
             assert asked(other, PING) == PONG
 
 
-def test_a_silent_client_is_disconnected(store):
+def test_silent_client_is_disconnected(store):
     with running(store, keep_alive_s=0.2) as server, server.connect() as idle:
         assert read_frame(idle) == b""
 
 
-def test_a_client_that_does_not_read_is_disconnected_and_holds_one_reply(store):
+def test_client_that_does_not_read_is_disconnected_and_holds_one_reply(store):
     store.put("http://big.example/", {f"f{n}": b"x" * 1_000_000 for n in range(9)})
     call = framed(message(b"get", b"\x0b\x00\x01\x00\x00\x00\x13http://big.example/\x00"))
     with running(store, send_timeout_s=0.5) as server, server.connect() as deaf:
@@ -298,13 +300,14 @@ def test_a_client_that_does_not_read_is_disconnected_and_holds_one_reply(store):
         with server.connect() as other:
             assert asked(other, PING) == PONG
         wait_until(
-            lambda: server.server.connections == 0, otherwise="the deaf client is disconnected"
+            lambda: server.server.connections == 0,
+            otherwise="the client that does not read is disconnected",
         )
         assert server.server.calls["get", "ok"] < 5
 
 
 class Gated:
-    """A store whose reads wait until they are let go."""
+    """A store whose reads wait until released."""
 
     def __init__(self):
         self.open = threading.Event()
@@ -323,7 +326,7 @@ LATE = b"\x0c\x00\x06"
 AT = 15
 
 
-def test_a_call_that_hangs_is_answered_at_its_deadline_and_delays_no_other(store):
+def test_hung_call_is_answered_at_its_deadline_and_delays_no_other(store):
     gated = Gated()
     with running(gated, deadline_ms=2000) as server, server.connect() as hangs:
         assert asked(hangs, GET)[AT : AT + 3] == LATE
@@ -334,7 +337,7 @@ def test_a_call_that_hangs_is_answered_at_its_deadline_and_delays_no_other(store
         assert asked(hangs, GET)[AT : AT + 3] == NOT_FOUND
 
 
-def test_the_deadline_of_the_caller_counts_if_it_is_sooner(store):
+def test_earlier_deadline_of_the_caller_applies(store):
     gated = Gated()
     options = b"\x0c\x00\x03\x08\x00\x01" + struct.pack(">i", 50) + b"\x00"
     with running(gated, deadline_ms=60_000) as server, server.connect() as sock:
@@ -343,7 +346,7 @@ def test_the_deadline_of_the_caller_counts_if_it_is_sooner(store):
     assert reply[AT : AT + 3] == LATE
 
 
-def test_the_deadline_of_a_call_that_no_thread_has_begun_counts_too(store):
+def test_deadline_applies_to_calls_that_no_thread_has_started(store):
     gated = Gated()
     options = b"\x0c\x00\x03\x08\x00\x01" + struct.pack(">i", 50) + b"\x00"
     with (
@@ -360,8 +363,8 @@ def test_the_deadline_of_a_call_that_no_thread_has_begun_counts_too(store):
     assert (reply[AT : AT + 3], entered) == (LATE, 1)
 
 
-def test_a_thread_that_hangs_is_helped_by_others(store):
-    """On an embedded store one thread takes all calls, as long as it finishes some."""
+def test_other_threads_help_when_one_hangs(store):
+    """On an embedded store, one thread takes all calls as long as it completes some."""
     gated = Gated()
     with running(gated, threads=3) as server:
         socks = [server.connect() for _ in range(3)]
@@ -389,7 +392,7 @@ def test_calls_over_the_limit_are_refused_at_once(store):
             sock.close()
 
 
-def test_calls_of_one_kind_that_hang_do_not_refuse_another_kind(store):
+def test_hung_calls_of_one_kind_do_not_block_another_kind(store):
     gated = Gated()
     gated.content = lambda url, *_, **__: gated.get(url, ())
     content = message(b"content", b"\x0b\x00\x01\x00\x00\x00\x14http://shop.example/\x00")
@@ -407,7 +410,7 @@ def test_calls_of_one_kind_that_hang_do_not_refuse_another_kind(store):
             sock.close()
 
 
-def test_a_drain_answers_what_runs_refuses_what_comes_and_closes_the_rest(store):
+def test_drain_answers_running_calls_refuses_new_ones_and_closes_the_rest(store):
     gated = Gated()
     with running(gated) as server, server.connect() as idle, server.connect() as busy:
         assert asked(idle, PING) == PONG
@@ -426,7 +429,7 @@ def test_a_drain_answers_what_runs_refuses_what_comes_and_closes_the_rest(store)
             server.connect()
 
 
-def test_a_client_that_nobody_has_accepted_yet_is_answered_when_the_server_stops(store):
+def test_unaccepted_connection_is_answered_when_the_server_stops(store):
     with running(store) as server:
         sock = socket.socket()
 
@@ -465,7 +468,7 @@ def test_calls_need_a_token_with_their_scope(store, apache):
             other.get(URL, [], types.ReadOptions())
 
 
-def test_calls_travel_over_tls(store, apache, tmp_path):
+def test_calls_work_over_tls(store, apache, tmp_path):
     from thrift.transport.TSSLSocket import TSSLSocket
 
     authority = trustme.CA()
@@ -486,7 +489,7 @@ def test_calls_travel_over_tls(store, apache, tmp_path):
     assert record.fields == {"title": b"one"}
 
 
-def test_a_certificate_that_cannot_be_read_is_named(store, tmp_path):
+def test_unreadable_certificate_is_reported(store, tmp_path):
     with (
         pytest.raises(ConfigError, match=r"serving\.tls_cert_file: cannot use"),
         running(store, tls_cert_file=tmp_path / "missing.pem"),
@@ -494,7 +497,7 @@ def test_a_certificate_that_cannot_be_read_is_named(store, tmp_path):
         pass
 
 
-def test_a_port_in_use_is_an_error_even_for_shared_ports():
+def test_port_in_use_is_an_error_even_for_shared_ports():
     [first] = thrift_sockets(ServingSettings(thrift_port=0))
     with first:
         port = first.getsockname()[1]
@@ -505,7 +508,7 @@ def test_a_port_in_use_is_an_error_even_for_shared_ports():
                 thrift_sockets(ServingSettings(thrift_port=port), processes)
 
 
-def test_the_processes_of_one_server_share_its_port():
+def test_processes_of_one_server_share_its_port():
     socks = thrift_sockets(ServingSettings(thrift_port=0), 3)
 
     assert len({sock.getsockname() for sock in socks}) == 1
@@ -513,8 +516,8 @@ def test_the_processes_of_one_server_share_its_port():
         sock.close()
 
 
-def test_every_call_of_the_contract_declares_the_exceptions_of_the_server():
-    """The places in `throws` are those that `wire_exception` uses."""
+def test_every_call_declares_the_exceptions_of_the_server():
+    """The field numbers in `throws` are those that `wire_exception` uses."""
     places = {1: "BadInput", 2: "NotFound", 3: "Conflict", 4: "Unauthorized", 5: "Unavailable", 6: "DeadlineExceeded", 7: "InternalError", 8: "TakenDown"}  # fmt: skip
     for service in ("UrlStore", "Fetcher", "PinLater"):
         for name in getattr(idl, service).thrift_services:
@@ -525,7 +528,7 @@ def test_every_call_of_the_contract_declares_the_exceptions_of_the_server():
                 assert {1, 4, 5, 6, 7} <= exceptions.keys()
 
 
-def test_the_contract_is_packaged():
+def test_contract_is_packaged():
     assert '"*.thrift"' in Path("pyproject.toml").read_text()
 
 
@@ -534,7 +537,7 @@ ONEWAY, REPLY = 4, 2
 
 @pytest.mark.parametrize("name", ["ping", "authenticate", "get", "put", "nothing", ""])
 @pytest.mark.parametrize("times", [1, 3])
-def test_a_oneway_message_has_no_answer_that_another_call_could_take(name, times):
+def test_oneway_message_gets_no_reply_that_another_call_could_take(name, times):
     sends = [{"name": name, "kind": ONEWAY, "number": n} for n in range(times)]
 
     result = answer({"sends": [*sends, {"name": "ping", "number": 99}], "expects": 1})
@@ -543,7 +546,7 @@ def test_a_oneway_message_has_no_answer_that_another_call_could_take(name, times
 
 
 @pytest.mark.parametrize("kind", [REPLY, 3, 0, 9])
-def test_a_message_of_another_kind_is_refused(kind):
+def test_message_of_another_kind_is_refused(kind):
     sends = [{"name": "ping", "kind": kind, "number": 1}, {"name": "ping", "number": 2}]
 
     assert answer({"sends": sends, "expects": 2})["replies"] == ["exception 1", "answer 2"]

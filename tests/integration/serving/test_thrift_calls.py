@@ -1,4 +1,4 @@
-"""The contract, by Apache Thrift's own Python client, over each embedded store."""
+"""The contract, tested with Apache Thrift's own Python client, on each embedded store."""
 
 import os
 import threading
@@ -39,7 +39,7 @@ def client(a_stand, apache):
         yield client
 
 
-def test_a_put_value_comes_back_byte_for_byte_under_any_spelling(client, apache):
+def test_put_bytes_are_read_back_unchanged_under_any_spelling(client, apache):
     every_byte = bytes(range(256))
 
     version = client.put(URL, {"raw": every_byte, "empty": b""}, apache.types.PutOptions())
@@ -52,7 +52,7 @@ def test_a_put_value_comes_back_byte_for_byte_under_any_spelling(client, apache)
     assert client.get(URL, [], apache.types.ReadOptions()).fields == record.fields
 
 
-def test_the_example_of_the_documentation_does_what_it_says(a_stand, tmp_path):
+def test_documented_example_does_what_it_says(a_stand, tmp_path):
     (generate,), (code,) = blocks("docs/thrift.md", "sh"), blocks("docs/thrift.md", "python")
     require_the_compiler()
     (tmp_path / "aragog").symlink_to(ROOT / "aragog")
@@ -68,7 +68,7 @@ def test_the_example_of_the_documentation_does_what_it_says(a_stand, tmp_path):
     assert done.stdout == "{'team.score': b'7'}\n"
 
 
-def test_facts_are_sent_when_they_are_asked_for(a_stand, client, apache):
+def test_facts_are_sent_when_requested(a_stand, client, apache):
     a_stand.store.write_pages([page(URL, facts={"status": 200, "why": None})])
     a_stand.store.put_content(URL, b"<p>hello</p>")
     options = apache.types.ReadOptions(facts=True)
@@ -84,7 +84,7 @@ def test_facts_are_sent_when_they_are_asked_for(a_stand, client, apache):
     assert result.record == record
 
 
-def test_an_unknown_url_is_not_found_and_garbage_is_bad_input(client, apache):
+def test_unknown_url_is_not_found_and_invalid_url_is_bad_input(client, apache):
     options = apache.types.ReadOptions()
     for fields in ([], ["title"]):
         with pytest.raises(apache.types.NotFound):
@@ -94,7 +94,7 @@ def test_an_unknown_url_is_not_found_and_garbage_is_bad_input(client, apache):
 
 
 @pytest.mark.parametrize("fields", [[], ["n"]])
-def test_one_bad_url_of_a_batch_harms_no_other(a_stand, client, apache, fields):
+def test_invalid_url_in_a_batch_affects_no_other(a_stand, client, apache, fields):
     urls = [f"http://h{n}.example/" for n in range(150)]
     for n, url in enumerate(urls):
         a_stand.store.put(url, {"n": b"%d" % n})
@@ -109,7 +109,7 @@ def test_one_bad_url_of_a_batch_harms_no_other(a_stand, client, apache, fields):
 
 
 class Damaged:
-    """The pages of a store, of which one row cannot be read."""
+    """The pages of a store with one unreadable row."""
 
     def __init__(self, store):
         self._store, self.pages, self.reads = store, self, 0
@@ -124,7 +124,7 @@ class Damaged:
         return self._store.pages.values(urls, fields)
 
 
-def test_calls_that_are_made_together_get_what_each_would_get_alone(a_stand):
+def test_calls_made_together_return_the_same_as_calls_alone(a_stand):
     store = Damaged(a_stand.store)
     for n in range(20):
         a_stand.store.put(f"http://h{n}.example/", {"n": b"%d" % n, "other": b"x"})
@@ -157,15 +157,15 @@ def test_calls_that_are_made_together_get_what_each_would_get_alone(a_stand):
 
 
 def alone(service, call):
-    """What a call gives that is made for itself."""
+    """The result of a call made alone."""
     try:
         return service.get(call)
     except Exception as error:
         return error
 
 
-def test_clients_whose_calls_wait_together_get_their_own_records(a_stand, apache):
-    """While the only thread stands still, calls queue up; it then makes them together."""
+def test_clients_whose_calls_are_batched_get_their_own_records(a_stand, apache):
+    """While the only thread is blocked, calls queue up; then it makes them together."""
     store, gate = a_stand.store, threading.Event()
     urls = [f"http://h{n}.example/" for n in range(12)]
     for n, url in enumerate(urls):
@@ -194,7 +194,7 @@ def test_clients_whose_calls_wait_together_get_their_own_records(a_stand, apache
         still.result(60)
 
 
-def test_a_read_of_an_embedded_store_waits_for_no_thread(a_stand, apache):
+def test_read_of_an_embedded_store_waits_for_no_thread(a_stand, apache):
     store, gate = a_stand.store, threading.Event()
     store.put(URL, {"title": b"one"})
     waiting = services(Parts(store=store))["UrlStore"]
@@ -215,7 +215,7 @@ def test_a_read_of_an_embedded_store_waits_for_no_thread(a_stand, apache):
         assert still.result(60) == 7
 
 
-def test_an_alias_is_read_at_its_canonical_url(a_stand, client, apache):
+def test_alias_is_read_at_its_canonical_url(a_stand, client, apache):
     a_stand.store.put(URL, {"title": b"one"})
     a_stand.store.aliases.merge("http://old.example/", URL)
 
@@ -231,7 +231,7 @@ def test_an_alias_is_read_at_its_canonical_url(a_stand, client, apache):
     assert client.aliases(URL, apache.types.CallOptions()) == ["http://old.example/"]
 
 
-def test_a_batch_leaves_out_what_its_reply_has_no_room_for(a_stand, client, apache):
+def test_batch_leaves_out_records_that_do_not_fit_into_its_reply(a_stand, client, apache):
     urls = [f"http://h{n}.example/" for n in range(300)]
     for url in urls:
         a_stand.store.put(url, {"big": b"x" * 200_000})
@@ -242,7 +242,7 @@ def test_a_batch_leaves_out_what_its_reply_has_no_room_for(a_stand, client, apac
     assert [r.status for r in results] == [status.OK] * 74 + [status.LEFT_OUT] * 226
 
 
-def test_a_record_larger_than_a_reply_is_refused_and_read_in_parts(a_stand, client, apache):
+def test_record_larger_than_a_reply_is_refused_and_can_be_read_in_parts(a_stand, client, apache):
     names = [f"f{n}" for n in range(16)]
     for name in names:
         a_stand.store.put(URL, {name: b"x" * 1_000_000})
@@ -256,7 +256,7 @@ def test_a_record_larger_than_a_reply_is_refused_and_read_in_parts(a_stand, clie
     assert len(client.get(URL, names[:14], apache.types.ReadOptions()).fields) == 14
 
 
-def test_a_conditional_put_needs_the_version_it_was_meant_for(client, apache):
+def test_conditional_put_needs_the_current_version(client, apache):
     version = client.put(URL, {"a": b"1"}, apache.types.PutOptions(if_version=""))
 
     with pytest.raises(apache.types.Conflict) as raised:
@@ -279,7 +279,7 @@ def test_fields_and_records_are_deleted(a_stand, client, apache):
         client.get(URL, [], apache.types.ReadOptions())
 
 
-def test_links_are_added_listed_page_by_page_counted_and_removed(a_stand, client, apache):
+def test_links_are_added_listed_in_parts_counted_and_removed(a_stand, client, apache):
     options = apache.types.CallOptions()
     client.put(URL, {"a": b"1"}, apache.types.PutOptions())
     targets = [f"http://t{n}.example/" for n in range(5)]
@@ -321,7 +321,7 @@ def test_content_is_read_whole_or_in_parts(a_stand, client, apache):
         client.content("http://unknown.example/", apache.types.ContentOptions())
 
 
-def test_a_history_is_reported_newest_first(a_stand, client, apache):
+def test_history_is_returned_newest_first(a_stand, client, apache):
     for price in (b"1", b"2"):
         client.put(URL, {"price": price}, apache.types.PutOptions())
         a_stand.clock.advance_ms(1000)
@@ -332,7 +332,7 @@ def test_a_history_is_reported_newest_first(a_stand, client, apache):
     assert past[0].at_ms == past[1].at_ms + 1000
 
 
-def test_a_watch_is_kept_until_its_owner_ends_it(a_stand, client, apache):
+def test_watch_lasts_until_its_owner_ends_it(a_stand, client, apache):
     client.put(URL, {"a": b"1"}, apache.types.PutOptions())
 
     client.watch(URL, "me", apache.types.CallOptions())
@@ -345,7 +345,7 @@ def test_a_watch_is_kept_until_its_owner_ends_it(a_stand, client, apache):
         client.watch(URL, "", apache.types.CallOptions())
 
 
-def test_urls_are_enqueued_with_a_result_for_each(a_stand, apache):
+def test_enqueue_returns_a_result_for_each_url(a_stand, apache):
     calls = []
 
     def enqueue(urls, **options):
@@ -377,7 +377,7 @@ def test_urls_are_enqueued_with_a_result_for_each(a_stand, apache):
     )
 
 
-def test_a_full_server_says_when_to_call_again(a_stand, apache):
+def test_full_server_returns_a_retry_time(a_stand, apache):
     def enqueue(urls, **options):
         raise SlowDown("redis", "is full", 7.5)
 
@@ -398,7 +398,7 @@ def test_a_full_server_says_when_to_call_again(a_stand, apache):
         (ZeroDivisionError(), "InternalError"),
     ],
 )
-def test_what_fails_behind_the_server_is_an_exception_of_the_contract(a_stand, apache, error, kind):
+def test_failure_behind_the_server_is_a_declared_exception(a_stand, apache, error, kind):
     class Broken:
         def get(self, url, fields):
             raise error
@@ -409,7 +409,7 @@ def test_what_fails_behind_the_server_is_an_exception_of_the_contract(a_stand, a
         client.ping()
 
 
-def test_a_url_is_fetched_now_and_reported_hop_by_hop(a_stand, apache):
+def test_url_is_fetched_now_and_reported_hop_by_hop(a_stand, apache):
     report = FetchRecord(
         url="http://old.example/",
         outcome="Fetched",

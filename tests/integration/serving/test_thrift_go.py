@@ -1,4 +1,4 @@
-"""A client in another language: Go, with Apache Thrift's library and the code of its compiler."""
+"""A client in another language: Go, with Apache Thrift's library and generated code."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from tests.support.stores import stand
 from tests.support.thrift_server import generated, running
 from zengraph.tables.memory import MemoryTables
 
-# The library of the same version as Debian's compiler; generated code and library go together.
+# The library has the version of Debian's compiler, because generated code and library must match.
 MODULE = """module aragog.test/client
 
 go 1.21
@@ -50,7 +50,7 @@ def go_client(tmp_path_factory):
 
 
 @pytest.mark.redis
-def test_a_go_program_reads_writes_and_works_off_a_job(go_client, redis_url):
+def test_go_program_reads_writes_and_processes_a_job(go_client, redis_url):
     store = stand(MemoryTables(ManualClock())).store
     cluster = Cluster(connect_shards([redis_url]))
     with running(store, cluster=cluster) as server:

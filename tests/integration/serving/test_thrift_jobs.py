@@ -1,4 +1,4 @@
-"""Jobs over Thrift, by Apache Thrift's own Python client."""
+"""Jobs over Thrift, tested with Apache Thrift's own Python client."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_jobs_are_delivered_once_with_their_bytes_and_acknowledged(jobs, apache)
 
 @pytest.mark.redis
 def test_every_job_can_be_acknowledged(jobs, apache):
-    # What was seen: an id is hexadecimal, and those with letters were refused as malformed.
+    # IDs are hexadecimal, and those with letters were refused as malformed.
     bodies = [b"%d" % number for number in range(60)]
     jobs.enqueue("mine", [apache.types.NewJob(body) for body in bodies], apache.types.CallOptions())
     taken = jobs.dequeue("mine", 60, apache.types.DequeueOptions())
@@ -61,8 +61,8 @@ def test_every_job_can_be_acknowledged(jobs, apache):
 
 
 @pytest.mark.redis
-def test_a_claim_of_one_queue_ends_no_job_of_another(jobs, apache):
-    # Both are the first job of their queue, so they had the same id and the same claim token.
+def test_claim_of_one_queue_does_not_affect_jobs_of_another(jobs, apache):
+    # Both are the first job of their queue, so they have the same ID and claim token.
     taken = {}
     for queue in ("q1", "q2"):
         for body in (b"1", b"2", b"3"):
@@ -83,7 +83,7 @@ def test_a_claim_of_one_queue_ends_no_job_of_another(jobs, apache):
 
 
 @pytest.mark.redis
-def test_a_nacked_job_comes_again_and_a_failed_one_does_not(jobs, apache):
+def test_nacked_job_is_delivered_again_and_a_failed_one_is_not(jobs, apache):
     jobs.enqueue("mine", [apache.types.NewJob(b"job")], apache.types.CallOptions())
     for attempt in (1, 2):
         [job] = jobs.dequeue("mine", 10, apache.types.DequeueOptions())
@@ -96,7 +96,7 @@ def test_a_nacked_job_comes_again_and_a_failed_one_does_not(jobs, apache):
 
 
 @pytest.mark.redis
-def test_a_job_with_the_key_of_a_waiting_one_is_not_added(jobs, apache):
+def test_job_with_the_key_of_a_waiting_one_is_not_added(jobs, apache):
     job = apache.types.NewJob(b"job", unique_key="k")
 
     [first] = jobs.enqueue("mine", [job], apache.types.CallOptions())
@@ -108,20 +108,20 @@ def test_a_job_with_the_key_of_a_waiting_one_is_not_added(jobs, apache):
 
 @pytest.mark.redis
 @pytest.mark.parametrize("queue", ["", "a b", "../x", "é", "x" * 101])
-def test_a_bad_queue_name_is_refused(jobs, apache, queue):
+def test_invalid_queue_name_is_refused(jobs, apache, queue):
     with pytest.raises(apache.types.BadInput, match="queue"):
         jobs.dequeue(queue, 1, apache.types.DequeueOptions())
 
 
 @pytest.mark.redis
-def test_a_claim_of_nowhere_is_refused(jobs, apache):
+def test_invalid_job_id_is_refused(jobs, apache):
     for job_id in ("", "7", "0-1", "9-1-mine", "0-x-mine", "0-", "0--mine", "0-1-"):
         with pytest.raises(apache.types.BadInput, match="job_id"):
             jobs.ack("mine", [apache.types.JobClaim(job_id, 1)], apache.types.CallOptions())
 
 
 @pytest.mark.redis
-def test_the_queues_of_the_crawler_are_out_of_reach(jobs, apache, redis_url):
+def test_queues_of_the_crawler_cannot_be_used(jobs, apache, redis_url):
     from pinlater.models import NewJob
 
     Cluster(connect_shards([redis_url])).enqueue("fetch", [NewJob(b"celery")])

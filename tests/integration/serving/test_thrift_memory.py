@@ -1,4 +1,4 @@
-"""Thrift clients hold a bounded amount of memory together, and less before they authenticate."""
+"""Thrift clients share a limited amount of memory, and get less before they authenticate."""
 
 import socket
 import struct
@@ -101,8 +101,8 @@ STRUCTS = {
 
 
 @pytest.mark.parametrize(("name", "begin", "item"), STRUCTS.values(), ids=STRUCTS)
-def test_a_list_is_bounded_before_it_is_decoded(server, name, begin, item):
-    """Four frames of 4 MiB with a list of empty structs took 2 GB."""
+def test_list_is_limited_before_it_is_decoded(server, name, begin, item):
+    """Four frames of 4 MiB, each with a list of empty structs, took 2 GB."""
     count = 4_000_000 // len(item)
     call = message(name, begin + struct.pack(">I", count) + item * count + b"\x00")
     before = resident_bytes()
@@ -116,7 +116,7 @@ def test_a_list_is_bounded_before_it_is_decoded(server, name, begin, item):
     assert grown < 60_000_000
 
 
-def test_items_of_nested_lists_are_bounded_together(server):
+def test_items_of_nested_lists_share_a_limit(server):
     inner = b"\x0c" + struct.pack(">I", 1000) + b"\x00" * 1000
     lists = b"\x0f" + struct.pack(">I", 1000) + inner * 1000
     with server.connect() as sock:
@@ -127,7 +127,7 @@ def test_items_of_nested_lists_are_bounded_together(server):
 
 
 def test_announced_frames_take_no_memory_from_others(store):
-    """64 clients that announced 4 MiB used up what was meant for everybody's replies."""
+    """64 clients that announced 4 MiB used up the memory for everybody's replies."""
     with running(store, max_request_memory_bytes=300_000, head_timeout_s=60) as server:
         silent = [server.connect() for _ in range(20)]
         for sock in silent:
@@ -150,27 +150,27 @@ def test_large_frames_are_counted_as_they_arrive(store):
             small = asked(third, get(URL))
         slow.sendall(framed(LARGE_GET)[-10:])
         answered = read_frame(slow)
-        wait_until(lambda: server.server.requests.held_bytes == 0, otherwise="it is given back")
+        wait_until(lambda: server.server.requests.held_bytes == 0, otherwise="its memory is freed")
         slow.close()
         other.close()
 
     assert result_of(refused) == UNAVAILABLE
     assert end == b""
-    assert result_of(small) == b"\x0c\x00\x00", "small frames need no room"
+    assert result_of(small) == b"\x0c\x00\x00", "small frames need no free memory"
     assert result_of(answered) == b"\x0c\x00\x00"
 
 
-def test_a_frame_gives_its_memory_back_when_its_client_leaves(store):
+def test_frame_frees_its_memory_when_its_client_disconnects(store):
     with running(store, head_timeout_s=60) as server:
         with server.connect() as sock:
             sock.sendall(framed(LARGE_GET)[:-10])
             wait_until(lambda: server.server.requests.held_bytes > 0, otherwise="it is counted")
-        wait_until(lambda: server.server.requests.held_bytes == 0, otherwise="it is given back")
+        wait_until(lambda: server.server.requests.held_bytes == 0, otherwise="its memory is freed")
         with server.connect() as other:
             assert asked(other, PING) == PONG
 
 
-def test_frames_are_small_before_authenticate(store):
+def test_frames_are_limited_before_authenticate(store):
     token, entry = new_token("reader", [READ])
     with running(store, tokens=(entry,), head_timeout_s=60) as server:
         with server.connect() as stranger:
@@ -200,7 +200,7 @@ def deaf(server):
     return sock
 
 
-def test_unread_replies_are_bounded_in_all_and_leave_room_for_frames(store):
+def test_unread_replies_share_a_limit_and_leave_memory_for_frames(store):
     with running(
         store,
         max_request_memory_bytes=300_000,
@@ -215,7 +215,7 @@ def test_unread_replies_are_bounded_in_all_and_leave_room_for_frames(store):
         with server.connect() as other:
             large_frame, small = asked(other, LARGE_GET), asked(other, get(URL))
         sizes = sorted(len(read_frame(sock)) for sock in socks)
-        wait_until(lambda: server.server.replies.held_bytes == 0, otherwise="it is given back")
+        wait_until(lambda: server.server.replies.held_bytes == 0, otherwise="its memory is freed")
         for sock in socks:
             sock.close()
 
@@ -226,11 +226,11 @@ def test_unread_replies_are_bounded_in_all_and_leave_room_for_frames(store):
     assert min(sizes[4:]) > 12_000_000
 
 
-def test_an_unread_reply_gives_its_memory_back_when_its_client_leaves(store):
+def test_unread_reply_frees_its_memory_when_its_client_disconnects(store):
     with running(store, send_timeout_s=60) as server:
         with deaf(server) as sock:
             sock.sendall(framed(get(BIG)))
             wait_until(lambda: server.server.replies.held_bytes > 0, otherwise="it is counted")
-        wait_until(lambda: server.server.replies.held_bytes == 0, otherwise="it is given back")
+        wait_until(lambda: server.server.replies.held_bytes == 0, otherwise="its memory is freed")
         with server.connect() as other:
             assert asked(other, PING) == PONG

@@ -28,7 +28,7 @@ def get(client, apache):
     return client.get(URL, ["team.a"], apache.types.ReadOptions())
 
 
-def test_a_token_that_exceeds_its_rate_learns_when_to_call_again(store, apache):
+def test_token_over_its_rate_gets_a_retry_time(store, apache):
     """It was refused as Unauthorized, as if the token were wrong."""
     token, entry = new_token("slow", [READ], 0.001)
     with running(store, tokens=(entry,)) as server, apache.client(server.port) as client:
@@ -66,7 +66,7 @@ def lines(caplog):
     ]
 
 
-def test_the_access_log_has_one_json_object_a_call(store, apache, caplog):
+def test_access_log_has_one_json_object_per_call(store, apache, caplog):
     reader, entry = new_token("reader", [READ])
     caplog.set_level(logging.INFO, "aragog.access")
     with (
@@ -96,7 +96,7 @@ def test_the_access_log_has_one_json_object_a_call(store, apache, caplog):
     assert reader not in caplog.text
 
 
-def test_failures_are_in_the_access_log_even_if_no_other_call_is(store, apache, caplog):
+def test_failures_are_always_in_the_access_log(store, apache, caplog):
     class Broken:
         def get(self, url, fields):
             raise StoreUnavailable("hbase", "no answer")
@@ -114,7 +114,7 @@ def test_failures_are_in_the_access_log_even_if_no_other_call_is(store, apache, 
     assert [line["status"] for line in lines(caplog)] == ["Unavailable"]
 
 
-def test_a_token_may_write_only_with_its_scope(store, apache):
+def test_token_may_write_only_with_its_scope(store, apache):
     token, entry = new_token("writer", [WRITE])
     with running(store, tokens=(entry,)) as server, apache.client(server.port) as client:
         client.authenticate(token)

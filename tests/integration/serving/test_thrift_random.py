@@ -1,4 +1,7 @@
-"""Calls with random arguments of the declared types: a declared exception at worst, never a defect."""
+"""
+Calls with random arguments of the declared types raise declared exceptions only, and reveal no
+bugs.
+"""
 
 import struct
 
@@ -44,7 +47,7 @@ CALLS = [
 
 
 def values(kind, more):
-    """Values of a type of the contract."""
+    """Values of a type in the contract."""
     if kind == 12:
         return structs(more)
     if kind == 15:
@@ -57,7 +60,7 @@ def values(kind, more):
 
 
 def structs(kind):
-    """Structs of the contract, with any of their members missing."""
+    """Structs of the contract, with random members missing."""
     members = {
         spec[1]: st.one_of(st.none(), values(spec[0], spec[2] if len(spec) == 4 else None))
         for spec in kind.thrift_spec.values()
@@ -93,7 +96,8 @@ def server(pipeline_stand, redis_client, redis_url):
     fetching.close()
 
 
-# The server's threads draw from `random` while hypothesis draws, which thinks its strategy did.
+# The server's threads draw from `random` while Hypothesis draws, and Hypothesis blames its
+# strategy.
 @pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 @pytest.mark.parametrize(("service", "name"), CALLS)
 @examples(40, database=None)
@@ -108,5 +112,5 @@ def test_every_call_is_answered_as_the_contract_declares(server, service, name, 
     assert reply_head.kind == 2, reply
     TCyBinaryProtocol(TCyMemoryBuffer(reply[reply_head.arguments_at :])).read_struct(result)
     raised = {n for n, value in vars(result).items() if n != "success" and value is not None}
-    # A deadline may be over at once: 0 is one, and so may the default be on a busy machine.
+    # A deadline of 0 expires at once, and on a busy machine so may the default.
     assert not raised & {"internal_error", "unauthorized", "unavailable"}, result

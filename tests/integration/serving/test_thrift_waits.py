@@ -1,4 +1,4 @@
-"""Calls that wait: `dequeue` with `wait_ms` on a real Redis, and `fetch`; both without a thread."""
+"""Calls that wait without a thread: `dequeue` with `wait_ms` on a real Redis, and `fetch`."""
 
 import socket
 import struct
@@ -39,7 +39,7 @@ def server(store, shards):
 
 
 class Worker:
-    """A client of PinLater in a thread, which waits for one job."""
+    """A PinLater client in a thread, which waits for one job."""
 
     def __init__(self, apache, port, wait_ms=LONG_MS, limit=1):
         self._apache, self._port = apache, port
@@ -59,7 +59,7 @@ class Worker:
 
 
 def workers(apache, server, count, **options):
-    """Workers that wait."""
+    """Waiting workers."""
     clients = []
     for _ in range(count):
         before = server.server.waiting_calls
@@ -75,8 +75,8 @@ def add(apache, server, *bodies, **options):
 
 
 @pytest.mark.redis
-def test_workers_that_wait_get_a_job_each_and_occupy_no_thread(server, apache):
-    """`max_in_flight` is 2: calls that wait do not count."""
+def test_waiting_workers_get_one_job_each_and_occupy_no_thread(server, apache):
+    """`max_in_flight` is 2: waiting calls do not count."""
     waiting = workers(apache, server, 5)
     assert server.server.running_calls == 0
 
@@ -92,7 +92,7 @@ def test_workers_that_wait_get_a_job_each_and_occupy_no_thread(server, apache):
 
 
 @pytest.mark.redis
-def test_a_job_that_is_due_later_ends_the_wait(server, apache):
+def test_job_added_with_a_delay_ends_the_wait(server, apache):
     [waiting] = workers(apache, server, 1)
 
     add(apache, server, b"later", delay_ms=1500)
@@ -101,7 +101,7 @@ def test_a_job_that_is_due_later_ends_the_wait(server, apache):
 
 
 @pytest.mark.redis
-def test_a_job_that_was_there_before_and_becomes_due_ends_the_wait(server, apache):
+def test_existing_job_that_becomes_due_ends_the_wait(server, apache):
     add(apache, server, b"soon", delay_ms=300)
 
     with apache.client(server.port, "PinLater") as client:
@@ -111,7 +111,7 @@ def test_a_job_that_was_there_before_and_becomes_due_ends_the_wait(server, apach
 
 
 @pytest.mark.redis
-def test_a_wait_ends_empty_when_its_time_is_over(server, apache):
+def test_wait_ends_empty_after_its_time(server, apache):
     with apache.client(server.port, "PinLater") as client:
         assert client.dequeue("mine", 1, apache.types.DequeueOptions(wait_ms=50)) == []
         with pytest.raises(apache.types.BadInput, match="wait_ms"):
@@ -128,7 +128,7 @@ def dequeue_frame(wait_ms):
 
 
 @pytest.mark.redis
-def test_a_client_that_leaves_while_it_waits_claims_nothing(server, apache):
+def test_client_that_disconnects_while_waiting_claims_nothing(server, apache):
     with server.connect() as sock:
         sock.sendall(dequeue_frame(LONG_MS))
         wait_until(lambda: server.server.waiting_calls == 1, otherwise="it waits")
@@ -142,7 +142,7 @@ def test_a_client_that_leaves_while_it_waits_claims_nothing(server, apache):
 
 
 @pytest.mark.redis
-def test_a_drain_answers_those_who_wait(server, apache):
+def test_drain_answers_waiting_callers(server, apache):
     waiting = workers(apache, server, 3)
 
     server.drain()
@@ -151,7 +151,7 @@ def test_a_drain_answers_those_who_wait(server, apache):
 
 
 @pytest.mark.redis
-def test_more_callers_than_may_wait_are_answered_at_once(store, shards, apache):
+def test_callers_over_the_limit_get_an_immediate_answer(store, shards, apache):
     cluster = Cluster(connect_shards(shards))
     with running(store, cluster=cluster, max_waiting=1) as server:
         [first] = workers(apache, server, 1)
@@ -161,7 +161,7 @@ def test_more_callers_than_may_wait_are_answered_at_once(store, shards, apache):
 
 
 @pytest.mark.redis
-def test_queues_that_begin_to_be_waited_for_later_are_heard_too(server, apache):
+def test_queues_waited_for_later_are_heard_too(server, apache):
     [first] = workers(apache, server, 1)
     with apache.client(server.port, "PinLater") as client, ThreadPoolExecutor() as pool:
         other = pool.submit(
@@ -176,7 +176,7 @@ def test_queues_that_begin_to_be_waited_for_later_are_heard_too(server, apache):
 
 
 @pytest.mark.redis
-def test_a_caller_that_was_woken_and_leaves_passes_its_turn_on(shards):
+def test_woken_caller_that_disconnects_passes_its_turn_on(shards):
     waits = JobWaits(Cluster(connect_shards(shards)), 10)
     leaving = ExitStack()
     first = leaving.enter_context(waits.waiting("jobs.mine", None))
@@ -213,13 +213,13 @@ def fetch(apache, server, max_wait_ms):
         return client.fetch("http://a.example/", apache.types.FetchOptions(max_wait_ms=max_wait_ms))
 
 
-def test_a_fetch_may_wait_longer_than_any_deadline(store, apache):
+def test_fetch_may_wait_longer_than_any_deadline(store, apache):
     """It was cut off by `serving.content_deadline_ms`, although `max_wait_ms` may be a minute."""
     with running(store, fetching=Fetching(), content_deadline_ms=50) as server:
         assert fetch(apache, server, 400).fetching is True
 
 
-def test_fetches_that_wait_occupy_no_thread_and_end_together(store, apache):
+def test_waiting_fetches_occupy_no_thread_and_end_together(store, apache):
     fetching = Fetching()
     with (
         running(store, fetching=fetching) as server,
@@ -232,7 +232,7 @@ def test_fetches_that_wait_occupy_no_thread_and_end_together(store, apache):
     assert fetching.ended == 20
 
 
-def test_a_drain_answers_fetches_that_wait(store, apache):
+def test_drain_answers_waiting_fetches(store, apache):
     with running(store, fetching=Fetching()) as server, ThreadPoolExecutor() as pool:
         future = pool.submit(fetch, apache, server, LONG_MS)
         wait_until(lambda: server.server.waiting_calls == 1, otherwise="it waits")
@@ -241,7 +241,7 @@ def test_a_drain_answers_fetches_that_wait(store, apache):
 
 
 class Gated(Fetching):
-    """A fetch that waits only after a gate has opened."""
+    """A fetch that starts to wait only after a gate has opened."""
 
     def __init__(self):
         super().__init__()
@@ -254,7 +254,7 @@ class Gated(Fetching):
 
 
 @pytest.mark.parametrize("waits_already", [True, False])
-def test_a_wait_ends_when_its_client_sends_no_more(store, apache, waits_already):
+def test_wait_ends_when_its_client_closes_its_sending_side(store, apache, waits_already):
     from thrift.transport.TSocket import TSocket
 
     fetching = Gated()
@@ -271,7 +271,7 @@ def test_a_wait_ends_when_its_client_sends_no_more(store, apache, waits_already)
                 fetching.gate.set()
                 wait_until(lambda: server.server.waiting_calls == 1, otherwise="it waits")
             transport.handle.shutdown(socket.SHUT_WR)
-            with server.connect() as other:  # the end has arrived when another call is answered
+            with server.connect() as other:  # the end has arrived once another call is answered
                 other.sendall(PING)
                 assert other.recv(1000)
             fetching.gate.set()

@@ -1,4 +1,6 @@
-"""Clients of a TLS server that never complete their handshake: they take no room from others."""
+"""
+Clients of a TLS server that never complete their handshake take no connections away from others.
+"""
 
 import ssl
 
@@ -25,7 +27,7 @@ def certificate(tmp_path_factory):
 
 @pytest.fixture(params=["http", "thrift"])
 def serve(request, certificate):
-    """Starts a TLS server, and has a request for it."""
+    """Starts a TLS server and provides a request for it."""
     running, question = {
         "http": (api_server.running, HEALTH),
         "thrift": (thrift_server.running, PING),
@@ -43,7 +45,7 @@ def serve(request, certificate):
 
 @pytest.fixture
 def client_hello():
-    """What a client sends first."""
+    """The first bytes that a client sends."""
     sent = ssl.MemoryBIO()
     client = client_context().wrap_bio(ssl.MemoryBIO(), sent, server_hostname="localhost")
     with pytest.raises(ssl.SSLWantReadError):
@@ -74,8 +76,8 @@ def is_open(sock):
 
 
 @pytest.mark.parametrize("hello_bytes", [0, 1, 50])
-def test_clients_without_a_handshake_keep_nobody_out(serve, client_hello, hello_bytes):
-    """Nothing counted them, so they used up the open files of the process."""
+def test_clients_without_a_handshake_block_nobody(serve, client_hello, hello_bytes):
+    """They were not counted, so they used up the open files of the process."""
     with serve(max_connections=5) as server:
         silent = [server.connect() for _ in range(9)]
         for sock in silent:
@@ -94,12 +96,12 @@ def test_one_address_cannot_take_all_connections_with_handshakes(serve):
         assert answers(quiet, serve.question)
         silent = [server.connect() for _ in range(12)]
         wait_until(lambda: sum(map(is_open, silent)) == 4, otherwise="four are left")
-        assert answers(quiet, serve.question), "the other address lost nothing"
+        assert answers(quiet, serve.question), "the other address keeps its connection"
         for sock in (*silent, quiet):
             sock.close()
 
 
-def test_a_client_with_a_complete_handshake_is_counted_once(serve):
+def test_client_with_a_complete_handshake_is_counted_once(serve):
     with serve(max_connections=3) as server:
         clients = [secured(server.connect()) for _ in range(3)]
         assert all(answers(sock, serve.question) for sock in clients)
@@ -111,9 +113,9 @@ def test_a_client_with_a_complete_handshake_is_counted_once(serve):
             sock.close()
 
 
-def test_a_client_that_leaves_before_its_handshake_is_counted_no_longer(serve):
+def test_client_that_disconnects_before_its_handshake_is_no_longer_counted(serve):
     with serve(max_connections=2) as server:
-        clients = server.server._clients  # nothing outside shows who has no handshake
+        clients = server.server._clients  # only private state shows clients without a handshake
         silent = [server.connect() for _ in range(2)]
         wait_until(lambda: len(clients) == 2, otherwise="they are counted")
         silent[0].close()
@@ -123,7 +125,7 @@ def test_a_client_that_leaves_before_its_handshake_is_counted_no_longer(serve):
         silent[1].close()
 
 
-def test_a_handshake_that_lasts_too_long_ends(serve):
+def test_slow_handshake_times_out(serve):
     with serve(head_timeout_s=0.2) as server, server.connect() as silent:
         wait_until(lambda: not is_open(silent), otherwise="the server closes it")
         assert len(server.server._clients) == 0

@@ -1,4 +1,6 @@
-"""What a token may use, over HTTP, Thrift, Python and at the command line: refused with the figures."""
+"""
+Quotas of tokens over HTTP, Thrift, Python and at the command line: refusals contain the numbers.
+"""
 
 import tomllib
 from contextlib import contextmanager
@@ -68,7 +70,7 @@ def statuses(reply):
     return [result["status"] for result in reply.json["results"]]
 
 
-def test_a_token_that_used_its_urls_of_the_day_is_refused_with_the_figure(system):
+def test_token_that_used_up_its_urls_of_the_day_is_refused_with_numbers(system):
     with served(system, "urls_a_day=5") as (api, _):
         assert set(statuses(enqueue(api, urls(5)))) == {"accepted"}
 
@@ -86,7 +88,7 @@ def test_a_token_that_used_its_urls_of_the_day_is_refused_with_the_figure(system
         assert set(statuses(enqueue(api, urls(3, start=5), BOB))) == {"accepted"}
 
 
-def test_the_refusal_and_the_settings_are_as_the_page_shows_them(system):
+def test_refusal_and_settings_match_the_page(system):
     blocks = Path("docs/crawls.md").read_text()
     [line] = [line for line in blocks.splitlines() if line.startswith('{"type":"about:blank"')]
     shown = orjson.loads(line)
@@ -100,7 +102,7 @@ def test_the_refusal_and_the_settings_are_as_the_page_shows_them(system):
     assert answer == {**shown, **figures}
 
 
-def test_what_fits_of_a_call_is_accepted_and_the_rest_says_why(system):
+def test_part_of_a_call_within_the_quota_is_accepted(system):
     with served(system, "urls_a_day=5") as (api, _):
         reply = enqueue(api, urls(8))
 
@@ -110,14 +112,14 @@ def test_what_fits_of_a_call_is_accepted_and_the_rest_says_why(system):
         assert "urls_a_day: 5 of 5" in reply.json["results"][-1]["reason"]
 
 
-def test_a_repeated_call_costs_nothing_and_is_not_refused(system):
+def test_repeated_call_costs_nothing_and_is_not_refused(system):
     with served(system, "urls_a_day=5 waiting_urls=5") as (api, _):
         enqueue(api, urls(5))
 
         assert set(statuses(enqueue(api, urls(5)))) == {"already waiting"}
 
 
-def test_urls_that_wait_count_until_they_are_done(system):
+def test_waiting_urls_count_until_done(system):
     with served(system, "waiting_urls=4") as (api, settings):
         enqueue(api, urls(4))
         refused = enqueue(api, urls(1, start=4))
@@ -129,7 +131,7 @@ def test_urls_that_wait_count_until_they_are_done(system):
         assert statuses(enqueue(api, urls(3, start=4))).count("accepted") == 2
 
 
-def test_bytes_of_the_day_count_what_was_stored(system):
+def test_bytes_of_the_day_count_stored_content(system):
     with served(system, "bytes_a_day=1000") as (api, settings):
         enqueue(api, urls(2))
         shared = SharedState.of(settings)
@@ -154,7 +156,7 @@ def test_all_crawls_of_a_token_use_one_quota(system):
         assert enqueue(api, urls(1, start=400)).status == 429
 
 
-def test_a_cancelled_crawl_frees_what_waited_and_not_the_urls_of_the_day(system):
+def test_cancelled_crawl_frees_waiting_urls_but_not_the_urls_of_the_day(system):
     with served(system, "waiting_urls=3 urls_a_day=5") as (api, _):
         enqueue(api, urls(3))
         api.ask(
@@ -168,7 +170,7 @@ def test_a_cancelled_crawl_frees_what_waited_and_not_the_urls_of_the_day(system)
         assert "urls_a_day: 5 of 5" in str(reply.json["results"])
 
 
-def test_nobody_else_starts_the_crawl_of_a_token(system):
+def test_only_its_token_can_start_the_crawl_of_a_token(system):
     with served(system, "weight=2") as (api, _):
         reply = api.ask("POST", "/v1/crawls/token.bob", {}, authorization=f"Bearer {ANA}")
 
@@ -176,7 +178,7 @@ def test_nobody_else_starts_the_crawl_of_a_token(system):
         assert set(statuses(enqueue(api, urls(1), BOB))) == {"accepted"}
 
 
-def test_the_python_client_raises_the_figures_over_http(system):
+def test_python_client_raises_the_numbers_over_http(system):
     with served(system, "urls_a_day=2") as (api, _):
         with connect(f"http://127.0.0.1:{api.port}", token=ANA) as client:
             client.enqueue(urls(2))
@@ -187,7 +189,7 @@ def test_the_python_client_raises_the_figures_over_http(system):
         assert caught.value.retry_after_s > 0
 
 
-def test_thrift_raises_the_figures(system, apache):
+def test_thrift_raises_the_numbers(system, apache):
     with (
         system("urls_a_day=2") as (_, store, producer, crawls),
         running_thrift(store, tokens=TOKENS, enqueue=producer.enqueue, crawls=crawls) as server,
@@ -203,8 +205,8 @@ def test_thrift_raises_the_figures(system, apache):
     assert error.retry_after_ms > 0
 
 
-def test_the_command_line_names_the_limit(system, monkeypatch):
-    """Seeds that an operator adds to the crawl of a token count for the token."""
+def test_command_line_names_the_limit(system, monkeypatch):
+    """Seeds that an operator adds to a token's crawl count for the token."""
     with system("urls_a_day=1") as (settings, _, producer, crawls):
         crawls.start("docs", {}, token="ana")
         producer.enqueue(urls(1), crawl="docs")
@@ -226,7 +228,7 @@ def test_the_command_line_names_the_limit(system, monkeypatch):
 
 
 def test_links_over_the_quota_are_left_out_one_by_one(system):
-    """Nobody waits for an answer about them: a stage must not fail."""
+    """No caller waits for the result, and a stage must not fail."""
     with system("urls_a_day=2") as (_, _, producer, crawls):
         number = crawls.start("docs", {}, token="ana").record.number
         found = list(producer._enqueuer.enqueue(urls(4), EnqueueOptions(crawl_number=number)))
@@ -242,11 +244,11 @@ def test_links_over_the_quota_are_left_out_one_by_one(system):
     ("text", "problem"),
     [
         ("urls=5", "'urls' is none of urls_a_day"),
-        ("urls_a_day=many", "'many' is no number"),
+        ("urls_a_day=many", "'many' is not a number"),
         ("waiting_urls=-1", "'-1' is negative"),
         ("weight=0", "weight must be from 0.01 to 100"),
     ],
 )
-def test_a_quota_that_cannot_be_read_is_refused_at_the_start(text, problem):
+def test_invalid_quota_is_refused_at_startup(text, problem):
     with pytest.raises(ConfigError, match=f"serving.quotas: ana: {problem}"):
         load_settings(environ={"ARAGOG_SERVING__QUOTAS": f"ana={text}"})

@@ -1,4 +1,4 @@
-"""Calls of the API that continue their caller's trace."""
+"""API calls that continue their caller's trace."""
 
 from contextlib import closing
 from http.client import HTTPConnection
@@ -57,7 +57,7 @@ def sent_jobs(stand):
         ("GET", f"/v1/urls?url={URL}&max_age=1", None),
     ],
 )
-def test_what_a_call_enqueues_is_in_its_callers_trace(
+def test_urls_enqueued_by_a_call_are_in_its_callers_trace(
     pipeline_stand, services, tracer, method, target, body
 ):
     with running(pipeline_stand.store, services) as api:
@@ -71,7 +71,7 @@ def test_what_a_call_enqueues_is_in_its_callers_trace(
     assert read(job["traceparent"]).trace_id == read(CALLER).trace_id
 
 
-def test_an_option_of_the_call_wins_over_its_header(pipeline_stand, services, tracer):
+def test_option_of_a_call_overrides_its_header(pipeline_stand, services, tracer):
     other = CALLER.replace("4bf92f", "5bf92f")
     body = {"urls": [URL], "traceparent": other}
     with running(pipeline_stand.store, services) as api:
@@ -85,7 +85,7 @@ def test_an_option_of_the_call_wins_over_its_header(pipeline_stand, services, tr
 
 
 @pytest.mark.parametrize("header", [UNSAMPLED, "junk", ""])
-def test_a_caller_without_a_sampled_trace_causes_no_span(pipeline_stand, services, tracer, header):
+def test_caller_without_a_sampled_trace_causes_no_span(pipeline_stand, services, tracer, header):
     with running(pipeline_stand.store, services) as api:
         response = api.ask("POST", "/v1/enqueue", {"urls": [URL]}, traceparent=header)
 
@@ -94,9 +94,9 @@ def test_a_caller_without_a_sampled_trace_causes_no_span(pipeline_stand, service
     assert "traceparent" not in sent_jobs(pipeline_stand)[0]
 
 
-def test_a_plain_read_of_a_traced_caller_has_a_span(pipeline_stand, services, tracer):
+def test_plain_read_of_a_traced_caller_has_a_span(pipeline_stand, services, tracer):
     pipeline_stand.store.write_pages([page(URL, fields={"page.title": b'"T"'})])
-    # Without `Connection: close`, a plain read takes the shortcut.
+    # Without `Connection: close`, a plain read takes the fast path.
     with (
         running(pipeline_stand.store, services) as api,
         closing(HTTPConnection("localhost", api.port, timeout=60)) as client,

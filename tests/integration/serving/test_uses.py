@@ -1,4 +1,6 @@
-"""Who reads for a purpose gets no data of a page that is not for it, whatever is asked, over every way."""
+"""
+A reader with a purpose gets no data of pages that refuse it, from any operation over any interface.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +31,7 @@ __all__ = ["changed", "graphs", "ways"]  # fixtures
 
 READ_IT = {"robots_preferences": str(TDM_FILE_READ)}
 PAGES = {
-    # host: the facts of its page, and the purposes that it is for
+    # host: the facts of its page, and the purposes that it allows
     "open.example": (READ_IT, PURPOSES),
     "refused.example": (
         READ_IT | {"page_preferences": "ai-train=n (meta)"},
@@ -61,7 +63,7 @@ CALLS = {
     "edges in": lambda _: ((TARGET, 0, "in"), {}),
 }
 NEED_NONE = {
-    # reads without a purpose, and where docs/standing.md says why
+    # reads without a purpose, and the reason given in docs/standing.md
     "count_inlinks": "numbers",
     "count_edges": "numbers",
     "field_sizes": "names and sizes of fields",
@@ -86,7 +88,7 @@ NEED_NONE = {
 
 
 def marker(url):
-    """A text that only this page has."""
+    """A text that occurs only in this page."""
     return f"TEXT-{url.split('/')[2]}".encode()
 
 
@@ -107,7 +109,7 @@ def fetched(host, at_ms, title):
 
 @pytest.fixture
 def store():
-    """Each page fetched twice, with its text in everything that can be read of it."""
+    """Each page fetched twice, with its text in everything that can be read from it."""
     settings = StoreSettings(history=("page.title",), indexed=("team.n",), unique=("team.code",))
     clock = ManualClock(NOW_MS)
     made = stand(MemoryTables(clock), settings=settings)
@@ -135,14 +137,14 @@ def asked(client, name, url, **options):
 
 
 def shows(answer, name, url):
-    """Whether an answer has data of the page."""
+    """Whether a response contains data of the page."""
     if name == "lookup":
         return node_id(url).hex() in answer.nodes
     return marker(url).decode() in repr(answer)
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_no_read_for_a_purpose_shows_a_page_that_is_not_for_it(ways, name):
+def test_no_read_for_a_purpose_shows_a_page_that_refuses_it(ways, name):
     for way in WAYS:
         for host, (_, purposes) in PAGES.items():
             url = url_of(host)
@@ -153,14 +155,14 @@ def test_no_read_for_a_purpose_shows_a_page_that_is_not_for_it(ways, name):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_purpose_that_is_none_is_refused_over_every_way(ways, name):
+def test_invalid_purpose_is_refused_over_all_interfaces(ways, name):
     for way in WAYS:
         for purpose in ("", "sale", "search,ai-train"):
             with pytest.raises(BadInput):
                 asked(ways[way], name, url_of("open.example"), purpose=purpose)
 
 
-def test_every_read_takes_a_purpose_or_the_documentation_says_why_it_needs_none():
+def test_every_read_takes_a_purpose_or_has_a_documented_reason():
     reads = {n for n, o in OPERATIONS.items() if o.scope == READ and o.answer is not type(None)}
     taking = {n for n, o in OPERATIONS.items() if any(f.name == "purpose" for f in o.fields)}
     text = Path("docs/standing.md").read_text()
@@ -172,7 +174,7 @@ def test_every_read_takes_a_purpose_or_the_documentation_says_why_it_needs_none(
         assert why in " ".join(text.split()), why
 
 
-def test_a_change_of_a_page_that_is_not_for_a_purpose_stays_without_its_fields(ways):
+def test_change_of_a_page_that_refuses_a_purpose_has_no_fields(ways):
     for client in ways.values():
         found = {each.url: each for each in client.changes(purpose="ai-train").changes}
 
@@ -181,7 +183,7 @@ def test_a_change_of_a_page_that_is_not_for_a_purpose_stays_without_its_fields(w
             assert bool(found[url_of(host)].fields) == ("ai-train" in purposes)
 
 
-def test_a_fetch_says_why_it_gives_nothing(ways):
+def test_fetch_returns_the_reason_for_an_empty_result(ways):
     for client in ways.values():
         answer = client.fetch(url_of("refused.example"), purpose="ai-train", max_wait_ms=0)
         assert (answer.state, answer.record, answer.report) == ("absent", None, None)
@@ -215,7 +217,7 @@ def api(store):
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("wrong", ["for=", "for", "for=search&for=ai-train", "for=ai-train&for=search",
                                    "for=search&for=search", "for=&for=search", "for=all"])  # fmt: skip
-def test_an_empty_and_a_repeated_for_of_a_query_are_refused(api, query, wrong):
+def test_empty_or_repeated_purpose_in_a_query_is_refused(api, query, wrong):
     path = query.removeprefix("GET ")
 
     for get in (api.get, api.get_fast):
@@ -228,7 +230,7 @@ def test_an_empty_and_a_repeated_for_of_a_query_are_refused(api, query, wrong):
 @pytest.mark.parametrize("wrong", ['"for": ""', '"for": "search", "for": "ai-train"', '"for": "all"',
                                    '"for": "ai-train", "f\\u006fr": "search"', '"for": []',
                                    '"for": "search", "for": null', '"for": "a", "for": "search"'])  # fmt: skip
-def test_an_empty_and_a_repeated_for_of_a_body_are_refused(api, path, wrong):
+def test_empty_or_repeated_purpose_in_a_body_is_refused(api, path, wrong):
     body = orjson.dumps(BODIES[path])[:-1] + b", " + wrong.encode() + b"}"
 
     reply = api.ask("POST", path, body)
@@ -237,7 +239,7 @@ def test_an_empty_and_a_repeated_for_of_a_body_are_refused(api, path, wrong):
     assert marker(URL) not in reply.body
 
 
-def test_a_body_may_name_a_member_in_its_values(api):
+def test_values_in_a_body_may_equal_member_names(api):
     body = {
         "urls": [URL, "http://x.example/\\", "urls"],
         "fields": ["urls", "for"],
@@ -249,7 +251,7 @@ def test_a_body_may_name_a_member_in_its_values(api):
     assert [item["status"] for item in reply.json["results"]] == [200, 404, 400]
 
 
-def test_of_any_parameter_that_is_given_twice_none_is_believed(api):
+def test_repeated_parameter_is_refused(api):
     reply = api.get(f"/v1/urls?{TO}&fields=page.title&fields=team.n")
 
     assert (reply.status, reply.json["detail"]) == (400, "fields: is given more than once")
@@ -266,7 +268,7 @@ def test_of_any_parameter_that_is_given_twice_none_is_believed(api):
         b'{"fields": {"": 1, "": 2}}',
     ],
 )
-def test_a_member_given_twice_at_any_depth_is_refused(api, body):
+def test_repeated_member_at_any_depth_is_refused(api, body):
     reply = api.ask("PATCH", f"/v1/urls?{TO}", body)
 
     assert (reply.status, "more than once" in reply.json["detail"]) == (400, True)

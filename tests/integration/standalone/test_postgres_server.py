@@ -1,4 +1,4 @@
-"""The private PostgreSQL: who runs it, which version it is, and that it keeps its data."""
+"""The private PostgreSQL: the user that runs it, its version, and the persistence of its data."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ from tests.support.postgres_server import OPTIONS
 
 @pytest.fixture
 def folder():
-    # Not tmp_path: a socket's path must stay under 108 bytes.
+    # Not tmp_path: the path of a socket must be shorter than 108 bytes.
     with tempfile.TemporaryDirectory(prefix="ar") as name:
         yield Path(name)
 
@@ -32,11 +32,11 @@ def value(dsn, query):
         return connection.execute(query).fetchone()[0]
 
 
-def test_a_database_of_a_test_is_empty(postgres_dsn):
+def test_database_of_a_test_is_empty(postgres_dsn):
     assert value(postgres_dsn, "SELECT count(*) FROM pg_stat_user_tables") == 0
 
 
-def test_data_survive_a_kill_and_a_start(own_postgres):
+def test_data_survives_a_kill_and_restart(own_postgres):
     with psycopg.connect(own_postgres.dsn) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
     own_postgres.run(psycopg.sql.SQL("CHECKPOINT"))
@@ -47,7 +47,7 @@ def test_data_survive_a_kill_and_a_start(own_postgres):
     assert value(own_postgres.dsn, "SELECT number FROM kept") == 7
 
 
-def test_a_stop_does_not_wait_for_clients(own_postgres):
+def test_stop_does_not_wait_for_clients(own_postgres):
     with psycopg.connect(own_postgres.dsn) as connection:
         connection.execute("SELECT 1")
 
@@ -57,11 +57,11 @@ def test_a_stop_does_not_wait_for_clients(own_postgres):
             connection.execute("SELECT 1")
 
 
-def test_nobody_else_can_reach_its_socket(postgres_server):
+def test_others_cannot_reach_its_socket(postgres_server):
     assert postgres_server.socket_folder.stat().st_mode & 0o077 == 0
 
 
-def test_the_server_of_a_folder_that_another_user_owns_runs_as_that_user(folder):
+def test_server_in_another_users_folder_runs_as_that_user(folder):
     if os.getuid():
         skip_without(ROOT, "to become another user")
     os.chown(folder, 65534, 65534)
@@ -71,7 +71,7 @@ def test_the_server_of_a_folder_that_another_user_owns_runs_as_that_user(folder)
 
 
 class InChroot(PostgresServer):
-    """A server whose programs are started below another root, where no namespace can be made."""
+    """A server whose programs run below another root, where no namespace can be created."""
 
     root: Path
 
@@ -83,7 +83,7 @@ class InChroot(PostgresServer):
 
 @pytest.fixture
 def chroot(tmp_path):
-    """A folder that can be the root of programs, on a machine where that is allowed."""
+    """A folder that can be the root of programs, on a machine that allows this."""
     root = tmp_path / "root"
     root.mkdir()
     mounted = ["unshare", "--mount", "mount", "--rbind", "/", str(root)]
@@ -92,14 +92,14 @@ def chroot(tmp_path):
     return root
 
 
-def test_where_root_may_make_no_user_namespace_the_server_runs_as_nobody(folder, chroot):
+def test_server_runs_as_nobody_if_root_cannot_create_a_user_namespace(folder, chroot):
     (data_dir := folder / "var").mkdir(mode=0o700)
     server = InChroot(data_dir / "postgres", options=OPTIONS)
     server.root = chroot
     folder.chmod(0o755)
     with server:
         made = value(server.dsn, "SELECT 1"), Path(f"/proc/{server.process.pid}").stat().st_uid
-    with server:  # the folder is nobody's from then on
+    with server:  # from now on, the folder belongs to nobody
         again = value(server.dsn, "SELECT 1"), Path(f"/proc/{server.process.pid}").stat().st_uid
 
     assert made == again == (1, 65534)
@@ -107,7 +107,7 @@ def test_where_root_may_make_no_user_namespace_the_server_runs_as_nobody(folder,
     assert (data_dir.stat().st_uid, data_dir.stat().st_mode & 0o777) == (0, 0o710)
 
 
-def test_what_nobody_cannot_reach_is_named(folder, chroot):
+def test_folder_that_nobody_cannot_reach_is_reported(folder, chroot):
     hidden = folder / "hidden"
     hidden.mkdir(mode=0o700)
     server = InChroot(hidden / "var" / "postgres", options=OPTIONS)
@@ -119,7 +119,7 @@ def test_what_nobody_cannot_reach_is_named(folder, chroot):
     assert "choose a data_dir that all users can reach" in str(caught.value)
 
 
-def test_a_folder_is_served_by_the_version_that_made_it(folder):
+def test_folder_is_served_by_the_version_that_created_it(folder):
     systems = system_postgres()
     if not systems:
         pytest.skip("this system has no PostgreSQL of its own")
@@ -129,7 +129,7 @@ def test_a_folder_is_served_by_the_version_that_made_it(folder):
     assert PostgresServer(folder).programs.version[0] == made
 
 
-def test_data_of_a_version_that_is_not_installed_are_refused(folder):
+def test_data_of_a_missing_version_is_refused(folder):
     (folder / "data").mkdir()
     (folder / "data" / "PG_VERSION").write_text("9\n")
 
@@ -137,12 +137,12 @@ def test_data_of_a_version_that_is_not_installed_are_refused(folder):
         PostgresServer(folder).start()
 
 
-def test_a_server_that_cannot_start_reports_the_end_of_its_log(folder):
+def test_server_that_cannot_start_reports_the_end_of_its_log(folder):
     with pytest.raises(ConfigError, match="unrecognized configuration parameter"):
         PostgresServer(folder, options={"no_such_setting": "1"}).start()
 
 
-def test_a_server_with_a_port_of_its_own_answers_there_and_on_its_socket(folder):
+def test_server_with_its_own_port_answers_there_and_on_its_socket(folder):
     server = PostgresServer(folder, port=free_port(), options=OPTIONS).start()
     try:
         assert value(server.dsn, "SELECT 1") == value(server.tcp_dsn(), "SELECT 1") == 1
@@ -150,7 +150,7 @@ def test_a_server_with_a_port_of_its_own_answers_there_and_on_its_socket(folder)
         server.stop()
 
 
-def test_the_newest_version_is_found():
+def test_newest_version_is_found():
     newest = find_postgres()
 
     assert newest.version[0] >= 15

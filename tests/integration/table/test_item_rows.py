@@ -1,4 +1,4 @@
-"""A table of items is what an export of them would have now: one row an item, wherever it is shown."""
+"""A table of items matches a current export: one row per item, on whatever page it is."""
 
 import random
 
@@ -37,7 +37,7 @@ PARENTS = {"category": ("lists", "category")}
 
 
 def cards(*some):
-    """Items of (key, price)."""
+    """Items given as (key, price)."""
     return [Item({"sku": key, "price": price}, key) for key, price in some]
 
 
@@ -52,7 +52,7 @@ class ItemShop(Shop):
     kinds = load_kinds({SITE: RULES})
 
     def show(self, url, items=(), kind="cards", link="", parents=None, **parts):
-        """A fetch of a page that has these items now."""
+        """A fetch of a page that now has these items."""
         self.fetches = getattr(self, "fetches", 0) + 1
         at_ms = self.clock.now_ms()
         stored = PageItems(SITE, tuple(items), link=link, parents=parents or {}).stored()
@@ -85,7 +85,7 @@ class ItemShop(Shop):
         )  # fmt: skip
 
     def rows(self, *columns):
-        """What DuckDB reads, sorted."""
+        """The rows as DuckDB reads them, sorted."""
         found = DeltaTable(self.place).to_pyarrow_dataset()
         with duckdb.connect() as connection:
             connection.register("found", found)
@@ -102,7 +102,7 @@ def shop(tmp_path):
     return ItemShop(str(tmp_path / "cards"))
 
 
-def test_it_has_a_row_for_each_item_and_not_for_each_page(shop):
+def test_table_has_one_row_per_item_not_per_page(shop):
     shop.show(LAMPS, cards(("1", "5.50"), ("2", "6")))
     shop.show(PRODUCT)
 
@@ -136,7 +136,7 @@ def test_changed_and_new_items_are_merged(shop):
     assert shop.prices() == [("1", 5.0, LAMPS), ("2", 7.0, LAMPS), ("3", 8.0, LAMPS)]
 
 
-def test_an_item_that_disappears_from_its_page_leaves_it(shop):
+def test_item_removed_from_its_page_leaves_the_table(shop):
     shop.show(LAMPS, cards(("1", "5"), ("2", "6")))
     shop.keep()
     shop.show(LAMPS, cards(("2", "6")))
@@ -147,7 +147,7 @@ def test_an_item_that_disappears_from_its_page_leaves_it(shop):
     assert shop.prices() == [("2", 6.0, LAMPS)]
 
 
-def test_an_item_whose_page_lost_the_last_of_them_leaves_it(shop):
+def test_last_item_removed_from_its_page_leaves_the_table(shop):
     shop.show(LAMPS, cards(("1", "5")))
     shop.keep()
     shop.show(LAMPS)
@@ -159,7 +159,7 @@ def test_an_item_whose_page_lost_the_last_of_them_leaves_it(shop):
 
 @pytest.mark.parametrize("order", ["appears first", "disappears first"])
 @pytest.mark.parametrize("in_one_round", [True, False])
-def test_an_item_that_moves_to_another_page_is_one_row(shop, order, in_one_round):
+def test_item_that_moves_to_another_page_is_one_row(shop, order, in_one_round):
     shop.show(LAMPS, cards(("1", "5"), ("2", "6")))
     shop.show(DESKS, cards(("9", "9")))
     shop.keep()
@@ -174,7 +174,7 @@ def test_an_item_that_moves_to_another_page_is_one_row(shop, order, in_one_round
     assert shop.prices() == [("1", 4.0, DESKS), ("2", 6.0, LAMPS), ("9", 9.0, DESKS)]
 
 
-def test_of_two_pages_with_one_key_that_which_was_fetched_last_counts(shop):
+def test_later_fetched_of_two_pages_with_the_same_key_counts(shop):
     shop.show(LAMPS, cards(("1", "5")))
     shop.show(DESKS, cards(("1", "6")))
     shop.keep()
@@ -186,7 +186,7 @@ def test_of_two_pages_with_one_key_that_which_was_fetched_last_counts(shop):
     assert (built, shop.prices()) == ([("1", 6.0, DESKS)], [("1", 7.0, LAMPS)])
 
 
-def test_an_item_that_one_of_its_pages_loses_is_that_of_the_other(shop):
+def test_item_lost_by_one_page_is_taken_from_the_other(shop):
     shop.show(LAMPS, cards(("1", "5")))
     shop.show(DESKS, cards(("1", "6")))
     shop.keep()
@@ -213,7 +213,7 @@ def test_items_without_a_key_are_rows_of_their_page_by_position(shop):
 @pytest.mark.parametrize(
     "what", [{"url": LAMPS}, {"host": "www.lamps.example"}, {"domain": "lamps.example"}]
 )
-def test_items_of_pages_that_are_taken_down_leave_it_and_its_old_files(tmp_path, what):
+def test_items_of_taken_down_pages_leave_the_table_and_its_old_files(tmp_path, what):
     shop = ItemShop(str(tmp_path / "cards"))
     shop.kinds = load_kinds({"example": RULES, SITE: RULES})
     gone = LAMPS if "url" in what else "http://www.lamps.example/c"
@@ -231,7 +231,7 @@ def test_items_of_pages_that_are_taken_down_leave_it_and_its_old_files(tmp_path,
     assert gone not in everything_in(shop.place)
 
 
-def test_items_of_a_page_that_a_taken_down_url_sent_leave_with_it(shop):
+def test_items_of_a_page_sent_by_a_taken_down_url_leave_with_it(shop):
     shop.show(LAMPS, cards(("1", "5")), final_url="http://b.example/page", canonical_url=LAMPS,
               facts={"outcome": "Fetched", "status": 200, "url": LAMPS,
                      "final_url": "http://b.example/page"})  # fmt: skip
@@ -244,7 +244,7 @@ def test_items_of_a_page_that_a_taken_down_url_sent_leave_with_it(shop):
     assert shop.prices() == [("2", 6.0, DESKS)]
 
 
-def test_items_of_a_withheld_page_leave_it_and_come_back(shop):
+def test_items_of_a_withheld_page_leave_the_table_and_return(shop):
     shop.show(DESKS, cards(("2", "7")))
     shop.show(LAMPS, cards(("1", "5"), ("2", "6")))
     shop.keep()
@@ -259,7 +259,7 @@ def test_items_of_a_withheld_page_leave_it_and_come_back(shop):
     assert shop.prices() == [("1", 5.0, LAMPS), ("2", 6.0, LAMPS)]
 
 
-def test_items_of_a_withheld_page_are_not_in_a_table_that_is_built(shop):
+def test_items_of_a_withheld_page_are_not_in_a_new_table(shop):
     shop.show(DESKS, cards(("2", "7")))
     shop.show(LAMPS, cards(("1", "5"), ("2", "6")))
     shop.refuse(LAMPS)
@@ -269,7 +269,7 @@ def test_items_of_a_withheld_page_are_not_in_a_table_that_is_built(shop):
     assert shop.prices() == [("2", 7.0, DESKS)]
 
 
-def test_items_of_a_withdrawn_page_leave_it(shop):
+def test_items_of_a_withdrawn_page_leave_the_table(shop):
     shop.show(LAMPS, cards(("1", "5")))
     shop.show(DESKS, cards(("2", "6")))
     shop.keep()
@@ -282,7 +282,7 @@ def test_items_of_a_withdrawn_page_leave_it(shop):
 
 
 @pytest.mark.parametrize("kind", ["cards", "notes"])
-def test_items_of_a_page_that_became_an_alias_are_those_of_its_canonical_page(shop, kind):
+def test_items_of_an_alias_are_those_of_its_canonical_page(shop, kind):
     make = cards if kind == "cards" else notes
     item = ("1", "5") if kind == "cards" else "a"
     shop.show(LAMPS, make(item), kind=kind, likeness=SAME)
@@ -296,7 +296,7 @@ def test_items_of_a_page_that_became_an_alias_are_those_of_its_canonical_page(sh
     assert shop.rows("page_url") == [(DESKS,)]
 
 
-def test_items_of_pages_refused_for_a_use_are_not_in_a_table_for_it(shop):
+def test_items_of_pages_that_refuse_a_purpose_are_not_in_a_table_for_it(shop):
     allowed = {"outcome": "Fetched", "status": 200, "page_preferences": "search=y (x)"}
     shop.show(LAMPS, cards(("1", "5"), ("2", "6")), facts=allowed)
     shop.show(DESKS, cards(("2", "7")), facts=allowed)
@@ -309,7 +309,7 @@ def test_items_of_pages_refused_for_a_use_are_not_in_a_table_for_it(shop):
     assert shop.prices() == [("2", 7.0, DESKS)]
 
 
-def test_a_table_of_a_host_has_the_items_as_its_pages_show_them(shop):
+def test_table_of_a_host_has_the_items_as_its_pages_show_them(shop):
     shop.show(OTHER_HOST, cards(("1", "5"), ("2", "6")))
     shop.show(LAMPS, cards(("2", "7"), ("3", "8")))
     shop.keep(host="www.shop.example")
@@ -373,7 +373,7 @@ class TestValuesOfTheListPage:
 
 
 class TestRebuild:
-    """When the table is built anew from an export, and what it says."""
+    """When the table is rebuilt from an export, and the reported reason."""
 
     def test_for_a_cursor_older_than_the_feed(self, shop):
         shop.show(LAMPS, cards(("1", "5"), ("2", "6")))
@@ -417,7 +417,7 @@ class TestRebuild:
         assert first.rebuilt == "the fields or types in the settings have changed"
         assert shop.rows("sku", "name") == [("1", "Lamp")]
 
-    def test_by_hand(self, shop):
+    def test_on_request(self, shop):
         shop.show(LAMPS, cards(("1", "5")))
         shop.keep()
 
@@ -445,12 +445,12 @@ def test_later_runs_need_neither_kind_nor_fields(shop):
         ({"fields": ("sku", "colour")}, "cards: has no field 'colour'; known: sku, price"),
     ],
 )
-def test_what_the_settings_do_not_have_is_named(shop, wanted, message):
+def test_missing_kind_or_field_is_reported(shop, wanted, message):
     with pytest.raises(BadInput, match=message):
         shop.keep(**wanted)
 
 
-def test_a_field_with_the_name_of_another_column_is_refused(shop):
+def test_field_named_like_another_column_is_refused(shop):
     fields = {"sku": "css:.sku", "bucket": "css:.bucket"}
     shop.kinds = load_kinds({SITE: {"cards": {**RULES["cards"], "fields": fields}}})
     shop.show(LAMPS, cards(("1", "5")))
@@ -463,13 +463,13 @@ def test_a_field_with_the_name_of_another_column_is_refused(shop):
 
 
 def expected(shop):
-    """What an export has, without pages that are withheld."""
+    """The rows of an export, without withheld pages."""
     items = shop.store.items.all("cards", SITE, withheld=False)
     return sorted((each.key, float(each.values["price"]), each.page_url) for each in items)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_after_any_history_it_is_what_an_export_has(shop, seed):
+def test_table_matches_an_export_after_any_history(shop, seed):
     chance = random.Random(seed)
     urls = [f"http://{SITE}/c/{number}" for number in range(5)]
     shop.keep()

@@ -1,4 +1,4 @@
-"""A table is what an export would have now: after changes, takedowns, kills and pauses."""
+"""A table matches a current export: after changes, takedowns, kills and pauses."""
 
 from dataclasses import replace
 
@@ -78,14 +78,14 @@ class Shop:
         )  # fmt: skip
 
     def keep(self, **wanted):
-        """Rounds until the table is current; what they did."""
+        """Run rounds until the table is current; returns what they did."""
         keeper, done = self.keeper(**wanted), []
         while not done or not done[-1].is_last:
             done.append(keeper.round())
         return done
 
     def prices(self):
-        """What DuckDB reads, by the last part of the URL."""
+        """The prices as DuckDB reads them, by the last part of the URL."""
         files = DeltaTable(self.place).file_uris()
         found = duckdb.sql(
             'SELECT url, "shop.price" FROM read_parquet($files, hive_partitioning = true)',
@@ -99,7 +99,7 @@ def shop(tmp_path):
     return Shop(str(tmp_path / "pages"))
 
 
-def test_the_first_run_builds_it_from_an_export_and_says_so(shop):
+def test_first_run_builds_the_table_from_an_export_and_reports_it(shop):
     shop.put(1, 2)
 
     first, second = shop.keep()
@@ -132,7 +132,7 @@ def test_polars_reads_types_and_own_columns(shop):
     assert (row["shop.price"], row["shop.name"]) == (1, "lamp")
 
 
-def test_a_round_without_changes_commits_nothing(shop):
+def test_round_without_changes_commits_nothing(shop):
     shop.put(1)
     shop.keep()
     version = DeltaTable(shop.place).version()
@@ -145,7 +145,7 @@ def test_a_round_without_changes_commits_nothing(shop):
 @pytest.mark.parametrize(
     "what", [{"url": "http://b.example/1"}, {"host": "b.example"}, {"domain": "b.example"}]
 )
-def test_what_is_taken_down_leaves_it_and_its_old_files(shop, what):
+def test_taken_down_pages_leave_the_table_and_its_old_files(shop, what):
     shop.put(1)
     shop.put(1, host="b")
     shop.keep()
@@ -160,7 +160,7 @@ def test_what_is_taken_down_leaves_it_and_its_old_files(shop, what):
 
 
 def everything_in(place):
-    """The text of every file of a table: Parquet files decompressed, the log as it is."""
+    """The text of every file of a table: Parquet files decompressed, the log unchanged."""
     import pathlib
 
     import pyarrow.parquet as pq
@@ -174,7 +174,7 @@ def everything_in(place):
     return "\n".join(texts)
 
 
-def test_a_page_that_leads_to_a_taken_down_url_leaves_with_it(shop):
+def test_page_that_leads_to_a_taken_down_url_leaves_with_it(shop):
     shop.put(1, final_url="http://b.example/page", canonical_url="http://a.example/1")
     shop.put(2)
     shop.keep()
@@ -185,7 +185,7 @@ def test_a_page_that_leads_to_a_taken_down_url_leaves_with_it(shop):
     assert shop.prices() == {"a/2": 1}
 
 
-def test_a_withheld_page_leaves_it_and_comes_back(shop):
+def test_withheld_page_leaves_the_table_and_returns(shop):
     shop.put(1, 2)
     shop.keep()
     shop.fail(1, OutcomeKind.FORBIDDEN, 403)
@@ -198,7 +198,7 @@ def test_a_withheld_page_leaves_it_and_comes_back(shop):
     assert (withheld, shop.prices()) == ({"a/2": 1}, {"a/1": 1, "a/2": 1})
 
 
-def test_a_withdrawn_page_leaves_it(shop):
+def test_withdrawn_page_leaves_the_table(shop):
     shop.put(1, 2)
     shop.keep()
     shop.store.takedowns.withdraw("http://a.example/1", shop.clock.now_ms())
@@ -209,7 +209,7 @@ def test_a_withdrawn_page_leaves_it(shop):
     assert shop.prices() == {"a/2": 1}
 
 
-def test_a_page_that_became_an_alias_leaves_it(shop):
+def test_page_that_became_an_alias_leaves_the_table(shop):
     shop.put(1, likeness=SAME)
     shop.put(2, likeness=SAME)
     shop.keep()
@@ -221,7 +221,7 @@ def test_a_page_that_became_an_alias_leaves_it(shop):
     assert shop.prices() == {"a/2": 1}
 
 
-def test_pages_refused_for_a_use_are_not_in_a_table_for_it(shop):
+def test_pages_that_refuse_a_purpose_are_not_in_a_table_for_it(shop):
     refused = {"outcome": "Fetched", "status": 200, "page_preferences": "search=n (x)"}
     allowed = {**refused, "page_preferences": "search=y (x)"}
     shop.put(1, 2, facts=allowed)
@@ -234,7 +234,7 @@ def test_pages_refused_for_a_use_are_not_in_a_table_for_it(shop):
     assert shop.prices() == {"a/1": 1}
 
 
-def test_a_cursor_older_than_the_feed_rebuilds_the_table_and_says_so(shop):
+def test_cursor_older_than_the_feed_rebuilds_the_table_with_a_reason(shop):
     shop.put(1, 2)
     shop.keep()
     shop.put(2, 3, price=5)
@@ -247,7 +247,7 @@ def test_a_cursor_older_than_the_feed_rebuilds_the_table_and_says_so(shop):
     assert shop.prices() == {"a/1": 1, "a/2": 5, "a/3": 5}
 
 
-def test_a_table_without_changes_for_long_is_not_rebuilt(shop):
+def test_table_without_recent_changes_is_not_rebuilt(shop):
     shop.put(1)
     shop.keep()
     for _ in range(6):
@@ -257,7 +257,7 @@ def test_a_table_without_changes_for_long_is_not_rebuilt(shop):
         assert [each.rebuilt for each in done] == [""]
 
 
-def test_other_fields_rebuild_it(shop):
+def test_different_fields_rebuild_the_table(shop):
     shop.put(1)
     shop.keep()
 
@@ -267,8 +267,8 @@ def test_other_fields_rebuild_it(shop):
     assert "shop.price" not in DeltaTable(shop.place).schema().to_arrow().names
 
 
-def test_a_change_that_is_merged_again_changes_nothing(shop):
-    """A writer that was killed after its merge and before it knew of it."""
+def test_change_merged_again_changes_nothing(shop):
+    """A writer was killed after its merge and before it recorded it."""
     shop.put(1)
     shop.keep()
     before = shop.files.state()
@@ -287,19 +287,19 @@ def next_of(state):
     return replace(state, number=state.number + 1)
 
 
-def test_of_two_writers_one_commits_and_the_other_tries_again(shop):
+def test_one_of_two_writers_commits_and_the_other_retries(shop):
     shop.put(1)
     shop.keep()
     other, after = DeltaTable(shop.place), next_of(shop.files.state())
     shop.files.advance(after)
-    shop.files._require_table = lambda: other  # as of one that began before
+    shop.files._require_table = lambda: other  # as of a writer that started earlier
 
     with pytest.raises(ServiceUnavailable, match="committed first"):
         shop.files.advance(after)
 
 
 @pytest.mark.parametrize("compacted", [False, True])
-def test_readers_filter_texts_of_rows_that_were_merged(shop, compacted):
+def test_readers_filter_merged_rows_by_text(shop, compacted):
     for number in range(12):
         shop.put(number)
         shop.keep()
@@ -319,7 +319,7 @@ def test_readers_filter_texts_of_rows_that_were_merged(shop, compacted):
     assert len(by_pandas) == len(by_polars) == 12
 
 
-def test_small_files_are_joined_and_nothing_is_lost(shop):
+def test_small_files_are_compacted_without_loss(shop):
     for number in range(12):
         shop.put(number)
         shop.keep()
@@ -331,7 +331,7 @@ def test_small_files_are_joined_and_nothing_is_lost(shop):
     assert len(shop.prices()) == 12
 
 
-def test_other_hours_for_old_files_hold_for_an_existing_table(shop):
+def test_changed_hours_for_old_files_apply_to_an_existing_table(shop):
     shop.put(1)
     shop.keep()
     before = shop.files.state()
@@ -348,7 +348,7 @@ def test_other_hours_for_old_files_hold_for_an_existing_table(shop):
     assert shop.keep()[0].rebuilt == ""
 
 
-def test_a_table_of_another_program_is_left_alone(tmp_path):
+def test_table_of_another_program_is_left_alone(tmp_path):
     from deltalake import write_deltalake
 
     place = str(tmp_path / "theirs")
@@ -358,7 +358,7 @@ def test_a_table_of_another_program_is_left_alone(tmp_path):
         DeltaFiles(place, ContentSettings()).state()
 
 
-def test_a_table_of_a_later_version_is_left_alone(tmp_path):
+def test_table_of_a_later_version_is_left_alone(tmp_path):
     from deltalake import CommitProperties, write_deltalake
 
     place = str(tmp_path / "later")

@@ -1,4 +1,4 @@
-"""Readers see a whole table while its writer is killed, again and again; none is left out."""
+"""Readers see a complete table while its writer is killed repeatedly, and no change is lost."""
 
 import os
 import random
@@ -40,7 +40,7 @@ fields = { sku = "css:.sku", price = { select = "css:.price", type = "integer" }
 
 
 def write(store, value, fields):
-    """Fetches of pages, by URL, with these fields; `value` makes their bodies others."""
+    """Fetches of pages, by URL, with these fields; `value` makes their bodies differ."""
     now_ms = store.zen.clock.now_ms()
     facts = {"outcome": "Fetched", "status": 200}
     store.write_pages(
@@ -55,7 +55,7 @@ def write(store, value, fields):
 
 
 class OfPages:
-    """400 pages, some of which get another price."""
+    """400 pages, some of which get a new price."""
 
     options = ("--fields", "shop.price")
     columns = ("url", "shop.price")
@@ -91,13 +91,13 @@ class OfItems:
 
     def change(self, store, value):
         numbers = random.sample(range(40), 12)
-        givers, takers = numbers[:6], numbers[6:]
-        for giver, taker in zip(givers, takers, strict=True):
-            moving = [key for key in self.pages[giver] if key not in self.always]
-            self.pages[giver] = [key for key in self.pages[giver] if key in self.always]
-            self.pages[taker] += moving
-        self._write(store, value, takers)
-        self._write(store, value, givers)
+        sources, targets = numbers[:6], numbers[6:]
+        for source, target in zip(sources, targets, strict=True):
+            moving = [key for key in self.pages[source] if key not in self.always]
+            self.pages[source] = [key for key in self.pages[source] if key in self.always]
+            self.pages[target] += moving
+        self._write(store, value, targets)
+        self._write(store, value, sources)
 
     def _write(self, store, value, numbers):
         fields = {}
@@ -125,7 +125,7 @@ def environ(tmp_path, monkeypatch):
 
 
 class Readers:
-    """DuckDB and Polars, which read the table until they are stopped; `seen`: what was wrong."""
+    """DuckDB and Polars readers, which read the table until stopped; `seen` lists errors."""
 
     def __init__(self, place, what, options=None):
         self.place, self.what, self.options = place, what, options
@@ -164,8 +164,8 @@ class Readers:
             yield connection.sql(f'SELECT {key}, "{price}" FROM found').fetchall()
 
 
-def killed_again_and_again(place, what, log, options=None):
-    """Change pages while the command is killed; what the readers saw, and how they ended."""
+def change_and_kill_repeatedly(place, what, log, options=None):
+    """Change pages while the command is killed; returns the readers."""
     with closing(url_store(load_settings())) as store, Readers(place, what, options) as readers:
         what.start(store)
         for number in range(KILLS):
@@ -173,7 +173,7 @@ def killed_again_and_again(place, what, log, options=None):
                 command = [*COMMAND, *what.options, place]
                 process = subprocess.Popen(command, stdout=errors, stderr=errors)
             what.change(store, number + 2)
-            if number < 2:  # once it has committed, later at any time
+            if number < 2:  # after the first commit; later runs are killed at any time
                 wait_until(lambda: DeltaTable.is_deltatable(place, options), 60)
             else:
                 wait_until(lambda now=readers.reads + 2: readers.reads >= now, 60)
@@ -182,19 +182,19 @@ def killed_again_and_again(place, what, log, options=None):
                 wait_until(lambda before=seen: version(place, options) > before, 60)
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
-        wait_until(lambda: run_once(place, log) and all_are(readers, what.expected), 60)
+        wait_until(lambda: run_once(place, log) and all_readers_see(readers, what.expected), 60)
     return readers
 
 
 def run_once(place, log):
-    """A later run, which needs no options but those of its own."""
+    """A later run, which needs only its own options."""
     command = [part for part in COMMAND if part != "--follow"]
     with log.open("ab") as errors:
         subprocess.run([*command, place], stdout=errors, stderr=errors, check=True, timeout=120)
     return True
 
 
-def all_are(readers, expected):
+def all_readers_see(readers, expected):
     return all(dict(rows) == expected for rows in readers.rows())
 
 
@@ -203,8 +203,8 @@ def version(place, options):
 
 
 @pytest.mark.parametrize("kind", [OfPages, OfItems])
-def test_readers_see_a_whole_table_while_its_writer_is_killed(environ, tmp_path, kind):
-    readers = killed_again_and_again(str(tmp_path / "table"), kind(), tmp_path / "log")
+def test_readers_see_a_complete_table_while_its_writer_is_killed(environ, tmp_path, kind):
+    readers = change_and_kill_repeatedly(str(tmp_path / "table"), kind(), tmp_path / "log")
 
     assert readers.seen == []
     assert readers.reads > KILLS
@@ -212,13 +212,15 @@ def test_readers_see_a_whole_table_while_its_writer_is_killed(environ, tmp_path,
 
 @pytest.mark.s3
 @pytest.mark.parametrize("kind", [OfPages, OfItems])
-def test_so_do_readers_of_a_table_in_s3(environ, tmp_path, s3_settings, monkeypatch, kind):
+def test_readers_in_s3_see_a_complete_table_while_its_writer_is_killed(
+    environ, tmp_path, s3_settings, monkeypatch, kind
+):
     monkeypatch.setenv("ARAGOG_CONTENT__S3_ENDPOINT", s3_settings.s3_endpoint)
     monkeypatch.setenv("ARAGOG_CONTENT__S3_REGION", s3_settings.s3_region)
     place = f"s3://{s3_settings.s3_bucket}/table"
     options = storage_options(s3_settings)
 
-    readers = killed_again_and_again(place, kind(), tmp_path / "log", options)
+    readers = change_and_kill_repeatedly(place, kind(), tmp_path / "log", options)
 
     assert readers.seen == []
     assert readers.reads > KILLS

@@ -1,4 +1,6 @@
-"""docs/exports.md#a-table-that-stays-current: its commands keep a table, and its programs read it."""
+"""
+docs/exports.md#a-table-that-stays-current: its commands keep a table, and its programs read it.
+"""
 
 import shlex
 from contextlib import closing
@@ -28,7 +30,7 @@ def run(*arguments, code=0):
 
 
 def show(store, *some):
-    """A page of items that are (key, price)."""
+    """A page with items given as (key, price)."""
     url, now_ms = "http://shop.example/c/lamps", store.zen.clock.now_ms()
     items = tuple(Item({"sku": key, "price": price}, key) for key, price in some)
     fields = {"items.cards": orjson.dumps(PageItems("shop.example", items).stored())}
@@ -56,14 +58,14 @@ def store(tmp_path, monkeypatch):
 
 
 def read(tmp_path, capsys, table="pages"):
-    """What the programs of the page print of a table."""
+    """The output of the page's programs for a table."""
     for program in blocks(PAGE, "python"):
         if f"/data/{table}" in program:
             exec(program.replace(f"/data/{table}", str(tmp_path / table)), {})
     return capsys.readouterr().out
 
 
-def test_the_page_builds_keeps_and_reads_a_table(store, tmp_path, capsys):
+def test_documented_commands_build_update_and_read_a_table(store, tmp_path, capsys):
     install, first, later = (shlex.split(line) for line in blocks(PAGE, "sh")[0].splitlines())
     assert install[:2] == ["pip", "install"]
     assert first[:3] == later[:3] == ["aragog", "table", "/data/pages"]
@@ -74,11 +76,11 @@ def test_the_page_builds_keeps_and_reads_a_table(store, tmp_path, capsys):
     before = read(tmp_path, capsys)
     put(store, 1, 43)
     put(store, 2, 47)
-    said = []
+    outputs = []
 
     def is_merged():
-        said.append(run(place))
-        return "2 pages written" in said[-1]
+        outputs.append(run(place))
+        return "2 pages written" in outputs[-1]
 
     wait_until(is_merged, SETTLE_MS / 1000 + 60)
     after = read(tmp_path, capsys)
@@ -86,11 +88,11 @@ def test_the_page_builds_keeps_and_reads_a_table(store, tmp_path, capsys):
     assert built.startswith("built from an export: 1 pages (there was no table)")
     assert "41" in before
     assert after.count("47") == 3
-    assert after.count("43") == 2  # DuckDB shows the highest of the host
+    assert after.count("43") == 2  # DuckDB shows the highest price of the host
     assert later[3:] == ["--follow"]
 
 
-def test_the_page_builds_keeps_and_reads_a_table_of_items(store, tmp_path, capsys):
+def test_documented_commands_build_and_read_a_table_of_items(store, tmp_path, capsys):
     command = shlex.split(blocks(PAGE, "sh")[1])
     assert command[:3] == ["aragog", "table", "/data/cards"]
     show(store, ("L-1", "41.50"), ("L-2", "7"))
@@ -99,11 +101,11 @@ def test_the_page_builds_keeps_and_reads_a_table_of_items(store, tmp_path, capsy
     built = run(place, *command[3:])
     before = read(tmp_path, capsys, "cards")
     show(store, ("L-1", "43"))
-    said = []
+    outputs = []
 
     def is_merged():
-        said.append(run(place))
-        return "1 items written, 1 no longer in the table" in said[-1]
+        outputs.append(run(place))
+        return "1 items written, 1 no longer in the table" in outputs[-1]
 
     wait_until(is_merged, SETTLE_MS / 1000 + 60)
     after = read(tmp_path, capsys, "cards")
@@ -127,15 +129,15 @@ def test_the_page_builds_keeps_and_reads_a_table_of_items(store, tmp_path, capsy
         (("--fields", "page.titel"), "'page.titel' is not a known field"),
     ],
 )
-def test_options_that_make_no_table_are_named(store, tmp_path, options, message):
+def test_options_that_make_no_table_are_reported(store, tmp_path, options, message):
     assert message in run(tmp_path / "pages", *options, code=2)
 
 
-def test_without_new_pages_in_the_feed_it_says_what_to_set(store, tmp_path, monkeypatch):
+def test_error_without_new_pages_in_the_feed_names_the_setting(store, tmp_path, monkeypatch):
     monkeypatch.setenv("ARAGOG_REFRESH__REPORT_NEW_PAGES", "false")
 
     assert "set it to true for all workers" in run(tmp_path / "pages", "--fields", "t", code=1)
 
 
-def test_a_new_table_needs_fields(store, tmp_path):
+def test_new_table_needs_fields(store, tmp_path):
     assert "pass --fields or --items" in run(tmp_path / "pages", code=2)

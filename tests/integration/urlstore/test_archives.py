@@ -1,4 +1,4 @@
-"""WARC files with their indexes, and WACZ files of them."""
+"""WARC files with their indexes, and WACZ files made from them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def fetched(url, body=b"<html>"):
 
 @pytest.fixture
 def its():
-    """A store of three fetched pages, two of them with the same body, and content without a fetch."""
+    """A store of three fetched pages, two with the same body, and content without a fetch."""
     opened = stand(MemoryTables(ManualClock(NOW_MS)))
     opened.store.write_pages(
         [fetched(url, b"same" if "b" in url[-1:] or "z" in url else b"other") for url in URLS]
@@ -66,7 +66,7 @@ def record_at(file, capture):
     return record
 
 
-def test_the_index_of_a_file_leads_to_every_record(its, tmp_path):
+def test_index_of_a_file_leads_to_every_record(its, tmp_path):
     report = export_warc(its.store.zen, its.store.bodies, tmp_path / "x")
 
     (path,) = report.files
@@ -84,13 +84,13 @@ def test_the_index_of_a_file_leads_to_every_record(its, tmp_path):
 
 
 @pytest.mark.parametrize(("version", "name"), [("1.1", "http/1.1"), ("2", "h2")])
-def test_a_record_names_the_version_of_http(version, name):
+def test_record_names_the_http_version(version, name):
     meta = {"address": "", "http_version": version}
 
     assert _network(meta) == [("WARC-Protocol", name)]
 
 
-def test_a_record_names_the_protocols_and_the_address_of_its_fetch(its, tmp_path):
+def test_record_names_protocols_and_address_of_its_fetch(its, tmp_path):
     (path,) = export_warc(its.store.zen, its.store.bodies, tmp_path / "x").files
 
     network = set()
@@ -110,7 +110,7 @@ def test_a_record_names_the_protocols_and_the_address_of_its_fetch(its, tmp_path
     }  # fmt: skip
 
 
-def test_a_wacz_has_files_index_pages_and_their_hashes(its, tmp_path):
+def test_wacz_has_files_index_pages_and_their_hashes(its, tmp_path):
     report = export_wacz(its.store.zen, its.store.bodies, tmp_path / "x.wacz")
 
     assert [path.name for path in tmp_path.iterdir()] == ["x.wacz"]
@@ -140,7 +140,7 @@ def test_a_wacz_has_files_index_pages_and_their_hashes(its, tmp_path):
         assert record.rec_headers["WARC-Target-URI"] == capture["url"]
 
 
-def test_a_wacz_that_cannot_be_complete_is_not_there(its, tmp_path):
+def test_incomplete_wacz_is_not_kept(its, tmp_path):
     def broken():
         yield from ()
         raise RuntimeError("killed")
@@ -153,7 +153,7 @@ def test_a_wacz_that_cannot_be_complete_is_not_there(its, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command_writes_a_wacz(tmp_path, monkeypatch):
+def test_command_writes_a_wacz(tmp_path, monkeypatch):
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path / "data"))
     with closing(url_store(load_settings())) as store:
         store.write_pages([fetched(URLS[0])])

@@ -1,4 +1,4 @@
-"""Backup and restore as docs/deployment.md describes them."""
+"""Backup and restore as described in docs/deployment.md."""
 
 import os
 import shutil
@@ -16,9 +16,7 @@ URL, OTHER = "http://site.test/page", "http://site.test/old"
 
 
 @pytest.mark.parametrize("private", [False, True], ids=["redis.url", "private Redis"])
-def test_a_copy_of_a_running_system_replaces_a_lost_one(
-    cli_environ, tmp_path, monkeypatch, private
-):
+def test_copy_of_a_running_system_replaces_a_lost_one(cli_environ, tmp_path, monkeypatch, private):
     (copying,) = blocks("docs/deployment.md", "sh", "printf")
     (restoring,) = blocks("docs/deployment.md", "sh", "export")
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path / "data"))

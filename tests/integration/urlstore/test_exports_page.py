@@ -1,4 +1,4 @@
-"""What docs/exports.md says of exports is so: its commands, its recipes, its line of JSON."""
+"""docs/exports.md is correct: its commands, its recipes, its line of JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DAY_MS = 86_400_000
 
 @pytest.fixture
 def data(tmp_path, monkeypatch):
-    """A folder with the files of the page's commands, over a store of three lamps."""
+    """A folder with the files of the page's commands, made from a store of three lamps."""
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path / "data"))
     with closing(url_store(load_settings())) as store:
         store.write_pages(
@@ -65,7 +65,7 @@ def test_duckdb_and_pandas_read_exports(data):
     ]
 
 
-def test_a_day_has_a_folder_with_the_pages_of_its_fetches(data):
+def test_each_day_has_a_folder_with_the_pages_fetched_on_it(data):
     (block,) = blocks(PAGE, "sh", "aragog store export-parts")
     command = shlex.split(block.replace("/data", str(data)))[1:]
     day_ms = 1_795_305_600_000  # 2026-11-22
@@ -90,13 +90,13 @@ def test_a_day_has_a_folder_with_the_pages_of_its_fetches(data):
     assert "is not over" in today.output
 
 
-def test_the_page_exports_archives(data):
+def test_documented_commands_export_archives(data):
     names = {path.name for path in data.iterdir()}
 
     assert names >= {"crawl-00000.warc.gz", "crawl-00000.cdxj", "crawl.wacz"}
 
 
-def test_a_line_is_as_the_page_shows_it():
+def test_json_line_matches_the_page():
     (line,) = blocks(PAGE, "json")
 
     ((_, record),) = read_json_lines(io.BytesIO(line.encode()))

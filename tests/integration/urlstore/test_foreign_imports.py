@@ -1,4 +1,4 @@
-"""`aragog store import` of files of Nutch and of web archives."""
+"""`aragog store import` of Nutch files and web archives."""
 
 import json
 from contextlib import closing
@@ -54,7 +54,7 @@ def test_pages_of_a_warc_file_are_stored_as_if_fetched_then(tmp_path):
     assert outlinks == ["http://shop.example/chair"]
 
 
-def test_what_an_archived_page_may_be_used_for_is_unknown(tmp_path):
+def test_allowed_purposes_of_an_archived_page_are_unknown(tmp_path):
     file = tmp_path / "crawl.warc.gz"
     file.write_bytes(warc(response("http://shop.example/lamp", body=LAMP)))
     run("import", file)
@@ -64,7 +64,7 @@ def test_what_an_archived_page_may_be_used_for_is_unknown(tmp_path):
     assert "1 records" in run("export", tmp_path / "all.jsonl")
 
 
-def test_an_import_of_the_same_or_an_older_page_changes_nothing(tmp_path):
+def test_importing_the_same_or_an_older_page_changes_nothing(tmp_path):
     new, old = tmp_path / "new.warc.gz", tmp_path / "old.warc"
     new.write_bytes(warc(response("http://shop.example/lamp", body=LAMP)))
     older = warc(response("http://shop.example/lamp", body=b"<title>Old</title>"), gzipped=False)
@@ -77,7 +77,7 @@ def test_an_import_of_the_same_or_an_older_page_changes_nothing(tmp_path):
     assert stored("http://shop.example/lamp").fields == before
 
 
-def test_an_export_is_read_back(tmp_path, monkeypatch):
+def test_export_is_read_back(tmp_path, monkeypatch):
     file = tmp_path / "crawl.warc.gz"
     file.write_bytes(warc(response("http://shop.example/lamp", body=LAMP)))
     run("import", file)
@@ -105,7 +105,7 @@ def test_urls_of_nutch_keep_their_next_fetch(tmp_path, dump):
     assert stored(url).due_at_ms == NOON_MS
 
 
-def test_captures_of_an_index_are_urls_with_the_latest_capture(tmp_path):
+def test_index_entries_become_urls_with_their_latest_capture(tmp_path):
     file = tmp_path / "index.cdx"
     file.write_text(ELEVEN + ELEVEN.splitlines()[1].replace("2026", "2020") + "\n")
 
@@ -115,14 +115,14 @@ def test_captures_of_an_index_are_urls_with_the_latest_capture(tmp_path):
     assert stored("http://a.example/old") is None
 
 
-def test_a_warc_file_has_no_due_time(tmp_path):
+def test_warc_file_has_no_due_time(tmp_path):
     file = tmp_path / "x.warc"
     file.write_bytes(warc(response()))
 
     assert "--due does not work with warc" in run("import", file, "--due", code=2)
 
 
-def test_the_commands_of_the_page_import_files(tmp_path, monkeypatch):
+def test_documented_commands_import_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "dump").mkdir()
     (tmp_path / "dump" / "part-r-00000").write_text(TEXT.partition("http://a.example/broken")[0])
@@ -137,7 +137,7 @@ def test_the_commands_of_the_page_import_files(tmp_path, monkeypatch):
     assert all(map(stored, ["http://a.example/new", "http://shop.example/", "http://a.example/"]))
 
 
-def test_a_bad_record_does_not_stop_the_others():
+def test_bad_record_does_not_stop_the_others():
     with closing(url_store(load_settings())) as store:
         problems = []
         report = import_archive(
@@ -148,7 +148,7 @@ def test_a_bad_record_does_not_stop_the_others():
     assert (report.written, report.problems, problems) == (0, 1, [(1, "is cut off")])
 
 
-def test_a_capture_of_the_future_does_not_freeze_a_page(tmp_path):
+def test_capture_in_the_future_does_not_freeze_a_page(tmp_path):
     """A WARC-Date of 2099 was stored, and no later fetch replaced the page."""
     capture = warc(response("http://shop.example/", body=LAMP), gzipped=False)
     file = tmp_path / "x.warc"

@@ -1,4 +1,6 @@
-"""What an operator lists and shows: refused and failed URLs, single fields, aliases by one name."""
+"""
+What an operator lists and shows: refused and failed URLs, single fields, aliases by either name.
+"""
 
 import json
 import time
@@ -54,8 +56,8 @@ def run(folder):
     return call
 
 
-def test_a_list_that_stops_says_so(run):
-    """`--outcome Gone` stopped at 1,000 URLs without a word."""
+def test_truncated_list_is_reported(run):
+    """`--outcome Gone` stopped at 1,000 URLs without saying so."""
     assert "only the first 1 are shown; use --limit for more" in run(
         "store", "list", "--outcome", "Unreachable", "--limit", "1"
     )
@@ -79,7 +81,7 @@ def test_failed_urls_are_listed_by_outcome_and_time(run):
     assert set(listed(run, "b.example", "--outcome", "Unreachable")) == {OLD}
 
 
-def test_a_line_has_the_outcome_and_the_reason(run):
+def test_line_has_the_outcome_and_the_reason(run):
     row = listed(run, "--outcome", "Unreachable", "--since", "1h")[DEAD]
     text = run("store", "list", "--since", "1h")
     lines = {line.split("\t")[0]: line.split("\t")[1:] for line in text.splitlines()}
@@ -100,11 +102,11 @@ def test_a_line_has_the_outcome_and_the_reason(run):
         (("--since", "yesterday"), "is not a time"),
     ],
 )
-def test_a_list_of_nothing_is_refused(run, arguments, problem):
+def test_list_without_a_selection_is_refused(run, arguments, problem):
     assert problem in run("store", "list", *arguments, code=2)
 
 
-def test_show_with_fields_prints_these_alone(run):
+def test_show_with_fields_prints_only_these(run):
     lines = run("show", ALIAS, "--fields", "page.title").splitlines()
 
     assert [line.split() for line in lines] == [["page.title", "Leeks"]]
@@ -117,7 +119,7 @@ def test_show_has_each_name_once(run):
     assert len(names) == len(set(names))
 
 
-def test_a_takedown_and_its_end_are_given_in_the_same_ways(run):
+def test_takedown_and_its_end_take_the_same_arguments(run):
     gone = "http://gone.example/x"
     for way in ([gone], ["--url", gone], ["--host", "gone.example"], ["--domain", "gone.example"]):
         run("store", "takedown", *way, "--yes")

@@ -1,4 +1,6 @@
-"""The export of a whole store as a copy of its packs, less what may not be given out."""
+"""
+The export of a whole store as a copy of its packs, without records that must not be published.
+"""
 
 import io
 import itertools
@@ -31,7 +33,7 @@ def write(stand, *pages):
 
 
 def read(folder):
-    """(type, URL, body) of all records in an export, by warcio."""
+    """(type, URL, body) of all records in an export, read by warcio."""
     found = []
     for path in files_of(folder):
         data = path.read_bytes()
@@ -46,7 +48,7 @@ def bodies(folder):
     return Counter(body for kind, _, body in read(folder) if kind in ("response", "resource"))
 
 
-def test_packs_whose_records_may_all_be_given_out_are_copied_byte_by_byte(tmp_path):
+def test_packs_with_only_publishable_records_are_copied_byte_for_byte(tmp_path):
     stand = pack_stand(files=FolderPacks(tmp_path / "content"))
     write(stand, fetched(A, "one"), fetched(B, "two"))
     write(stand, fetched(A, "one", NOW_MS + 1000), fetched(C, "three"))
@@ -63,7 +65,7 @@ def test_packs_whose_records_may_all_be_given_out_are_copied_byte_by_byte(tmp_pa
 
 
 @pytest.mark.parametrize("compression", ["zstd", "gzip"])
-def test_what_may_not_be_given_out_is_in_no_file(tmp_path, compression):
+def test_unpublishable_records_are_in_no_file(tmp_path, compression):
     stand = pack_stand(pack_compression=compression)
     soon = {"unavailable_after_ms": NOW_MS + HOUR_MS}
     expiring = fetched(f"{A}expiring", "SECRET expiring")
@@ -96,7 +98,7 @@ def test_what_may_not_be_given_out_is_in_no_file(tmp_path, compression):
             assert place["url"].encode() in frames.decompress(frame)
 
 
-def test_a_record_that_two_pages_have_is_written_for_the_one_that_may_be_given_out(tmp_path):
+def test_record_shared_by_two_pages_is_written_for_the_publishable_one(tmp_path):
     stand = pack_stand()
     write(stand, fetched(A, "shared"), fetched(C, "other"))
     row = stand.store.zen.nodes.get(node_id(A))
@@ -111,7 +113,7 @@ def test_a_record_that_two_pages_have_is_written_for_the_one_that_may_be_given_o
     assert A not in [url for _, url, _ in read(tmp_path)]
 
 
-def test_pages_that_are_stored_as_objects_are_in_the_export(tmp_path):
+def test_pages_stored_as_objects_are_in_the_export(tmp_path):
     stand = pack_stand()
     stand.reopened(layout="objects").store.write_pages([fetched(A, "an object")])
     write(stand, fetched(B, "in a pack"))
@@ -122,7 +124,7 @@ def test_pages_that_are_stored_as_objects_are_in_the_export(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_an_export_that_is_killed_at_any_step_is_completed_by_the_next(tmp_path):
+def test_export_killed_at_any_step_is_completed_by_the_next(tmp_path):
     stand = pack_stand()
     for n in range(3):
         write(stand, fetched(f"{A}{n}", f"text {n}"))
@@ -142,7 +144,7 @@ def test_an_export_that_is_killed_at_any_step_is_completed_by_the_next(tmp_path)
             break
 
 
-def test_what_upkeep_moves_during_an_export_is_in_it(tmp_path):
+def test_records_moved_by_upkeep_during_an_export_are_in_it(tmp_path):
     stand = pack_stand()
     write(stand, *(fetched(f"{A}{n}", f"old {n}") for n in range(5)))
     write(stand, *(fetched(f"{A}{n}", f"new {n}", NOW_MS + 1) for n in range(4)))
@@ -160,7 +162,7 @@ def test_what_upkeep_moves_during_an_export_is_in_it(tmp_path):
     assert set(bodies(tmp_path)) == {"new 0", "new 1", "new 2", "new 3", "old 4"}
 
 
-def test_a_damaged_pack_is_reported_and_the_others_are_copied(tmp_path):
+def test_damaged_pack_is_reported_and_the_others_are_copied(tmp_path):
     stand = pack_stand()
     write(stand, fetched(A, "one"))
     write(stand, fetched(B, "two"))
@@ -175,7 +177,7 @@ def test_a_damaged_pack_is_reported_and_the_others_are_copied(tmp_path):
     assert sum(bodies(tmp_path).values()) == 1
 
 
-def test_a_folder_is_for_one_use(tmp_path):
+def test_export_folder_is_for_one_purpose(tmp_path):
     stand = pack_stand()
     write(stand, fetched(A, "one"))
     export_packs(stand.store, tmp_path, purpose="search")

@@ -1,4 +1,7 @@
-"""Content that moves into packs, and earlier versions of it, by the commands of docs/store.md#content-in-packs."""
+"""
+Moving content into packs, and its earlier versions, with the commands of
+docs/store.md#content-in-packs.
+"""
 
 import shlex
 from datetime import UTC, datetime
@@ -43,7 +46,7 @@ def place(tmp_path):
     return Place()
 
 
-def test_the_commands_of_the_page_move_objects_and_show_an_earlier_version(place):
+def test_documented_commands_move_objects_and_show_an_earlier_version(place):
     pack, export, at = (one.strip() for one in blocks("docs/store.md#content-in-packs", "sh"))
     place.store("<p>of October", FIRST_MS, AS_OBJECTS)
     assert not place.files("*.warc.zst")

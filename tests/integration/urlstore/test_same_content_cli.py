@@ -35,7 +35,7 @@ def test_pages_with_the_same_body_are_listed(run):
     }  # fmt: skip
 
 
-def test_near_copies_are_listed_with_the_bits_that_differ(run):
+def test_near_copies_are_listed_with_the_number_of_different_bits(run):
     listed = dict(
         line.split("\t") for line in run("--same-content", "--within", "3").stdout.splitlines()
     )
@@ -45,7 +45,7 @@ def test_near_copies_are_listed_with_the_bits_that_differ(run):
     assert run("--same-content", "--within", "3", "--limit", "1").stdout.count("\n") == 1
 
 
-def test_the_commands_of_the_page_list_pages(run):
+def test_documented_commands_list_pages(run):
     (block,) = blocks("docs/store.md#pages-with-the-same-content", "sh")
     same, near = (line.split() for line in block.splitlines())
 
@@ -57,5 +57,5 @@ def test_the_commands_of_the_page_list_pages(run):
 @pytest.mark.parametrize(
     "words", [["--within", "1"], ["--same-content", "--in"], ["--within", "9"]]
 )
-def test_options_that_do_not_belong_together_are_refused(run, words):
+def test_conflicting_options_are_refused(run, words):
     assert run(*words).exit_code == 2

@@ -1,4 +1,4 @@
-"""The UrlStore into files and back, on every engine."""
+"""UrlStore exports and imports on every engine."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def exported(its: Stand, selection: NodeSelection = EVERYTHING, **options):
 
 @pytest.fixture
 def filled(a_stand):
-    """A store with a page of everything, an alias and a URL taken down."""
+    """A store with a page that has everything, an alias, and a taken-down URL."""
     store = a_stand.store
     store.put(A, {"title": b"A page", "raw": b"\xff\x00"}, at_ms=5000, provenance={"title": "team"})
     store.put(B, {"title": "Grüße".encode()}, at_ms=6000)
@@ -85,7 +85,7 @@ def filled(a_stand):
     return a_stand
 
 
-def test_an_import_is_read_back(a_stand):
+def test_import_is_read_back(a_stand):
     report, problems = import_lines(
         a_stand,
         b'{"url": "HTTP://A.example:80/", "fields": {"title": "t"}, "at_ms": 5000, "provenance": {"title": "team"}}',
@@ -117,7 +117,7 @@ def test_importing_twice_or_in_another_order_changes_nothing(a_stand):
     assert a_stand.store.aliases.of(A) == [C]
 
 
-def test_bad_lines_are_reported_by_number_and_stop_nothing(a_stand):
+def test_bad_lines_are_reported_by_number_and_the_rest_is_imported(a_stand):
     report, problems = import_lines(
         a_stand,
         b'{"url": "http://a.example/", "fields": {"title": "t"}}',
@@ -135,7 +135,7 @@ def test_bad_lines_are_reported_by_number_and_stop_nothing(a_stand):
     assert a_stand.store.get(B) is not None
 
 
-def test_an_import_goes_on_after_the_line_it_reported(a_stand):
+def test_import_continues_after_the_reported_line(a_stand):
     lines = [b'{"url": "http://a.example/%d"}' % n for n in range(10)]
 
     report, _ = import_lines(a_stand, *lines, after=7)
@@ -144,7 +144,7 @@ def test_an_import_goes_on_after_the_line_it_reported(a_stand):
     assert a_stand.store.get("http://a.example/6") is None
 
 
-def test_what_was_taken_down_is_not_imported(a_stand):
+def test_taken_down_page_is_not_imported(a_stand):
     a_stand.store.put(A, {"title": b"t"})
     a_stand.store.takedowns.take_down(url=A)
 
@@ -154,7 +154,7 @@ def test_what_was_taken_down_is_not_imported(a_stand):
     assert problems == [(1, "http://a.example/ was taken down")]
 
 
-def test_an_import_lists_a_page_under_its_host_though_its_node_was_there(a_stand):
+def test_import_lists_a_page_under_its_host_even_if_its_node_existed(a_stand):
     store, watched = a_stand.store, "http://a.example/watched"
     store.put(A, {"title": b"t"})
     store.remove(A)
@@ -170,7 +170,7 @@ def test_an_import_lists_a_page_under_its_host_though_its_node_was_there(a_stand
     assert store.get(A) is None
 
 
-def test_the_history_of_a_field_grows_within_one_batch(a_stand):
+def test_history_of_a_field_grows_within_one_batch(a_stand):
     import_lines(
         a_stand,
         *(
@@ -184,7 +184,7 @@ def test_the_history_of_a_field_grows_within_one_batch(a_stand):
     ]
 
 
-def test_a_store_that_fails_ends_the_import_at_a_known_line():
+def test_import_stops_at_a_known_line_when_the_store_fails():
     done = []
 
     class Failing(BulkWriter):
@@ -206,7 +206,7 @@ def test_a_store_that_fails_ends_the_import_at_a_known_line():
     assert done == [2, 4]
 
 
-def test_an_export_tells_everything(filled):
+def test_export_contains_everything(filled):
     report, lines = exported(filled, links_of=filled.store)
 
     by_url = {line["url"]: line for line in lines}
@@ -222,7 +222,7 @@ def test_an_export_tells_everything(filled):
     }  # fmt: skip
 
 
-def test_an_export_imported_is_the_same_store(filled):
+def test_imported_export_is_the_same_store(filled):
     _, lines = exported(filled, links_of=filled.store)
     other = stand(MemoryTables(ManualClock()))
 
@@ -234,7 +234,7 @@ def test_an_export_imported_is_the_same_store(filled):
     )
 
 
-def test_an_export_goes_on_at_its_cursor(a_stand):
+def test_export_continues_at_its_cursor(a_stand):
     import_lines(a_stand, *(b'{"url": "http://a.example/%d"}' % n for n in range(25)))
     urls, cursor = [], None
 
@@ -248,7 +248,7 @@ def test_an_export_goes_on_at_its_cursor(a_stand):
     assert sorted(urls) == sorted(f"http://a.example/{n}" for n in range(25))
 
 
-def test_an_export_omits_a_page_that_was_taken_down_and_its_aliases(filled):
+def test_export_omits_a_taken_down_page_and_its_aliases(filled):
     filled.store.takedowns.take_down(url=A)
 
     _, lines = exported(filled)
@@ -256,7 +256,7 @@ def test_an_export_omits_a_page_that_was_taken_down_and_its_aliases(filled):
     assert [line["url"] for line in lines] == [B]
 
 
-def test_an_export_in_progress_omits_what_is_taken_down_meanwhile(filled):
+def test_running_export_omits_pages_taken_down_meanwhile(filled):
     def read_slowly():
         yield from nodes_of(filled.store.zen, None)
         filled.store.takedowns.take_down(url=A)
@@ -266,7 +266,7 @@ def test_an_export_in_progress_omits_what_is_taken_down_meanwhile(filled):
     assert [line["url"] for line in lines] == [B]
 
 
-def test_an_export_may_be_of_some_urls_and_some_fields(filled):
+def test_export_can_be_limited_to_urls_and_fields(filled):
     _, lines = exported(filled, NodeSelection(urls=[B, A]), fields=["title"], aliases=False)
 
     assert [(line["url"], line["fields"]) for line in lines] == [
@@ -274,7 +274,7 @@ def test_an_export_may_be_of_some_urls_and_some_fields(filled):
     ]  # fmt: skip
 
 
-def test_parquet_takes_and_gives_what_json_does(filled, tmp_path):
+def test_parquet_import_and_export_match_json(filled, tmp_path):
     path = tmp_path / "urls.parquet"
     sink = ParquetSink(path)
     export_urls(filled.store.zen, sink, links_of=filled.store)
@@ -312,7 +312,7 @@ def test_plain_parquet_columns_become_fields(a_stand, tmp_path):
     assert a_stand.store.get(B).fields == {"price": b"10.0"}
 
 
-def test_what_is_not_a_parquet_file_is_a_config_error(tmp_path):
+def test_invalid_parquet_file_is_a_config_error(tmp_path):
     (tmp_path / "x.parquet").write_text("no")
 
     with pytest.raises(ConfigError, match="cannot be read as Parquet"):
@@ -321,7 +321,7 @@ def test_what_is_not_a_parquet_file_is_a_config_error(tmp_path):
         list(read_parquet(tmp_path / "absent.parquet"))
 
 
-def test_without_pyarrow_the_extra_is_named(tmp_path):
+def test_error_without_pyarrow_names_the_extra(tmp_path):
     code = (
         "import sys; sys.modules['pyarrow'] = None\n"
         "from pathlib import Path\n"
@@ -334,7 +334,7 @@ def test_without_pyarrow_the_extra_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.gz", "x.jsonl.zst"])
-def test_files_are_packed_by_their_names_and_may_be_added_to(tmp_path, name):
+def test_compression_follows_the_file_name_and_files_can_be_appended_to(tmp_path, name):
     path = tmp_path / name
     for part in (b'{"url": "http://a.example/"}\n', b'{"url": "http://b.example/"}\n'):
         file = open_to_write(path, append=True)
@@ -348,7 +348,7 @@ def test_files_are_packed_by_their_names_and_may_be_added_to(tmp_path, name):
     assert unpacked[name[-1]](path.read_bytes()).startswith(b'{"url"')
 
 
-def test_of_a_file_that_was_cut_short_the_lines_that_can_be_read_are_imported(tmp_path):
+def test_readable_lines_of_a_truncated_file_are_imported(tmp_path):
     its, path, reported = stand(MemoryTables(ManualClock())), tmp_path / "x.jsonl.gz", []
     lines = [b'{"url": "http://a.example/%d"}\n' % number**3 for number in range(20_000)]
     path.write_bytes(gzip.compress(b"".join(lines))[:-9_000])
@@ -367,7 +367,7 @@ def test_of_a_file_that_was_cut_short_the_lines_that_can_be_read_are_imported(tm
 
 
 @pytest.mark.parametrize("name", ["x.jsonl.gz", "x.jsonl.zst"])
-def test_a_file_that_is_not_packed_as_its_name_says_is_reported(tmp_path, name):
+def test_file_not_compressed_as_its_name_says_is_reported(tmp_path, name):
     (tmp_path / name).write_bytes(b'{"url": "http://a.example/"}\n')
 
     with open_to_read(tmp_path / name) as file:
@@ -377,7 +377,7 @@ def test_a_file_that_is_not_packed_as_its_name_says_is_reported(tmp_path, name):
     assert "cannot be read from here on" in str(problem)
 
 
-def test_of_a_damaged_parquet_file_the_rows_before_are_read(tmp_path):
+def test_rows_before_the_damage_in_a_parquet_file_are_read(tmp_path):
     path = tmp_path / "x.parquet"
     sink = ParquetSink(path)
     for number in range(4):
@@ -393,7 +393,7 @@ def test_of_a_damaged_parquet_file_the_rows_before_are_read(tmp_path):
     assert "cannot be read from here on" in str(problem)
 
 
-def test_a_line_without_end_is_reported_and_left():
+def test_endless_line_is_reported_and_skipped():
     stream = io.BytesIO(b'{"url": "' + b"x" * (3 << 20) + b'"}\n{"url": "http://a.example/"}')
 
     (first, problem), (second, record) = read_json_lines(stream, max_line_bytes=1 << 20)
@@ -403,7 +403,7 @@ def test_a_line_without_end_is_reported_and_left():
     assert "longer than 1 MiB" in str(problem)
 
 
-def test_an_export_and_an_import_of_many_take_little_memory():
+def test_large_export_and_import_use_little_memory():
     its, other = (stand(MemoryTables(ManualClock())) for _ in "12")
     lines = (
         b'{"url": "http://a.example/%d", "fields": {"t": "%s"}}\n' % (n, b"x" * 1000)
@@ -424,7 +424,7 @@ def test_an_export_and_an_import_of_many_take_little_memory():
     assert other.store.get(A) is None
 
 
-def test_a_copy_of_all_tables_and_content_is_the_same_store(filled):
+def test_copy_of_all_tables_and_content_is_the_same_store(filled):
     filled.store.put_content(A, b"<html>", {"content_type": "text/html"}, at_ms=5000)
     filled.compact()
     tables, content, reported = MemoryTables(ManualClock()), MemoryContent(), []
@@ -444,7 +444,7 @@ def test_a_copy_of_all_tables_and_content_is_the_same_store(filled):
     assert copy_tables(filled.tables, tables, after=reported[-1][:2]) == 0
 
 
-def test_content_as_warc_passes_the_check_and_reads_back(a_stand, tmp_path, capsys):
+def test_exported_warc_passes_the_check_and_is_read_back(a_stand, tmp_path, capsys):
     headers = [["Content-Type", "text/html"], ["Content-Encoding", "gzip"], ["ETag", '"x"']]
     meta = {
         "status": "200", "fetched_at_ms": str(NOW_MS), "content_type": "text/html",
@@ -482,7 +482,7 @@ def test_content_as_warc_passes_the_check_and_reads_back(a_stand, tmp_path, caps
     assert records[C][:2] == ("resource", b"plain")
 
 
-def test_a_check_that_found_no_change_is_a_revisit(tmp_path):
+def test_check_without_a_change_is_a_revisit(tmp_path):
     its = stand(MemoryTables(ManualClock()))
     meta = {"status": "200", "fetched_at_ms": "5000", "headers": '[["ETag", "x"], ["Server", "s"]]'}
     its.store.put_content(A, b"body", meta, at_ms=5000)
@@ -506,7 +506,7 @@ def test_a_check_that_found_no_change_is_a_revisit(tmp_path):
     assert last[3] == "HTTP/1.1 304 Not Modified\r\nETag: x\r\n"
 
 
-def test_a_fetched_page_is_exported_with_the_headers_of_its_report(tmp_path):
+def test_fetched_page_is_exported_with_the_headers_of_its_report(tmp_path):
     its = stand(MemoryTables(ManualClock()))
     fetch = FetchRecord(url=B, outcome="Fetched", status=200, headers=(("Server", "x"),))
     meta = {"status": "200", "fetched_at_ms": str(NOW_MS)}
@@ -522,7 +522,7 @@ def test_a_fetched_page_is_exported_with_the_headers_of_its_report(tmp_path):
     assert last == ("response", "x")
 
 
-def test_warc_files_are_of_bounded_size_and_go_on(tmp_path):
+def test_warc_files_have_a_limited_size_and_continue(tmp_path):
     its = stand(MemoryTables(ManualClock()))
     for n in range(12):
         its.store.put_content(f"http://a.example/{n}", bytes([n]) * 100, {})
@@ -544,7 +544,7 @@ def test_warc_files_are_of_bounded_size_and_go_on(tmp_path):
         export_warc(its.store.zen, its.store.bodies, tmp_path / "x")
 
 
-def test_content_that_is_gone_or_damaged_is_reported_and_left(tmp_path):
+def test_missing_or_damaged_content_is_reported_and_skipped(tmp_path):
     its, reported = stand(MemoryTables(ManualClock())), []
     for url in (A, B, C):
         its.store.put_content(url, url.encode(), {})

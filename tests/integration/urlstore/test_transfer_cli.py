@@ -1,4 +1,4 @@
-"""Exports that are continued, and copies of a damaged store, on the command line."""
+"""Continued exports, and copies of a damaged store, on the command line."""
 
 import csv
 import json
@@ -46,7 +46,7 @@ def cursor_of(output):
     return output.rpartition("--cursor ")[2].strip()
 
 
-def test_a_parquet_file_is_not_overwritten_by_the_rest_of_its_export(store, tmp_path):
+def test_parquet_file_is_not_overwritten_by_the_rest_of_its_export(store, tmp_path):
     file, rest = tmp_path / "x.parquet", tmp_path / "rest.parquet"
     cursor = cursor_of(run("export", file, "--limit", 3))
 
@@ -56,16 +56,16 @@ def test_a_parquet_file_is_not_overwritten_by_the_rest_of_its_export(store, tmp_
     assert {record.url for part in (file, rest) for _, record in read_parquet(part)} == {*URLS}
 
 
-def test_fields_that_no_page_has_are_named(store, tmp_path):
-    """A misspelled name gave an export without fields, and no word of it."""
+def test_fields_that_no_page_has_are_reported(store, tmp_path):
+    """A misspelled name gave an export without fields, without a warning."""
     store.put(URLS[0], {"team.score": b"7"})
 
-    said = run("export", tmp_path / "x.jsonl", "--fields", "team.score,team.scor")
+    summary = run("export", tmp_path / "x.jsonl", "--fields", "team.score,team.scor")
 
-    assert said == "5 records; no page has 'team.scor'\n"
+    assert summary == "5 records; no page has 'team.scor'\n"
 
 
-def test_a_dash_is_standard_output_with_nothing_but_records(store):
+def test_dash_is_standard_output_with_only_records(store):
     """It was a file of that name."""
     ran = subprocess.run(
         [sys.executable, "-m", "aragog.cli", "store", "export", "-"],
@@ -81,7 +81,7 @@ def test_a_dash_is_standard_output_with_nothing_but_records(store):
     )
 
 
-def test_warc_files_of_the_rest_of_an_export_have_the_next_numbers(store, tmp_path):
+def test_continued_export_numbers_its_warc_files_onward(store, tmp_path):
     stem = tmp_path / "x.warc"
     cursor = cursor_of(run("export", stem, "--limit", 3))
 
@@ -93,8 +93,8 @@ def test_warc_files_of_the_rest_of_an_export_have_the_next_numbers(store, tmp_pa
     ]  # fmt: skip
 
 
-def test_an_export_of_a_host_offers_no_cursor_and_takes_none(store, tmp_path):
-    """With the cursor of a walk over all URLs, the same ones were exported again."""
+def test_export_of_a_host_has_no_cursor_and_refuses_one(store, tmp_path):
+    """With the cursor of a walk over all URLs, the same URLs were exported again."""
     file = tmp_path / "x.jsonl"
 
     assert "--cursor" not in run("export", file, "--host", "a.example", "--limit", 3)
@@ -103,8 +103,8 @@ def test_an_export_of_a_host_offers_no_cursor_and_takes_none(store, tmp_path):
     )
 
 
-def test_a_copy_needs_another_store(store, tmp_path):
-    """It read and wrote each row of the one store, and reported a copy."""
+def test_copy_needs_another_store(store, tmp_path):
+    """It read each row from the store, wrote it back, and reported a copy."""
     (tmp_path / "same.toml").write_text(f'data_dir = "{tmp_path / "x" / ".." / "data"}"\n')
 
     assert "same.toml: is this data folder's own store" in run(
@@ -112,7 +112,7 @@ def test_a_copy_needs_another_store(store, tmp_path):
     )
 
 
-def test_a_copy_leaves_out_a_damaged_object_and_copies_the_others(store, tmp_path):
+def test_copy_skips_a_damaged_object_and_copies_the_others(store, tmp_path):
     (tmp_path / "there.toml").write_text(f'data_dir = "{tmp_path / "there"}"\n')
     settings = load_settings()
     as_objects = url_store(replace(settings, content=replace(settings.content, layout="objects")))
@@ -131,7 +131,7 @@ def test_a_copy_leaves_out_a_damaged_object_and_copies_the_others(store, tmp_pat
     assert {*there.keys("")} == {*here.keys("")} - {damaged}
 
 
-def test_an_export_has_the_main_texts_that_it_names(store, tmp_path):
+def test_export_has_the_requested_main_texts(store, tmp_path):
     url, sentence = (
         "http://a.example/article",
         "A page has one long sentence, and it is about leeks.",
@@ -156,7 +156,7 @@ def test_an_export_has_the_main_texts_that_it_names(store, tmp_path):
     assert fields[url].keys() == {"page.markdown"}
 
 
-def test_a_page_whose_text_exceeds_its_limits_is_reported_and_exported_without_it(
+def test_page_whose_text_exceeds_its_limits_is_exported_without_it_and_reported(
     store, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("ARAGOG_PIPELINE__PAGE_MAX_CPU_S", "0.001")
@@ -171,8 +171,8 @@ def test_a_page_whose_text_exceeds_its_limits_is_reported_and_exported_without_i
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.parquet"])
-def test_the_url_may_be_asked_for_by_name(store, tmp_path, name):
-    """`--fields url` said that no page has it."""
+def test_url_can_be_requested_by_name(store, tmp_path, name):
+    """`--fields url` reported that no page has it."""
     file = tmp_path / name
 
     output = run("export", file, "--fields", "url")
@@ -186,7 +186,7 @@ def test_the_url_may_be_asked_for_by_name(store, tmp_path, name):
     assert all(row["url"] and not row.get("fields") for row in rows)
 
 
-def test_tables_have_a_row_a_page_with_all_digits(store, tmp_path):
+def test_csv_json_and_sqlite_have_one_row_per_page_with_all_digits(store, tmp_path):
     store.put(URLS[0], {"product.price": b'"19.90"', "team.note": b"cheap"})
     fields = "product.price,team.note"
 
@@ -206,7 +206,7 @@ def test_tables_have_a_row_a_page_with_all_digits(store, tmp_path):
     assert "one row per page" in run("export", tmp_path / "x.csv", "--links", code=2)
 
 
-def test_an_export_goes_to_a_bucket(store, tmp_path, s3_server, s3_settings, monkeypatch):
+def test_export_to_a_bucket_works(store, tmp_path, s3_server, s3_settings, monkeypatch):
     monkeypatch.setenv("ARAGOG_CONTENT__S3_ENDPOINT", s3_settings.s3_endpoint)
     monkeypatch.setenv("ARAGOG_CONTENT__S3_REGION", s3_settings.s3_region)
     place = f"s3://{s3_settings.s3_bucket}/tables/day.csv.gz"
@@ -220,12 +220,12 @@ def test_an_export_goes_to_a_bucket(store, tmp_path, s3_server, s3_settings, mon
     assert "the bucket does not exist" in run("export", "s3://none-such/x.csv", code=1)
 
 
-def test_the_file_of_a_run_in_a_bucket_keeps_the_pages_of_earlier_runs(store, s3_settings):
+def test_run_file_in_a_bucket_keeps_the_pages_of_earlier_runs(store, s3_settings):
     settings = replace(load_settings(), content=s3_settings)
     place = f"s3://{s3_settings.s3_bucket}/run.jsonl"
     for url in URLS[:2]:
         output = RunOutput(place, ("url",), settings)
         output.add(url)
-        said = output.write(store)
+        summary = output.write(store)
 
-    assert said.startswith(f"2 records in {place}, 1 of them from the earlier file only")
+    assert summary.startswith(f"2 records in {place}, 1 of them from the earlier file only")

@@ -1,4 +1,6 @@
-"""Exports in parts: together they are the store, and an interrupted one is finished by the next."""
+"""
+Exports in parts: together they contain the store, and the next run completes an interrupted one.
+"""
 
 import os
 import signal
@@ -58,7 +60,7 @@ def urls_in(path):
         return [orjson.loads(line)["url"] for line in lines]
 
 
-def test_the_parts_together_are_the_store_and_no_url_is_in_two(filled, out):
+def test_parts_contain_every_url_of_the_store_exactly_once(filled, out):
     counts = [export(filled, out, part) for part in PARTS]
 
     urls = [url for path in sorted(out.iterdir()) for url in urls_in(path)]
@@ -68,7 +70,7 @@ def test_the_parts_together_are_the_store_and_no_url_is_in_two(filled, out):
     assert min(out.iterdir()).name == "part-00000-of-00004.jsonl.zst"
 
 
-def test_the_same_parts_as_parquet_and_warc(filled, out):
+def test_parts_are_complete_as_parquet_and_warc(filled, out):
     for part in PARTS:
         export(filled, out / "parquet", part, format="parquet")
         export(filled, out / "warc", part, format="warc")
@@ -86,13 +88,13 @@ def test_the_same_parts_as_parquet_and_warc(filled, out):
     assert sorted(pages) == sorted(URLS)
 
 
-def test_a_complete_part_is_not_written_again(filled, out):
+def test_complete_part_is_not_rewritten(filled, out):
     export(filled, out, PARTS[0])
 
     assert export(filled, out, PARTS[0]) is None
 
 
-def test_an_interrupted_part_leaves_nothing_and_is_written_by_the_next_run(filled, out):
+def test_interrupted_part_leaves_nothing_and_is_written_by_the_next_run(filled, out):
     def broken(share):
         raise StoreUnavailable("sqlite", "is locked")
 
@@ -103,7 +105,7 @@ def test_an_interrupted_part_leaves_nothing_and_is_written_by_the_next_run(fille
     assert export(filled, out, PARTS[1]) > 0
 
 
-def test_the_share_of_a_part_grows_from_zero_to_one(filled, out):
+def test_progress_of_a_part_grows_from_zero_to_one(filled, out):
     seen = []
     part = PARTS[3]
     export_part(filled.store, out, part, PartOptions(), on_fraction=seen.append)
@@ -127,7 +129,7 @@ export_part(url_store(settings), Path(sys.argv[1]), Part(0, 2), options, on_frac
 
 
 @pytest.mark.parametrize("kind", ["jsonl.zst", "warc"])
-def test_what_a_killed_export_left_is_removed_by_the_next_run(tmp_path, monkeypatch, kind):
+def test_next_run_removes_leftovers_of_a_killed_export(tmp_path, monkeypatch, kind):
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path / "data"))
     store = url_store(load_settings())
     store.write_pages([page(url, NOW_MS, fields={"title": b"x"}) for url in URLS])
@@ -147,7 +149,7 @@ def test_what_a_killed_export_left_is_removed_by_the_next_run(tmp_path, monkeypa
     assert names == [f"part-0000{n}-of-00002{suffix}" for n in range(2)]
 
 
-def test_the_unfinished_part_of_a_living_process_stays(tmp_path):
+def test_unfinished_part_of_a_live_process_stays(tmp_path):
     host = socket.gethostname()
     living = tmp_path / f".part-00001-of-00002-{host}-{os.getpid()}.jsonl"
     elsewhere = tmp_path / ".part-00000-of-00002-another.host-1.jsonl"
@@ -160,7 +162,7 @@ def test_the_unfinished_part_of_a_living_process_stays(tmp_path):
 
 
 @pytest.mark.parametrize(("parts", "kind"), [(3, "jsonl"), (2, "parquet"), (2, "warc")])
-def test_a_folder_with_parts_of_another_export_is_refused(tmp_path, parts, kind):
+def test_folder_with_parts_of_another_export_is_refused(tmp_path, parts, kind):
     (tmp_path / "part-00001-of-00002.jsonl").touch()
     (tmp_path / "_SUCCESS").touch()
     command = ["store", "export-parts", str(tmp_path), "--parts", str(parts), "--format", kind]
@@ -172,12 +174,12 @@ def test_a_folder_with_parts_of_another_export_is_refused(tmp_path, parts, kind)
 
 
 @pytest.mark.parametrize(("number", "count"), [(0, 0), (4, 4), (-1, 4)])
-def test_a_part_that_is_none_is_refused(number, count):
+def test_invalid_part_number_is_refused(number, count):
     with pytest.raises(BadInput):
         Part(number, count)
 
 
-def test_the_command_writes_all_parts_once(tmp_path, monkeypatch):
+def test_command_writes_all_parts_once(tmp_path, monkeypatch):
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path / "data"))
     store = url_store(load_settings())
     for url in URLS[:10]:
@@ -194,7 +196,7 @@ def test_the_command_writes_all_parts_once(tmp_path, monkeypatch):
     assert names == [f"part-0000{n}-of-00003.jsonl" for n in range(3)]
 
 
-def test_the_command_refuses_a_part_that_is_not_there(tmp_path):
+def test_command_refuses_a_part_number_out_of_range(tmp_path):
     reported = CliRunner().invoke(main, ["store", "export-parts", str(tmp_path), "--part", "16"])
 
     assert reported.exit_code == 2

@@ -1,4 +1,4 @@
-"""Commands with `--for` print and write nothing of a page that is not for this use."""
+"""Commands with `--for` neither print nor write data of pages that refuse the purpose."""
 
 import gzip
 import zipfile
@@ -61,7 +61,7 @@ def run(*arguments, code=0):
 
 
 def run_without_result(*arguments):
-    """The output of a command that finds nothing to show, which is no wrong usage either."""
+    """The output of a command that finds nothing to show without being misused."""
     ran = CliRunner().invoke(main, list(map(str, arguments)))
     assert ran.exit_code not in (0, 1, 2), ran.output
     return ran.output
@@ -72,7 +72,7 @@ def run_without_result(*arguments):
     "command",
     [("show",), ("show", "--json"), ("content",), ("show", "--max-age", "999999h", "--wait", "0")],
 )
-def test_a_page_that_is_not_for_a_use_is_not_shown(command, purpose):
+def test_page_that_refuses_a_purpose_is_not_shown(command, purpose):
     for url, (_, purposes) in PAGES.items():
         given = purpose in purposes
         show = run if given else run_without_result
@@ -83,7 +83,7 @@ def test_a_page_that_is_not_for_a_use_is_not_shown(command, purpose):
 
 
 @pytest.mark.parametrize("purpose", PURPOSES)
-def test_links_of_a_page_that_is_not_for_a_use_are_not_listed(purpose):
+def test_links_of_a_page_that_refuses_a_purpose_are_not_listed(purpose):
     sources = run("links", TARGET, "--in", "--for", purpose)
     for url, (_, purposes) in PAGES.items():
         assert (TARGET in run("links", url, "--for", purpose)) == (purpose in purposes)
@@ -92,7 +92,7 @@ def test_links_of_a_page_that_is_not_for_a_use_are_not_listed(purpose):
 
 
 @pytest.mark.parametrize("purpose", PURPOSES)
-def test_changes_of_a_page_that_is_not_for_a_use_have_no_fields(purpose):
+def test_changes_of_a_page_that_refuses_a_purpose_have_no_fields(purpose):
     printed = run("changes", "--for", purpose)
     for url, (_, purposes) in PAGES.items():
         assert url in printed
@@ -101,7 +101,7 @@ def test_changes_of_a_page_that_is_not_for_a_use_have_no_fields(purpose):
 
 @pytest.mark.parametrize("purpose", PURPOSES)
 @pytest.mark.parametrize("kind", ["jsonl", "warc", "wacz"])
-def test_an_export_for_a_use_has_no_page_that_is_not_for_it(tmp_path, kind, purpose):
+def test_export_for_a_purpose_omits_pages_that_refuse_it(tmp_path, kind, purpose):
     run("store", "export", tmp_path / f"x.{kind}", "--for", purpose)
 
     written = b"".join(map(contents, tmp_path.glob("x.*")))
@@ -110,7 +110,7 @@ def test_an_export_for_a_use_has_no_page_that_is_not_for_it(tmp_path, kind, purp
 
 
 @pytest.mark.parametrize("purpose", PURPOSES)
-def test_a_copy_of_packs_for_a_use_has_no_page_that_is_not_for_it(tmp_path, purpose):
+def test_pack_export_for_a_purpose_omits_pages_that_refuse_it(tmp_path, purpose):
     run("store", "export-packs", tmp_path / "out", "--for", purpose)
 
     written = b"".join(map(contents, (tmp_path / "out").glob("*/*.warc.zst")))
@@ -119,7 +119,7 @@ def test_a_copy_of_packs_for_a_use_has_no_page_that_is_not_for_it(tmp_path, purp
 
 
 def contents(file):
-    """What a file holds, with the files in it."""
+    """The content of a file, and of the files in it."""
     if file.suffix == ".wacz":
         with zipfile.ZipFile(file) as archive:
             parts = {name: archive.read(name) for name in archive.namelist()}
@@ -131,7 +131,7 @@ def contents(file):
     return gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
 
 
-def test_parts_for_a_use_are_completed_for_the_same_use_only(tmp_path):
+def test_parts_are_completed_only_for_the_same_purpose(tmp_path):
     out = tmp_path / "out"
     begin = ("store", "export-parts", out, "--parts", 2, "--format", "jsonl")
     run(*begin, "--part", 0)
@@ -155,7 +155,7 @@ def test_parts_for_a_use_are_completed_for_the_same_use_only(tmp_path):
     assert b"TEXT-refused.example" not in written
 
 
-def test_the_purpose_of_a_webhook_is_listed():
+def test_purpose_of_a_webhook_is_listed():
     run("webhooks", "add", "https://example.com/hook", "--for", "ai-train")
 
     assert "for=ai-train" in run("webhooks", "list")

@@ -1,4 +1,4 @@
-"""Bytes of an input: a text, or a table of parts and codings."""
+"""The bytes of an input: a text, or a table of parts and codings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 def data(spec: Any) -> bytes:
     """
-    A text is itself in UTF-8; a list is joined; a table has `text` (with `encoding`), `base64` or
+    A text is encoded as UTF-8; a list is joined; a table has `text` (with `encoding`), `base64` or
     `parts`, and `apply`: gzip, zlib, deflate, br, zstd, chunks (with `size`), `times`.
     """
     if isinstance(spec, str):

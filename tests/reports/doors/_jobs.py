@@ -1,17 +1,18 @@
 """
-A history of one queue, played on a shard: who enqueues, claims, finishes and dies, and what is left.
+A history of one queue, played on a shard: enqueuing, claims, completed jobs, dead workers, and the
+remaining jobs.
 
-Input: `steps`, each a table with `do` and its arguments; `settings` of the queue. Jobs are known by
-their `name`. Steps:
+Input: `steps`, each a table with `do` and its arguments; `settings` of the queue. Jobs are
+identified by their `name`. Steps:
 
     enqueue    name, and priority, delay_ms, unique, attempts, body
     claim      worker, limit, timeout_ms: notes the names of the jobs; `when_due` waits for one
     ack, nack  name; nack also takes step (again, release, fail), delay_ms, problem
     extend     name, timeout_ms
-    reap       waits until expired claims are given back
+    reap       waits until expired claims are returned
     retry, delete, drop, release, configure, stats, reopen
 
-`seen` has a line a step that says something; `sizes` is what is left.
+`seen` has a line for each step with output; `sizes` are the remaining jobs.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _queues = itertools.count(1)
 
 
 class QueueHistory:
-    """One queue and the claims that are held on it, by the names of their jobs."""
+    """One queue and its current claims, by the names of their jobs."""
 
     def __init__(self, shard: Shard) -> None:
         self.shard = shard
@@ -39,7 +40,7 @@ class QueueHistory:
         self.seen: list[str] = []
 
     def play(self, step: Mapping[str, Any]) -> None:
-        """Do one step and note what is to be seen of it."""
+        """Do one step and note its visible result."""
         arguments = dict(step)
         try:
             said = getattr(self, f"_{arguments.pop('do')}")(**arguments)
@@ -89,13 +90,13 @@ class QueueHistory:
         def reaped():
             now_ms = self.shard.age_ms()[0]
             swept = self.shard.sweep(self.queue, reap_before_ms=now_ms)
-            return swept.given_back + swept.failed
+            return swept.returned + swept.failed
 
         wait_until(reaped)
 
     def _sweep(self):
         swept = self.shard.sweep(self.queue, reap_before_ms=self.shard.age_ms()[0])
-        return f"swept {swept.given_back}"
+        return f"swept {swept.returned}"
 
     def _retry(self, limit=10):
         return f"retried {self.shard.retry(self.queue, limit=limit)}"

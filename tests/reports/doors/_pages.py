@@ -2,8 +2,9 @@
 A page as the pipeline analyzes it, from bytes and headers.
 
 Input: `html`; `url`; `content_type`; `headers`, lines `Name: value`; `encoding`, in which the text
-of `html` is sent (`latin-1` writes bytes as they are). The answer has the stored fields by name
-(`recipe.yields.quantity` is a member of one), and `encoding`, `links`, `canonical`, `rule`, `noindex`, `nofollow`, `refresh`, `hreflang`, `type`.
+of `html` is sent (`latin-1` sends bytes unchanged). The answer has the stored fields by name
+(`recipe.yields.quantity` is a member of one), and `encoding`, `links`, `canonical`, `rule`,
+`noindex`, `nofollow`, `refresh`, `hreflang`, `type`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import orjson
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.page_analysis import PageAnalysis, decided, read_page
+from aragog.crawl.stages.page_analysis import PageAnalysis, decide_canonical, read_page
 from aragog.fetch_record.outcome import Hop
 from aragog.pages import main_text
 from richpins import document
@@ -41,7 +42,7 @@ def body_of(given: Mapping[str, Any]) -> bytes:
 
 
 def tables(markdown: str) -> list[list[str]]:
-    """Rows of tables in Markdown, with `---` for the line after the head however it is written."""
+    """Rows of Markdown tables, with `---` for the line after the head in any spelling."""
     rows = [
         line.strip().strip("|").split("|")
         for line in markdown.splitlines()
@@ -57,7 +58,7 @@ def tables(markdown: str) -> list[list[str]]:
 
 
 def entries(markdown: str) -> list[list[Any]]:
-    """Entries of lists in Markdown: level, whether numbered, text."""
+    """Entries of Markdown lists: level, whether numbered, text."""
     found: list[list[Any]] = []
     indents: list[int] = []
     for line in markdown.splitlines():
@@ -75,7 +76,7 @@ def entries(markdown: str) -> list[list[Any]]:
 
 
 def analysis(given: Mapping[str, Any]) -> PageAnalysis:
-    """The page analyzed, with its main text if the input asks for it."""
+    """The analyzed page, with its main text if the input asks for it."""
     url = given.get("url", URL)
     requested = given.get("requested", url)
     hops = (
@@ -95,7 +96,7 @@ def analysis(given: Mapping[str, Any]) -> PageAnalysis:
 
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What aragog says about the page of an input."""
+    """The analysis of the page of an input."""
     read = analysis(given)
     page = document.parse(
         body_of(given),
@@ -103,7 +104,7 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
         content_type=given.get("content_type", "text/html"),
         agent=AGENT,
     )
-    decision = decided(read.evidence, {})
+    decision = decide_canonical(read.evidence, {})
     fields = {name: orjson.loads(value) for name, value in read.fields.items()}
     refresh = read.evidence.meta_refresh
     return {

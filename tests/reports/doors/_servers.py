@@ -1,4 +1,4 @@
-"""Private servers that the doors of a test process share; they end with that process."""
+"""Private servers shared by the doors of a test process; they end with that process."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def redis_shard() -> RedisShard:
 
 @cache
 def postgres_shard() -> PostgresShard:
-    """The queues of a database of that PostgreSQL."""
+    """The queues of a database on that PostgreSQL."""
     return PostgresShard(postgres_server().create_database("reports"), timeout_s=60)
 
 
 @cache
 def hbase_server() -> HBaseServer:
-    """One with two gateways for the process."""
+    """One for the process, with two gateways."""
     server = start_hbase(folder(), gateways=2)
     _stack.callback(server.kill)
     return server
@@ -66,5 +66,5 @@ def hbase_server() -> HBaseServer:
 
 @cache
 def flower(environ: tuple[tuple[str, str], ...]) -> FlowerSystem:
-    """A Flower with these variables, and a worker of upkeep."""
+    """A Flower with these variables, and an upkeep worker."""
     return _stack.enter_context(flower_system(["upkeep"], **dict(environ)))

@@ -1,7 +1,7 @@
 """
-The HTTP and Thrift API: bytes of a client, and what comes back.
+The HTTP and Thrift APIs: bytes from a client, and the responses.
 
-Input: `scenario`, a function below, or `send`, bytes to the HTTP API over a store with one page of
+Input: `scenario`, a function below, or `send`, bytes to the HTTP API of a store with one page of
 http://a.example/; the answer has `statuses` and `responses`, their number, and `closed`.
 """
 
@@ -51,7 +51,7 @@ def answer(given):
 
 
 def separators_in_an_event(given):
-    """A field with U+2028, U+2029 and U+0085 in the change feed as server-sent events."""
+    """A field with U+2028, U+2029 and U+0085 in the change feed, as server-sent events."""
     from aragog.urlstore.feed import SETTLE_MS
     from aragog.urlstore.refresh_policy import Seen
 
@@ -116,7 +116,7 @@ def separators_in_an_event(given):
 
 
 def bad_text_over_thrift(given):
-    """A string that is no UTF-8 in a call; then a good call on a new connection."""
+    """A call with a string that is not UTF-8, then a valid call on a new connection."""
     import struct
 
     from aragog.api.server.thrift.contract import FILE  # noqa: F401

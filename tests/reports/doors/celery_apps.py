@@ -1,29 +1,30 @@
 """
-Tasks of Celery on a broker of their own, with a worker that comes, goes and loses its server.
+Celery tasks on a private broker, with a worker that starts, stops and loses its server.
 
 Input: `steps`, each a list of a verb and its arguments:
 
-    worker             start one (with `pool`, or threads), and wait until it answers
-    stop, kill         stop it warmly, or end it with all its processes
-    send name {…}      send a task: `args`, `countdown`, `eta` (seconds from now, in the zone `zone`),
-                       `expires`, `priority`, `id`
-    revoke id          by its id, or `revoke_unheard` where no worker runs; `ping`, `registered`, `queues` ask the workers
-    passes seconds     for jobs that wait; `expire` ends the claims of a dead worker
+    worker             start one (with `pool`, or threads), and wait until it responds
+    stop, kill         stop it warmly, or kill it with all its processes
+    send name {…}      send a task: `args`, `countdown`, `eta` (seconds from now, in the zone
+                       `zone`), `expires`, `priority`, `id`
+    revoke id          by its id, or `revoke_unheard` when no worker runs; `ping`, `registered`,
+                       `queues` ask the workers
+    passes seconds     for waiting jobs; `expire` ends the claims of a dead worker
     cut, freeze, thaw  all connections; the server
-    refuse, accept     writes, as a replica does; `refused` waits until it has refused one
+    refuse, accept     writes, as a replica does; `refused` waits until one was refused
     open               the gate, for tasks that wait for it
     wait n             until n notes were written; `done n` until n jobs have
                        ended, `claimed n` until n run
     canvas key {…}     send a signature: a `chain`, `group` or `chord` of others, or a `task` with
                        `args`, `si` (without the results before it) and `on_error`
-    result key         what it came to, or the name of the error
+    result key         its result, or the name of the error
     beat {…}           start `celery beat` with these entries, until `unbeat`
-    terminate id       revoke a task that runs; `asks` broadcasts a ping whose answers nobody reads
-    sent n             until n jobs wait; `idle` until none is left
+    terminate id       revoke a running task; `asks` broadcasts a ping whose replies nobody reads
+    sent n             until n jobs wait; `idle` until none are left
     forget pattern     delete keys of the server
 
-The answers: `notes` of the tasks in order, `said` by the workers, `left`, the jobs that are
-neither done nor failed, `results` by key, and `boxes`, lists of replies that never expire.
+The answers: `notes` of the tasks in order, `said` by the workers, `left`, the number of unfinished
+jobs, `results` by key, and `boxes`, reply lists that never expire.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ POOLS = {"threads": ("-P", "threads", "-c2"), "prefork": ("-P", "prefork", "-c2"
 
 
 class Play:
-    """A broker, and at most one worker."""
+    """A broker with at most one worker."""
 
     def __init__(self, folder: Path, server: RedisServer, given: Mapping[str, Any]) -> None:
         self.folder, self.server = folder, server
@@ -73,7 +74,7 @@ class Play:
         env = self.place.with_conf(**self.conf) | {"PYTHONUNBUFFERED": "1"}
         self._worker = Worker("tests.support.pinlater_app", self.log, env=env, args=self.pool)
         self._worker.start()
-        # What is broadcast between its `ready` and its subscription is not heard by it.
+        # Broadcasts between its `ready` and its subscription do not reach it.
         control = self.place.app.control
         with self.place.app.connection_for_write() as own:
             wait_until(lambda: control.ping(timeout=1, limit=1, connection=own))
@@ -227,7 +228,7 @@ class Play:
 
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the tasks noted, and what is left."""
+    """The notes of the tasks, and the remaining jobs."""
     with tempfile.TemporaryDirectory(prefix="ar") as name, RedisServer(Path(name)) as server:
         play = Play(Path(name), server, given)
         try:

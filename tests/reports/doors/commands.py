@@ -1,8 +1,9 @@
 """
-Commands with files, pipes and folders as people have them.
+Commands with files, pipes and folders as users have them.
 
-Input: `files`, bytes by name; `run`, argument lists (with `{folder}`), the last of which is the answer's:
-`code`, `out`, `err`, `traceback`; `head`, lines after which the reader of the output is gone.
+Input: `files`, bytes by name; `run`, argument lists (with `{folder}`), of which the last one
+counts; `head`, the number of lines after which the reader of the output closes it. The answer:
+`code`, `out`, `err`, `traceback`.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
 """
-Names, as a resolver answers them in the course of time, and where the fetcher may connect.
+Names with the answers of a resolver over time, and the addresses to which the fetcher may connect.
 
-Input: `names`, each a list of what the resolver says, one lookup after the other and the last one
-again and again: a list of addresses, or the name of an error of getaddrinfo, `EAI_AGAIN`,
-`EAI_NONAME` or `hangs`. `steps`, each of
+Input: `names`, each a list of the resolver's answers, one per lookup, with the last one repeated: a
+list of addresses, or the name of a getaddrinfo error, `EAI_AGAIN`, `EAI_NONAME` or `hangs`.
+`steps`, each of
 
-    resolve name    where a connection to it may go
+    resolve name    the addresses to which a connection may go
     fetch url       a page from a server on 127.0.0.1, at the port `{port}`
     passes seconds  on the clock of the cache
 
-`allowed` are networks that the operator allows, `redirects` is where the server sends everybody,
-and `twin` makes it listen on ::1, too.
+`allowed` are networks that the operator allows, `redirects` is where the server redirects every
+request, and `twin` makes it listen on ::1, too.
 
-The answers: `said`, a line a step: `vetted` with addresses, `denied`, `unresolved`; or the outcome
-of a fetch; `why`, the last reason; `lookups`, how often the resolver was asked.
+The answers: `said`, a line per step: `vetted` with addresses, `denied`, `unresolved`, or the
+outcome of a fetch; `why`, the last reason; `lookups`, the number of queries to the resolver.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ERRORS = {"EAI_AGAIN": socket.EAI_AGAIN, "EAI_NONAME": socket.EAI_NONAME}
 
 
 class _Resolver:
-    """Says what it is told to; what it is not told, it asks the system for."""
+    """Gives the configured answers; for other names, it asks the system."""
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self._left = {name: list(answers) for name, answers in names.items()}
@@ -56,7 +56,7 @@ class _Resolver:
 
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What came of the steps."""
+    """The results of the steps."""
     resolver, clock = _Resolver(given.get("names", {})), ManualClock()
     to = given.get("redirects")
     handler = redirect(to) if to else page(HELLO)

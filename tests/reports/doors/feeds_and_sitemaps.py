@@ -1,8 +1,8 @@
 """
-Sitemaps and feeds: what a file lists.
+Sitemaps and feeds: the URLs in a file.
 
-Input: `file` (bytes), `url`, `content_type`. The answer has `urls`, `children`, `lastmod` by URL (the
-first moment, UTC), `alternates` by URL, `invalid`, `complete`.
+Input: `file` (bytes), `url`, `content_type`. The answer has `urls`, `children`, `lastmod` by URL
+(the first instant, UTC), `alternates` by URL, `invalid`, `complete`.
 """
 
 from __future__ import annotations

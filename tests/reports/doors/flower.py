@@ -1,13 +1,14 @@
 """
-Flower with aragog's pages, as a browser or a program asks it.
+Flower with aragog's pages, as used by a browser or a program.
 
 Input: `environ`, variables of Flower; `jobs`, names of tasks that wait in the queue `fetch`, for an
-hour with `later`; `asks`, requests in order, each a method, a path and, if it has any, `form`,
-`headers` and `host` (of the Host header), and `login`. In paths `{task}` is the id of the first
-job, and `{worker}` the name of the worker.
+hour with `later`; `asks`, requests in order, each a method, a path and optionally `form`,
+`headers`, `host` (the Host header) and `login`. In paths, `{task}` is the id of the first job, and
+`{worker}` the name of the worker.
 
-The answers are of the last request: `status`, `body`, and `links`, the paths in href, src and
-action that do not begin with `prefix`, and URLs that name Flower's own port; `statuses` of all; `traceback` in any log.
+The answers are for the last request: `status`, `body`, and `links`, the paths in href, src and
+action that do not begin with `prefix`, and URLs that contain Flower's own port; `statuses` of all
+requests; `traceback` in any log.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ TASK = "11111111-2222-3333-4444-555555555555"
 
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What Flower says."""
+    """Flower's response."""
     system = _servers.flower(tuple(sorted(given.get("environ", {}).items())))
     admin = Admin.connect(system.settings.broker.url)
     _enqueue(admin, given)
@@ -60,7 +61,7 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flat(value: Any) -> list[tuple[str, Any]]:
-    """The values of an object by name; of lists of queues by the queue's name."""
+    """The values of an object by name; lists of queues by queue name."""
     if not isinstance(value, dict):
         return []
     rows = [*value.items()]

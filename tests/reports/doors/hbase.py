@@ -2,22 +2,22 @@
 Rows in a real HBase, through proxies between aragog and its two Thrift gateways.
 
 Input: `steps`, each a list of a verb and its arguments; `settings` of the store; `gateways`, 2 by
-default. Rows are texts that belong to this input alone; a value is a text, too. Verbs:
+default. Rows are texts that belong to this input alone; values are texts, too. Verbs:
 
     put row value       `puts n` puts n rows `n0000`, each with its key; `delete row`
-    get row, gets rows  `again row` until it is answered; `big row bytes` puts a value of that size
+    get row, gets rows  `again row` until it responds; `big row bytes` puts a value of that size
     scan {…}            `start`, `stop`, `limit`, `reverse`: the rows; with `midway`, a list of
                         further steps after the first row
     incr row n          `check row expected value`
     crowd n             n threads, each of which reads its own row a hundred times
-    cut                 ends all connections, as a restarted gateway does
-    lose                ends them after the call, before its answer; `keep` no more
-    silent, speak       answers do not come; they do again
+    cut                 closes all connections, as a restarted gateway does
+    lose                closes them after the call, before its response; `keep` ends this
+    silent, speak       responses are held back; they are sent again
     refuse, accept      new connections
-    drip                a byte at a time
+    drip                one byte at a time
     other prefix        reads the table of another prefix
 
-The answers: `said`, a line a step that says something: what was read, or the name of the error;
+The answers: `said`, a line for each step with output: the value read, or the name of the error;
 `why`, the last error; `slow`, whether a step took more than 15 s.
 """
 
@@ -46,7 +46,7 @@ _numbers = itertools.count(1)
 
 @cache
 def store_settings() -> StoreSettings:
-    """Those of a private HBase with tables of these reports."""
+    """The settings of a private HBase with tables for these reports."""
     server = _servers.hbase_server()
     settings = StoreSettings(
         engine="hbase", hbase_gateways=server.gateways, hbase_prefix="reports_",
@@ -70,13 +70,13 @@ class Play:
         self._at_ms = int(time.time() * 1000)
 
     def step(self, verb: str, *arguments: Any) -> None:
-        """Do one step, and note what it says."""
-        began_s = time.monotonic()
+        """Do one step, and note its output."""
+        started_s = time.monotonic()
         try:
             said = getattr(self, verb)(*arguments)
         except ZengraphError as error:
             said, self.why = type(error).__name__, str(error)
-        self.slow = self.slow or time.monotonic() - began_s > 15
+        self.slow = self.slow or time.monotonic() - started_s > 15
         if said is not None:
             self.said.append(said)
 
@@ -200,7 +200,7 @@ class Play:
             proxy.drip = True
 
     def again(self, row: str) -> str:
-        """Read until it is answered: a gateway that was away is left out for a moment."""
+        """Read until it responds: a gateway that was down is left out for a moment."""
 
         def read() -> str | None:
             try:
@@ -212,7 +212,7 @@ class Play:
 
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the rows say."""
+    """The output of the steps."""
     with ExitStack() as stack:
         targets = store_settings().hbase_gateways[: given.get("gateways", 2)]
         proxies = [stack.enter_context(TcpProxy(target)) for target in targets]

@@ -1,7 +1,7 @@
 """
-Many rows in a real HBase, read in many ways at once.
+Many rows in a real HBase, read in various ways at once.
 
-Input: `scenario`, the name of a function below, each of which answers what it read.
+Input: `scenario`, the name of a function below; each returns what it read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ COLUMN = b"m:scans"
 
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the scenario read."""
+    """The rows that the scenario read."""
     tables = hbase_tables(store_settings())
     try:
         return SCENARIOS[given["scenario"]](tables["n"])
@@ -39,7 +39,7 @@ def _value(number: int, size: int = 20) -> bytes:
 
 
 def scans_left_early(table: Any) -> dict[str, Any]:
-    """Scans of which one row is read, then other calls on the same connections."""
+    """Scans of which only one row is read, followed by other calls on the same connections."""
     _fill(table, b"a-", 500)
     for _ in range(60):
         next(iter(table.scan(b"a-", b"a.")))
@@ -48,13 +48,13 @@ def scans_left_early(table: Any) -> dict[str, Any]:
 
 
 def many_scans(table: Any) -> dict[str, Any]:
-    """A hundred whole scans, one after the other."""
+    """A hundred complete scans, one after the other."""
     _fill(table, b"b-", 200)
     return {"counts": sorted({len(list(table.scan(b"b-", b"b."))) for _ in range(100)})}
 
 
 def own_rows(table: Any) -> dict[str, Any]:
-    """Threads that read other rows at once; each gets its own."""
+    """Threads that read different rows at once; each gets its own."""
     _fill(table, b"c-", 400)
     wrong: list[int] = []
 
@@ -72,7 +72,7 @@ def own_rows(table: Any) -> dict[str, Any]:
 
 
 def large_values(table: Any) -> dict[str, Any]:
-    """Values of which one answer comes in many pieces."""
+    """Values whose response arrives in many pieces."""
     _fill(table, b"d-", 60, size=300_000)
     got = table.get_many([b"d-%06d" % n for n in range(60)])
     whole = [got[b"d-%06d" % n][COLUMN].value == _value(n, 300_000) for n in range(60)]

@@ -1,14 +1,14 @@
 """
-One fetch, or several in order, from an origin that sends bytes as they are given.
+One fetch, or several in order, from an origin that sends the given bytes.
 
 Input: `fetch`, a path at http://a.test or a list of them; `responses` by path, each one or a list
 that is sent in order. A response has `raw`, its bytes; or `head`, lines in which `{length}` stands
-for the length of the sent body, `body`, and `codings` that are applied to it; it
-is sent in chunks of `chunk` bytes. Text is latin-1.
-`keep` keeps the connection, `drop` answers nothing and closes it. `tls` names a server of
-`tests.support.tls`. `settings` are those of the fetcher; `etag` and `method` those of the fetch.
+for the length of the sent body, `body`, and `codings` that are applied to it; it is sent in chunks
+of `chunk` bytes. Text is latin-1. `keep` keeps the connection, `drop` closes it without a response.
+`tls` names a server of `tests.support.tls`. `settings` are those of the fetcher; `etag` and
+`method` those of the fetch.
 
-The answer is of the last fetch; `requests` are all that the origin saw.
+The answer is for the last fetch; `requests` are all that the origin saw.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CODINGS = {
 
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the fetcher makes of the responses."""
+    """The outcome of the responses."""
     server = getattr(tls, f"{given['tls']}_context")(*HOSTS) if "tls" in given else None
     script = {path: _as_list(response) for path, response in given["responses"].items()}
     with ExitStack() as stack:
@@ -77,7 +77,7 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Script:
-    """A handler that sends the responses of each path in order, the last one again and again."""
+    """A handler that sends the responses of each path in order and repeats the last one."""
 
     def __init__(self, responses: dict[str, list[Mapping[str, Any]]]) -> None:
         self._left = responses

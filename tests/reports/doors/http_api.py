@@ -1,16 +1,16 @@
 """
-Requests to the HTTP API over a small store.
+Requests to the HTTP API of a small store.
 
 Input: `steps`, each a request with `path`, `method`, `headers`, `body` (text; a table is sent as
 JSON), or `raw`, whose bytes are Latin-1. `{etag}` in a header or in `raw` is the ETag of the
-response before, `{cursor}` in a path the cursor of it, `{id}` in a header the last id of the events
-of it. With `events`, that many server-sent events are read; `changes` writes prices of the URL
-before the request, each a change.
+previous response, `{cursor}` in a path its cursor, and `{id}` in a header the id of its last event.
+With `events`, that many server-sent events are read; `changes` writes prices of the URL before the
+request, each a change.
 
-`statuses` is of all responses; the rest is of the last: `status`, `header lines`, `type`, `cache`,
-`allow`, `allows origin`, whether it is `encoded`, has the ETag of the response before (`tag kept`), `body`, its
-`length`, `links` and `ends` of a list, and of a stream `kinds`, `ids` and `now`: the price of the
-first event.
+`statuses` is for all responses; the rest is for the last: `status`, `header lines`, `type`,
+`cache`, `allow`, `allows origin`, whether it is `encoded`, whether it has the ETag of the previous
+response (`tag kept`), `body`, its `length`, `links` and `ends` of a list, and for a stream `kinds`,
+`ids` and `now`: the price of the first event.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FIELDS = {
 
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The statuses of all responses, and the last one whole."""
+    """The statuses of all responses, and the details of the last."""
     a_stand = stand(MemoryTables())
     a_stand.store.put(URL, FIELDS)
     a_stand.store.links.add(URL, [OutLink(f"{URL}{number}", "a link") for number in range(5)])
@@ -81,13 +81,13 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _filled(step: Mapping[str, Any], last: Reply, events: list[dict[str, str]]) -> dict[str, Any]:
-    """The step with what the response before brought."""
-    said = {"{etag}": last.headers.get("etag", ""), "{id}": events[-1]["id"] if events else ""}
+    """The step with the values of the previous response filled in."""
+    values = {"{etag}": last.headers.get("etag", ""), "{id}": events[-1]["id"] if events else ""}
     with suppress(ValueError, TypeError, KeyError):
-        said["{cursor}"] = str(json.loads(last.body)["cursor"])
+        values["{cursor}"] = str(json.loads(last.body)["cursor"])
 
     def fill(text: Any) -> Any:
-        for name, value in said.items():
+        for name, value in values.items():
             text = text.replace(name, value) if isinstance(text, str) else text
         return text
 

@@ -1,9 +1,10 @@
 """
-HTTP: a URL fetched from an origin whose bytes are the input's.
+HTTP: a URL fetched from an origin whose bytes are given in the input.
 
-Input: `answers`, bytes by path or by `//host/path` (see `_bytes`; a list of them is given request by
-request where `in_turn` is set; `keep` in a table keeps the connection); `url` (host a.test); `urls`, fetched
-one after the other; `settings` of fetches; `tls`, names of the certificate; `pieces`, bytes sent at once.
+Input: `answers`, bytes by path or by `//host/path` (see `_bytes`; with `in_turn`, a list of them is
+sent request by request; `keep` in a table keeps the connection); `url` (host a.test); `urls`,
+fetched one after the other; `settings` of fetches; `tls`, names of the certificate; `pieces`, bytes
+sent at once.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def _validators(given):
 
 
 def _keeping(spec, in_turn, pieces):
-    """`_answer` of Origin keeps a connection only where a handler returned bytes that say so."""
+    """`_answer` of Origin keeps a connection only if the bytes from a handler say so."""
     bodies = [data(each) for each in (spec if in_turn and isinstance(spec, list) else [spec])]
     count = [0]
 

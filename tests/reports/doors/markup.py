@@ -1,4 +1,4 @@
-"""Pages, as `_pages` answers them."""
+"""Pages, with the answers of `_pages`."""
 
 from tests.reports.doors._pages import answer
 

@@ -1,4 +1,4 @@
-"""What monitors of Celery ask a broker and its workers: `scenario` is a function below."""
+"""Queries of Celery monitors to a broker and its workers: `scenario` is a function below."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def answer(given):
 
 
 def lengths(given):
-    """The number of waiting tasks by a passive declaration, as monitors ask for it."""
+    """The number of waiting tasks from a passive declaration, as monitors query it."""
     with _place(given) as place:
         for n in range(7):
             place.app.send_task("b.say", (f"{n}",), priority=n)
@@ -28,7 +28,7 @@ def lengths(given):
 
 
 def active(given):
-    """Tasks that run, and those that wait, as `inspect` tells them."""
+    """Running and waiting tasks, as reported by `inspect`."""
     with _place(given) as place:
         place.worker()
         for n in range(3):

@@ -1,17 +1,17 @@
 """
-Commands in a folder of their own, as a shell runs them, and settings as processes read them.
+Commands in a private folder, as a shell runs them, and settings as processes read them.
 
 Input, one of:
 
     run       a list of commands, each a list of arguments of `aragog`; the last one counts. `files`
-              are written before, by name (`latin` for bytes in Latin-1), and `records` of URLs are
-              in the store. Of the last command: `stdin`, `environ` (an empty value removes),
-              `reads` bytes of its output before the reader goes away, `interrupted` after as many
-              bytes, `into` a device. `{folder}` is the folder
-    settings  variables of the environment, and `file`, a settings file; `value` is the name of one
+              are written first, by name (`latin` for bytes in Latin-1), and `records` of URLs are
+              in the store. For the last command: `stdin`, `environ` (an empty value removes),
+              `reads`, bytes of output after which the reader closes it, `interrupted` after that
+              many bytes, `into` a device. `{folder}` is the folder
+    settings  environment variables, and `file`, a settings file; `value` is the name of one
 
-The answers: `exit`, whether it `failed`, `out`, `err`, `lines` of the output, and whether each of them is `json`; of
-settings `is`, or `refused` and `why`.
+The answers: `exit`, whether it `failed`, `out`, `err`, `lines` of the output, and whether each of
+them is `json`; for settings `is`, or `refused` and `why`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LIMIT_S = 120
 
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the last command said, or what a setting is."""
+    """The output of the last command, or the value of a setting."""
     return _settings(given["settings"]) if "settings" in given else _commands(given)
 
 
@@ -105,7 +105,7 @@ def _environ(folder: Path, given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _take_interrupts() -> None:
-    """A shell that starts the tests in the background lets its children ignore them."""
+    """A shell that starts the tests in the background makes its children ignore interrupts."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -126,12 +126,12 @@ def _run(
         code = process.wait(LIMIT_S)
         if into is not subprocess.PIPE:
             into.close()
-    said = (folder / "err").read_bytes().decode("utf-8", "replace")
+    err = (folder / "err").read_bytes().decode("utf-8", "replace")
     text = out.decode("utf-8", "replace")
     lines = text.splitlines()
     return {
         "exit": code, "failed": code != 0, "out": text.replace(str(folder), "{folder}"), "lines": len(lines),
-        "err": said.replace(str(folder), "{folder}"), "json": all(map(_is_json, lines)),
+        "err": err.replace(str(folder), "{folder}"), "json": all(map(_is_json, lines)),
         "files": sorted(path.name for path in folder.iterdir()),
     }  # fmt: skip
 

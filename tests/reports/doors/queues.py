@@ -1,7 +1,8 @@
 """
-Queues: what becomes of tasks of Celery on PinLater, with real servers and workers.
+Queues: the fate of Celery tasks on PinLater, with real servers and workers.
 
-Input: `scenario`, a function below; `server`, "redis" or "postgres". A class's own servers are private.
+Input: `scenario`, a function below; `server`, "redis" or "postgres". The servers of a class are
+private.
 """
 
 from __future__ import annotations
@@ -152,7 +153,7 @@ def plain(given):
 
 
 def late_eta(given):
-    """A countdown far longer than a claim's time, with two workers."""
+    """A countdown far longer than the claim timeout, with two workers."""
     with _place(given, claim_timeout_s=1.0) as place:
         place.worker()
         place.worker()
@@ -193,7 +194,7 @@ def chord_then_chain(given):
 
 
 def nested_groups(given):
-    """Group, chain, group; and chords made by a pipe inside a chord."""
+    """Group, chain, group; and chords created with a pipe inside a chord."""
     from celery import group
 
     with _place(given) as place:
@@ -234,7 +235,7 @@ def chord_that_fails(given):
 
 
 def revoked_eta(given):
-    """A task that waits, revoked, in both spellings of its id's time; another goes on."""
+    """A waiting task is revoked; another one still runs."""
     with _place(given) as place:
         place.worker()
         stop = place.app.send_task("b.say", ("revoked",), countdown=6)
@@ -247,7 +248,7 @@ def revoked_eta(given):
 
 
 def revoke_what_is_done(given):
-    """Tasks that have ended are revoked with a signal; later ones run."""
+    """Finished tasks are revoked with a signal; later ones run."""
     with _place(given) as place:
         place.worker()
         for _ in range(5):
@@ -283,7 +284,7 @@ def killed_worker(given):
 
 
 def server_away(given):
-    """The server stops while a worker waits, and comes back; so does a task that waits there."""
+    """The server is restarted while a worker is idle and a task waits."""
     with _place({**given, "server": "redis"}, persistent=True) as place:
         worker = place.worker()
         place.app.send_task("b.say", ("waits",), countdown=8)
@@ -301,7 +302,7 @@ def server_away(given):
 
 
 def keys_of_a_day(given):
-    """How many keys many tasks with results and countdowns leave behind."""
+    """How many keys remain after many tasks with results and countdowns."""
     with _place(given) as place:
         place.worker()
         with redis.Redis.from_url(place.own.url) as client:
@@ -311,7 +312,7 @@ def keys_of_a_day(given):
                     place.app.send_task("b.inc", (n,), countdown=n % 2, ignore_result=True)
                 place.app.send_task("b.inc", (1,), countdown=2).get(timeout=60)
                 time.sleep(3)
-                # Results of Celery expire by themselves.
+                # Celery results expire by themselves.
                 return sum(1 for key in client.scan_iter(count=1000) if client.ttl(key) == -1)
 
             first, second = round_(), round_()
@@ -319,7 +320,7 @@ def keys_of_a_day(given):
 
 
 def beat_is_utc(given):
-    """Schedules of the shipped beat do not follow a clock that is moved."""
+    """The shipped schedule of beat uses only intervals, and UTC."""
     import aragog.celeryconfig as config
 
     entries = config.beat_schedule.values()
@@ -349,7 +350,7 @@ def chords_in_chords(given):
 
 
 def chord_of_chains(given):
-    """A chord whose header is made of chains."""
+    """A chord whose header consists of chains."""
     from celery import chain, chord
 
     with _place(given) as place:
@@ -360,7 +361,7 @@ def chord_of_chains(given):
 
 
 def crowd(given):
-    """Many tasks of several producers, and three workers: each task once."""
+    """Many tasks from several producers, and three workers: each task runs once."""
     import threading
 
     with _place(given, claim_timeout_s=30.0) as place:
@@ -381,7 +382,7 @@ def crowd(given):
 
 
 def soon(given):
-    """How long an idle worker takes to begin."""
+    """How long an idle worker takes to start a task."""
     with _place(given) as place:
         place.worker()
         time.sleep(12)
@@ -391,7 +392,7 @@ def soon(given):
 
 
 def group_with_etas(given):
-    """Tasks of one group, each with a time of its own."""
+    """Tasks of one group, each with its own time."""
     from celery import group
 
     with _place(given, claim_timeout_s=1.0) as place:

@@ -1,4 +1,4 @@
-"""Jobs on Redis, as `_jobs` plays them."""
+"""Jobs on Redis, played by `_jobs`."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from tests.reports.doors import _jobs, _servers
 
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What is seen of the steps, and what is left."""
+    """The visible results of the steps, and the remaining jobs."""
     return _jobs.play(given, _servers.redis_shard())

@@ -1,5 +1,5 @@
 """
-robots.txt: what a file and its response allow.
+robots.txt: the URLs that a file and its response allow.
 
 Input: `robots`, the file (`encoding` as for pages); `agent`; `url`, or `urls`; `status`.
 """
@@ -14,7 +14,7 @@ from tests.reports.doors._bytes import data
 
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Which URLs are allowed, the delay and the sitemaps."""
+    """The allowed URLs, the delay and the sitemaps."""
     robots = given.get("robots", "")
     is_text = isinstance(robots, str)
     body = robots.encode(given.get("encoding", "utf-8")) if is_text else data(robots)

@@ -1,8 +1,9 @@
 """
-Content in an S3-compatible server that lacks something.
+Content in an S3-compatible server that lacks a feature.
 
-Input: `server`, what it lacks: "checksums" (refuses them with 501), "quotes" (of its ETags), "plus" (of
-keys), "cut" (a body once). The answer: what was put is what is got.
+Input: `server`, the missing feature: "checksums" (refused with 501), "quotes" (around ETags),
+"plus" (in keys), "cut" (a truncated body, once). The answer: whether bodies and metadata are read
+back, and whether listing and deleting work.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def _front(target, lacks, seen):
         protocol_version = "HTTP/1.1"
 
         def log_message(self, *_):
-            """Say nothing."""
+            """Log nothing."""
 
         def _any(self):
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))

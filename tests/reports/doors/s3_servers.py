@@ -1,10 +1,10 @@
 """
-The content store over an S3 server whose answers are written down.
+The content store on an S3 server with scripted responses.
 
-Input: `answers`, first to last: `status`, `headers`, `body` (`{key}` is the key), `cut` sends half
-of the body and closes; `stored` sends what the last PUT brought, and `echo` the bytes as they are.
-Where the answers end, the server answers 200 with nothing. Then `do`: `put` (with `body`, `meta`),
-`get`, `delete`, `keys`, or a list of them.
+Input: `answers`, in order: `status`, `headers`, `body` (`{key}` is the key), `cut` sends half of
+the body and closes; `stored` sends the body of the last PUT, and `echo` its bytes as received.
+After the last answer, the server sends an empty 200. Then `do`: `put` (with `body`, `meta`), `get`,
+`delete`, `keys`, or a list of them.
 
 `said` is what each call returned or raised; `requests` the methods that the server saw, `sent` the
 body and `sent headers` the headers of the last PUT, as lines.
@@ -44,7 +44,7 @@ class Scripted:
             protocol_version = "HTTP/1.1"
 
             def log_message(self, *args):
-                """Say nothing."""
+                """Log nothing."""
 
             def _any(self):
                 server.methods.append(self.command)
@@ -94,7 +94,7 @@ class Scripted:
 
 @contextmanager
 def _credentials() -> Iterator[None]:
-    """What boto3 looks for in the environment, and no file of the user's."""
+    """The credentials that boto3 reads from the environment, and none of the user's files."""
     before = dict(os.environ)
     os.environ.update(CREDENTIALS)
     try:
@@ -114,7 +114,7 @@ def _serving(answers: list[dict[str, Any]]) -> Iterator[Scripted]:
 
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the calls came to, and what the server saw."""
+    """The results of the calls, and what the server saw."""
     calls = given["do"] if isinstance(given["do"], list) else [given["do"]]
     with _serving(given["answers"]) as server, _credentials():
         settings = ContentSettings(

@@ -1,5 +1,5 @@
 """
-What Scrapy's components of aragog make of a request, an item or a response.
+Requests, items and responses as processed by aragog's Scrapy components.
 
 Input, one of:
 
@@ -8,10 +8,11 @@ Input, one of:
     item      its fields
     response  `status`, `headers` (a list of pairs), `body`, and `latin` for bytes in Latin-1
 
-Texts that begin with `!` stand for what TOML does not have, as in `SPECIAL`. The answers: a request
-is `sent` or not, and read again it has its `class`, `url`, `method`, `body`, `callback`, `errback`,
-`priority`, `headers`, `cookies`, `flags`, and `meta` and `kwargs` as Python writes them; an item is
-`json` or `refused`; a response has `class`, `encoding`, `text`, `headers` and `flags`.
+Texts that begin with `!` stand for values that TOML does not have, as in `SPECIAL`. The answers: a
+request is `sent` or not, and when read again it has its `class`, `url`, `method`, `body`,
+`callback`, `errback`, `priority`, `headers`, `cookies`, `flags`, and `meta` and `kwargs` as Python
+prints them; an item is `json` or `refused`; a response has `class`, `encoding`, `text`, `headers`
+and `flags`.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class LampSpider(scrapy.Spider):
         """An errback."""
 
     def _parse_hidden(self, response):
-        """A callback whose name says that it is the spider's own."""
+        """A callback with a private name."""
 
 
 class OtherSpider(scrapy.Spider):
@@ -91,7 +92,7 @@ SPIDER, OTHER = LampSpider(), OtherSpider()
 
 
 def a_function(response):
-    """A callback that is no method."""
+    """A callback that is not a method."""
 
 
 CALLBACKS = {
@@ -124,7 +125,7 @@ def _value(given: Any) -> Any:
 
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What became of it."""
+    """The result for the input."""
     if "item" in given:
         return _item(_value(given["item"]))
     if "response" in given:

@@ -1,11 +1,11 @@
 """
-Bytes to the Thrift services over a small store, on one connection.
+Bytes to the Thrift services of a small store, on one connection.
 
-Input: `sends`, each one of `raw` (Latin-1, as it is), `frame` (Latin-1, with its length before it),
-or a call with `name`, `kind` (1 a call, 4 one without an answer), `number` and `arguments`
-(hexadecimal; or three texts, of which `repeat` writes the second a number of times and the third
-once); `pieces` sends it byte by byte. The answers: `replies`, as `answer`, `exception` or
-`error` with the number of the call, and `closed` at the end of the connection; `others` says
+Input: `sends`, each one of `raw` (Latin-1, unchanged), `frame` (Latin-1, preceded by its length),
+or a call with `name`, `kind` (1 a call, 4 one without a reply), `number` and `arguments`
+(hexadecimal; or three texts, of which `repeat` repeats the second that many times and writes the
+third once); `pieces` sends it byte by byte. The answers: `replies`, as `answer`, `exception` or
+`error` with the number of the call, and `closed` at the end of the connection; `others`,
 whether another client is served.
 """
 
@@ -26,7 +26,7 @@ STRICT = 0x80010000
 
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What came back, and whether others are still served."""
+    """The replies, and whether others are still served."""
     store = stand(MemoryTables(ManualClock())).store
     store.put(URL, {"title": b"one"})
     with running(store) as server:

@@ -1,15 +1,15 @@
 """
-A page over TLS, from one server whose certificates depend on the name that it is requested.
+A page over TLS, from one server whose certificate depends on the requested name.
 
 Input: `url`, or a list of them that are fetched in order, and `certificates`: each a table with
 `names`, and `kind`, which is `good`, `expired`, `untrusted` or `unnamed` (a common name, and no
-subjectAltName). The first one that is for the name in SNI is shown, otherwise the first of all.
-`response` is what the server sends, lines with `{length}` for that of `body`, or `none`; it then closes the
-TCP connection without TLS's own end, as Python's servers do. `highest` is the highest version,
-`slow_s` holds the handshake back, `refuses` ends it, and `plain` speaks no TLS at all.
+subjectAltName). The first one that matches the name in SNI is used, otherwise the first of all.
+`response` is what the server sends, lines with `{length}` for the length of `body`, or `none`; it
+then closes the TCP connection without a TLS close, as Python's servers do. `highest` is the highest
+version, `slow_s` delays the handshake, `refuses` ends it, and `plain` does not use TLS at all.
 
 The answers: `outcome`, `reason`, `kind`, `body` and `truncated` of the last fetch, `bodies` of all;
-`sni`, the names that the server was requested; `hosts`, those of the requests that it saw.
+`sni`, the names requested from the server; `hosts`, those of the requests that it saw.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ RESPONSE = "HTTP/1.1 200 OK\nContent-Type: text/html\nContent-Length: {length}"
 
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the fetcher makes of the server."""
+    """The outcome of fetching from the server."""
     asked: list[str] = []
     context = None if given.get("plain") else _context(given, asked)
     handler = _Handler(given)
@@ -67,7 +67,7 @@ def answer(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _client() -> ssl.SSLContext:
-    """aragog's own, which trusts the authority of the tests too."""
+    """aragog's own TLS context, which also trusts the tests' CA."""
     context = tls_context.__wrapped__()
     tls.authority().configure_trust(context)
     return context
@@ -121,7 +121,7 @@ def _certified(entry: Mapping[str, Any]) -> ssl.SSLContext:
 
 
 def _unnamed(name: str) -> ssl.SSLContext:
-    """A certificate of the trusted authority with a common name alone."""
+    """A certificate from the trusted CA with only a common name."""
     authority: trustme.CA = tls.authority()
     signer = serialization.load_pem_private_key(authority.private_key_pem.bytes(), None)
     issuer = x509.load_pem_x509_certificate(authority.cert_pem.bytes()).subject

@@ -1,7 +1,7 @@
 """
-URLs: normalized, resolved against a base, or told apart.
+URLs: normalized, resolved against a base, or compared.
 
-Input: `url`, and perhaps `base`; or `same`, URLs that are compared by their normalized form. The
+Input: `url`, and optionally `base`; or `same`, URLs that are compared by their normalized form. The
 answer has `url`, or `invalid`; `same`; `site`, the registered domain.
 """
 

@@ -1,10 +1,10 @@
 """
 WARC, CDX and WACZ: read, written and indexed.
 
-Input, one of: `records` of a WARC file (tables of `type`, `fields` (lines), `block`; `length` states
-another Content-Length, `after` what follows the block) with `gzip` = "each", "whole" or ""; `warc`, bytes;
-`cdx`, bytes; `surt`, a URL; `export`, pages (tables of `url`, `body`, `headers`, `type`) that are written as
-WARC and WACZ and read again with warcio and zipfile.
+Input, one of: `records` of a WARC file (tables of `type`, `fields` (lines), `block`; `length` sets
+a different Content-Length, `after` is the text after the block) with `gzip` = "each", "whole" or
+""; `warc`, bytes; `cdx`, bytes; `surt`, a URL; `export`, pages (tables of `url`, `body`, `headers`,
+`type`) that are written as WARC and WACZ and read again with warcio and zipfile.
 """
 
 from __future__ import annotations

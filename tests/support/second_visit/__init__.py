@@ -1,1 +1,1 @@
-"""What a second visit makes of a stored page: a table of expectations, and a stand that fills it."""
+"""The effect of a second visit on a stored page: a table of expectations, and its stand."""

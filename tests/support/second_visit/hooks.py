@@ -1,4 +1,4 @@
-"""A receiver of webhooks that keeps what it gets."""
+"""A receiver of webhooks that keeps their changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Receiver:
     changes: list[dict[str, Any]] = field(default_factory=list)
 
     def register(self, store: UrlStore, cursor: str, now_ms: int) -> None:
-        """Have it get every change after the cursor."""
+        """Register it for every change after the cursor."""
         url = f"http://{LOOPBACK}:{self.port}/"
         store.feed.webhooks.add(
             url, "secret", owner=None, host=None, cursor=cursor, now_ms=now_ms
@@ -32,7 +32,7 @@ class Receiver:
 
 @contextmanager
 def receiver() -> Iterator[Receiver]:
-    """A started receiver on loopback."""
+    """Run a receiver on loopback."""
     it = Receiver()
 
     class Handler(http.server.BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""What every reader of the store says about the page of a cell."""
+"""What every reader of the store returns for the page of a cell."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _PATHS = (PAGE, OTHER, NEW)
 
 
 def _version(text: str | bytes) -> str:
-    """The version that a title names."""
+    """Return the version named in a title."""
     raw = text.decode() if isinstance(text, bytes) else text
     word = raw.partition("<title>")[2] or raw.strip('"')
     return word.partition(" ")[0]
 
 
 def expected(cell: Cell, name: str) -> dict[str, object]:
-    """What a cell says, by what is asked."""
+    """Return a cell's expected values by reader."""
     its = EXPECTED[name]
     page, outcome, at = BEFORE.get(cell[0], ONE)
     if its.page == "down":
@@ -81,7 +81,7 @@ def _nothing(its: Expected) -> dict[str, object]:
 
 @dataclass
 class Seen:
-    """Reads the store after both visits; exports and the feed are read once for all cells."""
+    """Reads the store after both visits. Exports and the feed are read once for all cells."""
 
     visits: Visits
     content: ContentStore
@@ -93,9 +93,9 @@ class Seen:
     archive: dict[str, str] = field(default_factory=dict)
     """The version of each archived body, by URL."""
     soon: set[str] = field(default_factory=set)
-    """URLs that are due within the hour."""
+    """URLs due within the hour."""
     elsewhere: dict[Cell, dict[str, object]] = field(default_factory=dict)
-    """What is found of each page from elsewhere: by links, values and in exports."""
+    """Where each page appears elsewhere: by links, by values and in exports."""
 
     def __post_init__(self) -> None:
         self._read_feed()
@@ -139,7 +139,7 @@ class Seen:
                         self.archive[url] = _version(capture.content_stream().read())
 
     def of(self, cell: Cell, name: str) -> dict[str, object]:
-        """What is said about the cell; `due` is whether it is as its expectation says."""
+        """Return what readers return for a cell. `due` is True if it is due as expected."""
         store, url, host = self.visits.stand.urls, page_of(cell), host_of(*cell)
         shared: dict[str, object] = {
             "feed": sorted(self.feed[host]),
@@ -195,7 +195,7 @@ class Seen:
         }
 
     def _aliases(self, cell: Cell, canonical: str) -> dict[str, object]:
-        """Of a canonical target: whether its alias follows it, and is due soon."""
+        """Check the alias of a canonical target, and return whether it is due soon."""
         if cell[0] != "target":
             return {}
         alias = page_of(cell, ALIAS)
@@ -203,7 +203,7 @@ class Seen:
         return {"aliases due soon": alias in self.soon}
 
     def _is_due(self, cell: Cell, name: str, record: Record | None) -> bool | str:
-        """Whether the page is due then; else when it is."""
+        """Return True if the page is due as expected, or else when it is due."""
         due_ms = record.due_at_ms if record else None
         if name == SAME:
             return due_ms == self.visits.due_before[cell] or f"{due_ms}, not as before"

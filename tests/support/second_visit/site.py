@@ -1,4 +1,4 @@
-"""The sites of the table: a host for each cell, whose pages change between the visits."""
+"""The sites of the table: one host per cell, whose pages change between the visits."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _STATEMENTS = {
 
 
 def host_of(row: str, column: str) -> str:
-    """The host of a cell; its own domain, so that no cell waits for another."""
+    """Return the host of a cell. It is a separate domain, so that no cell waits for another."""
     return f"{row}-{column}.test"
 
 
 def title(version: str, host: str) -> str:
-    """The title of a page: it names its version and its host."""
+    """Return the title of a page, with its version and host."""
     return f"{version} {host}"
 
 
 def linked(version: str, host: str) -> str:
-    """The URL that only this version of a host's pages links to."""
+    """Return the URL to which only this version of a host's page links."""
     return f"http://{host}/linked-{version}"
 
 
 def html(version: str, host: str) -> bytes:
-    """A page with a text of sixty words, which decides what agrees with it."""
+    """Return a page with sixty words of text, which decide what pages agree with it."""
     words = " ".join(f"{_TEXT_OF[version]}{number}word" for number in range(60))
     return (
         f"<!doctype html><title>{title(version, host)}</title>"
@@ -42,7 +42,7 @@ def html(version: str, host: str) -> bytes:
 
 
 class Sites:
-    """What every host answers now; `answers` names the answer of `/page` by host."""
+    """The current responses of all hosts. `answers` names the response of `/page` by host."""
 
     def __init__(self) -> None:
         self.answers: dict[str, str] = {}

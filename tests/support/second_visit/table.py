@@ -1,5 +1,5 @@
 """
-The table of the second visit: rows are what is stored, columns what comes next.
+The table of the second visit: rows are the stored state, columns the next response.
 
 Each cell names an `Expected`. The expectations follow docs/urls.md, fetching.md, store.md,
 refresh.md and standing.md.
@@ -65,7 +65,7 @@ reread      seen     changed  limited  limited  joins      limited4 moves  moves
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a cell says after the second visit."""
+    """The state of a cell after the second visit."""
 
     text: str
     page: str
@@ -76,15 +76,15 @@ class Expected:
     outcome: str
     """The outcome in the facts, or SAME."""
     feed: tuple[str, ...] = ()
-    """The new entries of the change feed, which webhooks get too; sorted."""
+    """The new entries of the change feed and of webhooks, sorted."""
     due: str = "interval"
     """When the page is due; see `Seen.is_due`."""
     at: str = "page"
     """The canonical URL: the URL itself (`page`), `other` or `new`; or SAME."""
     title: str = ""
-    """The title, if it is not that of `page`: SAME."""
+    """SAME if the title is not that of `page`."""
     aliases_soon: bool = False
-    """The aliases are due soon."""
+    """True if the aliases are due soon."""
 
 
 DOWN = Expected("taken down: nothing is left, and every write is refused", "down", "", due="never")
@@ -162,8 +162,8 @@ COUNTED = {
     "late": {"older": 9, "stored": 1},
 }
 """
-What the counters of the pipeline count of a column. `stored` are pages; the row `down` is never
-asked, and `reserved` and `imported` have no page that could be newer.
+The pipeline's counters for each column. `stored` counts pages. The row `down` is never requested,
+and `reserved` and `imported` have no page that could be newer.
 """
 
 BEFORE = {
@@ -177,12 +177,12 @@ BEFORE = {
     "imported": ("imported", "", "page"),
     "down": ("down", "", "page"),
 }
-"""Page, outcome and canonical URL of a row before the second visit; else ONE."""
+"""Page, outcome and canonical URL of a row before the second visit; ONE for other rows."""
 ONE = ("one", "Fetched", "page")
 
 
 def cells() -> dict[tuple[str, str], str]:
-    """The name of the expectation of each row and column."""
+    """Return the name of the expectation by row and column."""
     head, *lines = TABLE.strip().splitlines()
     columns = head.split()
     found = {}

@@ -1,4 +1,4 @@
-"""Both visits of all cells, over one store: what is stored first, and what comes next."""
+"""Make both visits of all cells, with one store."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LIMIT_S = 300
 
 
 def in_one(messages: Sequence[OutgoingMessage]) -> list[OutgoingMessage]:
-    """The messages, with all URLs to fetch in one."""
+    """Return the messages, with all fetch URLs merged into one."""
     fetches = [m for m in messages if isinstance(m.message, FetchBatch)]
     others = [m for m in messages if m not in fetches]
     jobs = tuple(job for m in fetches for job in m.message.jobs)
@@ -40,17 +40,17 @@ def in_one(messages: Sequence[OutgoingMessage]) -> list[OutgoingMessage]:
 
 
 def page_of(cell: Cell, path: str = PAGE) -> str:
-    """A URL of a cell's host."""
+    """Return a URL of a cell's host."""
     return f"http://{host_of(*cell)}{path}"
 
 
 def is_train(cell: Cell) -> bool:
-    """Whether the cell's pages are fetched for the crawl `ai-train`."""
+    """Return True if the cell's pages are fetched for the crawl `ai-train`."""
     return cell[0] == "reserved"
 
 
 def has_other(cell: Cell) -> bool:
-    """Whether the page `/other` of the cell's host is stored first."""
+    """Return True if the page `/other` of the cell's host is stored first."""
     return cell[0] in ("alias", "redirected") or cell[1] in ("canonical", "known")
 
 
@@ -62,13 +62,13 @@ class Visits:
     sites: Sites
     receiver: Receiver
     counts: dict[str, Counter[str]] = field(default_factory=dict)
-    """What the counters of the pipeline counted of each column's second visit."""
+    """The pipeline's counts of each column's second visit."""
     due_before: dict[Cell, int | None] = field(default_factory=dict)
     cursor: str = ""
-    """Where the change feed ended before the second visit."""
+    """The end of the change feed before the second visit."""
 
     def run(self) -> None:
-        """Both visits."""
+        """Make both visits."""
         late = self._fetched([cell for cell in ALL if cell[1] == "late"], "other")
         self._first_visit()
         self.due_before = {cell: self._due(cell) for cell in ALL}
@@ -81,7 +81,7 @@ class Visits:
         self._settle()
 
     def _settle(self) -> None:
-        """Compact the links, and have webhooks get what the feed says."""
+        """Compact the links, and deliver the feed's changes to webhooks."""
         while self.stand.urls.maintenance.compact_links(1000).left:
             pass
         self.stand.clock.sleep_s(SETTLE_MS / 1000 + 0.1)
@@ -157,7 +157,7 @@ class Visits:
     # Steps
 
     def _visit(self, cells: Iterable[Cell], answer: str) -> None:
-        """Fetch the pages of these cells, whose sites answer so."""
+        """Fetch the pages of these cells, with this answer of their sites."""
         cells = list(cells)
         self.sites.answers |= dict.fromkeys((host_of(*cell) for cell in cells), answer)
         self._visit_urls(cells, PAGE)
@@ -171,7 +171,7 @@ class Visits:
         self._crawl()
 
     def _crawl(self) -> None:
-        """As `CrawlStand.crawl`, with the URLs that wait in one message: their waits overlap."""
+        """Crawl like `CrawlStand.crawl`, with waiting URLs in one message, so that their waits overlap."""
         stand, clock = self.stand, self.stand.clock
         until_s = clock.monotonic_s() + _LIMIT_S
         while stand.sent.messages or stand.limiter_lines.total():
@@ -183,7 +183,7 @@ class Visits:
                 stand.sent.messages += stand.step(message)
 
     def _rule(self, cells: Iterable[Cell], rule: str) -> None:
-        """Have these sites' robots.txt read again, with this rule."""
+        """Change a rule in these sites' robots.txt, and have it read again."""
         hosts = {host_of(*cell) for cell in cells}
         self.sites.robots |= dict.fromkeys(hosts, rule)
         origins = {f"http://{host}/" for host in hosts}
@@ -197,7 +197,7 @@ class Visits:
         self.stand.pipeline.maintenance.share_takedowns()
 
     def _fetched(self, cells: Iterable[Cell], answer: str) -> list[FetchResult]:
-        """The results of fetches, which no stage has seen yet."""
+        """Return results of fetches that no later stage has processed."""
         cells = list(cells)
         hosts = [host_of(*cell) for cell in cells]
         self.sites.answers |= dict.fromkeys(hosts, answer)
@@ -211,7 +211,7 @@ class Visits:
     def _deliver(
         self, results: Iterable[FetchResult], meanwhile: Callable[[], None] = lambda: None
     ) -> None:
-        """Hand the results to the stages after fetching; `meanwhile`: before they are stored."""
+        """Pass results to the stages after fetching. Calls `meanwhile` before they are stored."""
         batch = ResultBatch(tuple(results))
         found = self.stand.step(OutgoingMessage(Destination.CANONICALIZE, batch))
         meanwhile()

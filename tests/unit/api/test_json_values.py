@@ -1,4 +1,4 @@
-"""Requests of operations as parameters of a query."""
+"""Requests of operations as query parameters."""
 
 import pytest
 
@@ -20,7 +20,7 @@ URL = "http://a.example/"
         ({"max_age_s": 0.5, "field_max_age_s": {"c": 2.0}}, "0.5,c:2.0"),
     ],
 )
-def test_two_options_that_share_a_parameter_come_back_as_they_were_sent(ages, text):
+def test_two_options_that_share_a_parameter_round_trip(ages, text):
     request = GetFreshRequest(URL, include=EXTRAS, **ages)
 
     query = to_query(request)
@@ -30,12 +30,12 @@ def test_two_options_that_share_a_parameter_come_back_as_they_were_sent(ages, te
 
 
 @pytest.mark.parametrize("text", ["x", "1,2", ":5", "c:x", "c:-1", "c:nan", "-1", "c:"])
-def test_an_age_that_is_none_is_refused(text):
+def test_invalid_age_is_refused(text):
     with pytest.raises(BadInput, match="max_age"):
         checked(from_query(GetFreshRequest, {"url": URL, "max_age": text}))
 
 
-def test_the_parameters_that_choose_an_operation_name_its_scope():
+def test_parameters_that_select_another_operation_document_its_scope():
     parameters = {p["name"]: p for p in DOCUMENT["paths"]["/v1/urls"]["get"]["parameters"]}
 
     assert "field_max_age" not in parameters

@@ -1,4 +1,4 @@
-"""The sites that are scored blind: what they promise to whoever scores a crawl of them."""
+"""The sites for blind scoring: properties that their scoring relies on."""
 
 from collections import deque
 
@@ -24,7 +24,7 @@ def links_of(site, target, body):
 
 
 def reached_outside_traps(site):
-    """Real pages by breadth-first links of real pages, and other targets that these link to."""
+    """Real pages found breadth-first by links of real pages, and other targets of those links."""
     queue, found, others = deque(["/"]), set(), []
     asked = {"/"}
     while queue:
@@ -41,7 +41,7 @@ def reached_outside_traps(site):
 
 
 @pytest.mark.parametrize("site", HARMLESS, ids=lambda site: site.host)
-def test_a_harmless_site_has_every_page_once_and_nothing_else(site):
+def test_harmless_site_has_every_page_once_and_nothing_else(site):
     found, others = reached_outside_traps(site)
 
     assert found == site.pages
@@ -57,7 +57,7 @@ def test_all_real_pages_are_reached_by_links_outside_the_trap(site):
 
 
 @pytest.mark.parametrize("site", TRAPPED, ids=lambda site: site.host)
-def test_a_trap_has_more_urls_than_the_site_has_pages(site):
+def test_trap_has_more_urls_than_the_site_has_pages(site):
     _, others = reached_outside_traps(site)
     queue, asked = deque(others), set(others)
     while queue and len(asked) < MAX_OF_TRAP + len(site.pages):

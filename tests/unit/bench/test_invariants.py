@@ -1,4 +1,4 @@
-"""The truths that need no labels: each is violated by a planted fault, and holds for the project's own pages."""
+"""Invariants without labels: each detects a planted fault and holds for the project's own pages."""
 
 import json
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bench.invariants import Finding, recipe_checks, text_checks
-from bench.invariants.__main__ import differences, findings_of, pages_below, run, tasks_of
+from bench.invariants.__main__ import differences, findings_of, pages_in, run, select_tasks
 from bench.invariants.own_pages import write
 from bench.invariants.page_oracle import PageOracle
 from bench.invariants.reading import read
@@ -40,9 +40,7 @@ def violated(page, reading):
     return {each.invariant for each in text_checks.findings(page, reading) if each.detail}
 
 
-def test_a_page_with_everything_has_a_finding_for_each_invariant_and_none_is_violated(
-    page, reading
-):
+def test_complete_page_has_a_finding_per_invariant_and_no_violation(page, reading):
     found = text_checks.findings(page, reading)
 
     assert {each.invariant for each in found} == set(FAULTS)
@@ -63,16 +61,16 @@ FAULTS = {
     ),
     text_checks.CODE: ("    return", "return"),
     text_checks.JOINERS: ("\u200c", ""),
-    text_checks.SIGN: ("# Leeks", "# Leeks¶"),
+    text_checks.PERMALINK_SIGN: ("# Leeks", "# Leeks¶"),
     text_checks.TEXT_ORDER: None,
     text_checks.TEXT_WORDS: None,
     text_checks.TITLE: None,
 }
-"""What is replaced by what in the Markdown; None: another part of the reading."""
+"""The text to replace in the Markdown, and its replacement; None where another part is changed."""
 
 
 @pytest.mark.parametrize("invariant", [name for name, fault in FAULTS.items() if fault])
-def test_an_invariant_of_markdown_is_violated_by_a_planted_fault(page, reading, invariant):
+def test_planted_fault_violates_a_markdown_invariant(page, reading, invariant):
     before, after = FAULTS[invariant]
     assert before in reading.markdown
 
@@ -87,17 +85,15 @@ def test_an_invariant_of_markdown_is_violated_by_a_planted_fault(page, reading, 
         (text_checks.TEXT_ORDER, {"text": "the mildest taste of all. Leeks are planted in spring"}),
         (text_checks.TEXT_WORDS, {"text": "Leeks are planted in springsee"}),
         (text_checks.TITLE, {"title": "Sponsored"}),
-        (text_checks.SIGN, {"title": "Leeks ¶"}),
+        (text_checks.PERMALINK_SIGN, {"title": "Leeks ¶"}),
         (text_checks.TEXT_WORDS, {"text": '{"advertisement": {"slot": 7}}'}),
     ],
 )
-def test_an_invariant_of_text_and_title_is_violated_by_a_planted_fault(
-    page, reading, invariant, changes
-):
+def test_planted_fault_violates_an_invariant_of_text_or_title(page, reading, invariant, changes):
     assert invariant in violated(page, replace(reading, **changes))
 
 
-def test_a_page_without_a_thing_is_not_a_page_on_which_its_invariant_holds():
+def test_invariant_is_not_counted_on_a_page_without_its_element():
     body = "<html><body><p>Leeks are planted in spring, in most of the country.</p></body></html>"
 
     found = {
@@ -107,7 +103,7 @@ def test_a_page_without_a_thing_is_not_a_page_on_which_its_invariant_holds():
 
     assert not found & {
         text_checks.LINKS, text_checks.IMAGES, text_checks.LISTS, text_checks.TABLES, text_checks.CODE,
-        text_checks.HEADINGS, text_checks.JOINERS, text_checks.SIGN,
+        text_checks.HEADINGS, text_checks.JOINERS, text_checks.PERMALINK_SIGN,
     }  # fmt: skip
 
 
@@ -127,7 +123,7 @@ def recipe():
     return read(RECIPE, URL)
 
 
-def test_the_ingredients_and_steps_of_a_recipe_are_the_pages_own(recipe):
+def test_ingredients_and_steps_of_a_recipe_are_those_of_the_page(recipe):
     found = recipe_checks.findings(PageOracle(RECIPE.decode(), URL), recipe)
 
     assert [each.invariant for each in found] == [
@@ -146,7 +142,7 @@ def test_the_ingredients_and_steps_of_a_recipe_are_the_pages_own(recipe):
         (recipe_checks.WHOLE_INGREDIENT, "recipe.ingredients", lambda items: ["2 butter", *items]),
     ],
 )  # fmt: skip
-def test_an_invariant_of_recipes_is_violated_by_a_planted_fault(recipe, invariant, field, fault):
+def test_planted_fault_violates_a_recipe_invariant(recipe, invariant, field, fault):
     items = fault(json.loads(recipe.fields[field]))
 
     faulty = replace(recipe, fields={**recipe.fields, field: json.dumps(items).encode()})
@@ -154,14 +150,12 @@ def test_an_invariant_of_recipes_is_violated_by_a_planted_fault(recipe, invarian
     assert invariant in violated_of_recipe(faulty)
 
 
-def test_a_page_without_a_recipe_is_none_on_which_its_invariants_hold(page, reading):
+def test_recipe_invariants_are_not_counted_on_a_page_without_a_recipe(page, reading):
     assert not list(recipe_checks.findings(page, reading))
 
 
 @pytest.mark.parametrize("name", TRANSFORMATIONS)
-def test_a_transformation_writes_the_page_in_another_way_and_changes_nothing_that_is_read(
-    name, reading
-):
+def test_transformation_changes_the_markup_but_not_the_result(name, reading):
     variant = TRANSFORMATIONS[name](PAGE, URL)
 
     assert (variant.body, variant.url) != (PAGE.encode(), URL)
@@ -174,31 +168,31 @@ def test_a_transformation_writes_the_page_in_another_way_and_changes_nothing_tha
     [("title", {"title": "x"}), ("text", {"text": "x"}), ("markdown", {"markdown": "x"}),
      ("links", {"links": ("https://x.example/",)}), ("page.language", {"fields": {"page.language": b"1"}})],
 )  # fmt: skip
-def test_a_part_that_a_transformation_changes_is_named(reading, part, changes):
+def test_difference_after_a_transformation_is_named(reading, part, changes):
     assert part in differences(reading, replace(reading, **changes), set())
 
 
-def test_the_invariants_hold_for_the_documents_of_the_project(tmp_path):
+def test_invariants_hold_for_the_documentation_of_the_project(tmp_path):
     write(tmp_path, limit=8)
-    tasks = tasks_of([tmp_path], every=3, limit=None)
+    tasks = select_tasks([tmp_path], transform_every=3, limit=None)
 
     counts = run(tasks, workers=1)
 
     assert counts[text_checks.LINKS].pages >= 5
-    assert counts[text_checks.SIGN].pages >= 5
+    assert counts[text_checks.PERMALINK_SIGN].pages >= 5
     assert {name for name, _ in TRANSFORMATIONS.items()} <= set(counts)
     assert {name: each.examples for name, each in counts.items() if each.violated} == {}
 
 
-def test_pages_that_a_list_names_have_its_urls(tmp_path):
+def test_pages_listed_in_a_file_have_its_urls(tmp_path):
     (tmp_path / "a.html").write_text("<p>a</p>")
     (tmp_path / "b.html").write_text("<p>b</p>")
     (tmp_path / "pages.jsonl").write_text('{"file": "a.html", "url": "https://a.example/"}\n')
 
-    assert list(pages_below(tmp_path)) == [(tmp_path / "a.html", "https://a.example/")]
+    assert list(pages_in(tmp_path)) == [(tmp_path / "a.html", "https://a.example/")]
 
 
-def test_a_check_of_bytes_and_url_is_made_with_the_others():
+def test_additional_check_runs_with_the_others():
     def check(body, url):
         return [Finding("a price is in the page", f"{len(body)} {url}")]
 
@@ -207,7 +201,7 @@ def test_a_check_of_bytes_and_url_is_made_with_the_others():
     )
 
 
-def test_findings_of_a_page_include_the_other_ways_to_write_it():
-    found = findings_of(PAGE.encode(), URL, transformed=True)
+def test_findings_of_a_page_include_its_transformations():
+    found = findings_of(PAGE.encode(), URL, has_variants=True)
 
     assert Finding("a base element") in found

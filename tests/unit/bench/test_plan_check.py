@@ -1,4 +1,4 @@
-"""`make plan-check`: measured costs beside those of costs.toml."""
+"""`make plan-check`: measured costs compared with those of costs.toml."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 
 from aragog.addons.plan.costs import Cost, read_costs
 from bench import figures, plan_check
-from bench.plan_check import REFERENCE, Measured, commands, compare
+from bench.plan_check import REFERENCE, Measurement, commands, compare
 
 COSTS = {
     REFERENCE: Cost(20.0, "ms", "python -m bench.reference"),
@@ -19,11 +19,11 @@ COSTS = {
 
 
 def off(name, value, reference_ms):
-    (only,) = compare(COSTS, {name: Measured(value, reference_ms)})
-    return only.off
+    (only,) = compare(COSTS, {name: Measurement(value, reference_ms)})
+    return only.deviation
 
 
-def test_a_machine_that_is_half_as_fast_may_take_twice_the_time():
+def test_machine_half_as_fast_may_take_twice_the_time():
     assert off("fetch", 2.0, reference_ms=40.0) == 0
     assert off("fetch", 1.0, reference_ms=40.0) == -0.5
     assert off("rows_per_s", 500.0, reference_ms=40.0) == 0
@@ -33,13 +33,17 @@ def test_sizes_do_not_depend_on_the_machine():
     assert off("rows", 9.0, reference_ms=40.0) == 0.5
 
 
-def test_what_is_most_off_comes_first():
-    measured = {"fetch": Measured(1.1, 20), "rows": Measured(3, 20), "store": Measured(2.5, 20)}
+def test_largest_deviation_comes_first():
+    measured = {
+        "fetch": Measurement(1.1, 20),
+        "rows": Measurement(3, 20),
+        "store": Measurement(2.5, 20),
+    }
 
     assert [each.name for each in compare(COSTS, measured)] == ["rows", "store", "fetch"]
 
 
-def test_a_command_runs_once_for_all_its_costs():
+def test_command_runs_once_for_all_its_costs():
     assert commands(COSTS, []) == {
         "crawl --rounds 1": ["fetch", "store"],
         "growth --rows": ["rows"],
@@ -47,16 +51,16 @@ def test_a_command_runs_once_for_all_its_costs():
 
 
 @pytest.mark.parametrize(
-    ("only", "run"),
+    ("only", "expected"),
     [(["store"], {"crawl --rounds 1": ["store"]}), (["urlstore"], {"urlstore": ["rows_per_s"]})],
 )
-def test_only_selects_costs_and_commands(only, run):
-    assert commands(COSTS, only) == run
+def test_only_selects_costs_and_commands(only, expected):
+    assert commands(COSTS, only) == expected
 
 
 @pytest.fixture
 def main(tmp_path):
-    """Runs the command with these figures in place of a measurement: status."""
+    """Runs the command with these figures instead of a measurement; returns its status."""
 
     def go(measured, *arguments):
         file = tmp_path / "measured.json"
@@ -66,7 +70,7 @@ def main(tmp_path):
     return go
 
 
-def test_costs_that_are_off_are_printed_and_fail_only_if_asked_to(main, capsys):
+def test_deviating_costs_are_printed_and_fail_only_with_strict(main, capsys):
     costs = read_costs()
     reference_ms = costs[REFERENCE].value
     measured = {
@@ -80,26 +84,26 @@ def test_costs_that_are_off_are_printed_and_fail_only_if_asked_to(main, capsys):
     assert main({"hbase_rows": measured["hbase_rows"]}, "--strict") == 0
 
 
-def test_a_figure_that_no_command_reports_is_a_failure():
+def test_missing_figure_is_a_failure():
     measured, failures = plan_check.measure({"crawl": ["fetch", "store"]}, lambda _: {"fetch": 1.0})
 
     assert measured == {}
     assert failures == {"crawl": "reported no store"}
 
 
-def test_a_real_command_reports_its_cost():
+def test_real_command_reports_its_cost():
     found = plan_check.run("reference", quick=False)
 
     assert found[REFERENCE] > 0
 
 
-def test_a_command_that_fails_says_why():
+def test_failing_command_reports_the_cause():
     with pytest.raises(RuntimeError, match="no-such-option"):
         plan_check.run("plan_costs --no-such-option")
 
 
 def test_every_cost_with_a_command_is_reported_by_it():
-    """By name: each `check` is a module of bench whose source reports the cost."""
+    """Searched by name: each `check` is a module of bench whose source reports the cost."""
     sources = {
         "crawl": "bench/crawl/report.py", "urlstore": "bench/urlstore.py",
     }  # fmt: skip
@@ -113,7 +117,7 @@ def test_every_cost_with_a_command_is_reported_by_it():
         assert name in "".join(texts) or name.endswith("_get"), name
 
 
-def test_figures_are_written_only_for_a_program(monkeypatch, tmp_path):
+def test_figures_are_written_only_on_request(monkeypatch, tmp_path):
     file = tmp_path / "figures"
     monkeypatch.delenv(figures.VARIABLE, raising=False)
     figures.report(fetch=1.0)

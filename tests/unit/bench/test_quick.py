@@ -16,15 +16,15 @@ def parser():
     return made
 
 
-def test_it_replaces_defaults_of_options_and_of_arguments(parser):
+def test_quick_replaces_defaults_of_options_and_arguments(parser):
     assert vars(parser.parse_args(["--quick"])) == {"quick": True, "seconds": 0.1, "urls": 10}
 
 
-def test_what_is_given_after_it_holds(parser):
+def test_explicit_values_override_quick(parser):
     given = parser.parse_args(["--quick", "0.5", "--urls", "20"])
 
     assert (given.seconds, given.urls) == (0.5, 20)
 
 
-def test_without_it_the_defaults_stay(parser):
+def test_defaults_apply_without_quick(parser):
     assert vars(parser.parse_args([])) == {"quick": False, "seconds": 1.0, "urls": 1000}

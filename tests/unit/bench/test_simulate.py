@@ -1,4 +1,4 @@
-"""`bench.simulate`: its parts agree with each other, and with what is known."""
+"""`bench.simulate`: its parts agree with each other and with known results."""
 
 import json
 import math
@@ -19,7 +19,7 @@ SETTINGS = Settings()
 
 
 @pytest.mark.parametrize("domains", [1, 50, 1000, 10_000_000])
-def test_the_sizes_of_all_domains_add_up(domains):
+def test_sizes_of_all_domains_add_up(domains):
     sizes = Web(domains=domains, urls=1e6).sizes()
 
     assert sum(count for count, _ in sizes) == domains
@@ -27,29 +27,29 @@ def test_the_sizes_of_all_domains_add_up(domains):
     assert [urls for _, urls in sizes] == sorted((urls for _, urls in sizes), reverse=True)
 
 
-def test_the_second_domain_is_half_as_large_as_the_first():
+def test_second_domain_is_half_as_large_as_the_first():
     (_, first), (_, second), *_ = Web().sizes()
 
     assert first == pytest.approx(2 * second)
     assert first == pytest.approx(1e9 / (math.log(1e7) + 0.5772), rel=0.01)
 
 
-def test_classes_are_all_domains():
+def test_classes_cover_all_domains():
     web = Web()
 
     assert sum(each.count for each in web.classes()) == pytest.approx(web.domains)
     assert sum(kind.share for kind in KINDS) == pytest.approx(1)
 
 
-def test_a_process_with_equal_responses_is_limited_by_its_requests_at_once():
+def test_process_with_equal_responses_is_limited_by_its_concurrency():
     found = run(ProcessShape(16, 50, 25, 0.0), lambda rng: 0.5, urls=20_000)
 
     assert found.urls_s == pytest.approx(100, rel=0.02)
-    assert found.under_way == pytest.approx(50, rel=0.02)
+    assert found.in_flight == pytest.approx(50, rel=0.02)
 
 
-def test_a_process_is_limited_by_its_slowest_responses():
-    """One of 25 takes 5 s, so nearly every batch takes 5 s whatever the others take."""
+def test_process_is_limited_by_its_slowest_responses():
+    """A fifth of the responses take 5 s, so nearly every batch of 25 takes 5 s."""
 
     def response_s(rng):
         return 5.0 if rng.random() < 0.2 else 0.01
@@ -60,14 +60,14 @@ def test_a_process_is_limited_by_its_slowest_responses():
     assert found.batch_s == pytest.approx(5, rel=0.02)
 
 
-def test_a_process_is_limited_by_its_core():
+def test_process_is_limited_by_its_core():
     found = run(ProcessShape(64, 1000, 25, 0.01), lambda rng: 0.1, urls=20_000)
 
     assert found.urls_s == pytest.approx(100, rel=0.05)
     assert found.cpu == pytest.approx(1, rel=0.05)
 
 
-def test_a_small_crawl_fetches_every_url_once_and_uses_the_rate():
+def test_small_crawl_fetches_every_url_once_at_the_full_rate():
     found = SmallCrawl(
         Web(domains=20, urls=20_000, exponent=0.0), SETTINGS, Machines(20, canonicalize_s=1e4)
     ).run()
@@ -78,7 +78,7 @@ def test_a_small_crawl_fetches_every_url_once_and_uses_the_rate():
     assert all(domain.limit.factor <= 3200 for domain in found.domains)
 
 
-def test_a_small_crawl_is_the_same_again():
+def test_small_crawl_is_reproducible():
     web = Web(domains=50, urls=1000)
     first, second = (SmallCrawl(web, SETTINGS, Machines()).run(probes=5) for _ in range(2))
 
@@ -87,7 +87,7 @@ def test_a_small_crawl_is_the_same_again():
 
 
 def test_slow_later_stages_close_the_spool_but_never_fill_it():
-    settings = sensitivity.changed(SETTINGS, "pipeline.spool_max_bytes", 1 / 16)
+    settings = sensitivity.scale_settings(SETTINGS, "pipeline.spool_max_bytes", 1 / 16)
     found = SmallCrawl(Web(domains=500, urls=4000), settings, Machines(4, canonicalize_s=20)).run()
 
     size = sensitivity.SPOOL_BYTES / 16
@@ -95,7 +95,7 @@ def test_slow_later_stages_close_the_spool_but_never_fill_it():
     assert size * 3 / 8 < found.spool_bytes <= size * 3 / 4
 
 
-def test_the_aggregate_agrees_with_the_events():
+def test_aggregate_agrees_with_the_event_simulation():
     web, processes = Web(domains=3000, urls=60_000), 4
     exact = SmallCrawl(web, SETTINGS, Machines(processes, canonicalize_s=1e4)).run()
     one = command.capacity_s(web, SETTINGS)
@@ -105,7 +105,7 @@ def test_the_aggregate_agrees_with_the_events():
         assert rough.share_done_s(share) == pytest.approx(exact.share_done_s(share), rel=0.2)
 
 
-def test_a_large_crawl_ends_with_its_largest_domain():
+def test_large_crawl_ends_with_its_largest_domain():
     web = Web()
     found = large.crawl(web, SETTINGS.politeness, 1653)
     faster = large.crawl(web, SETTINGS.politeness, 16_530)
@@ -117,7 +117,7 @@ def test_a_large_crawl_ends_with_its_largest_domain():
     assert [at_s for at_s, _ in found.curve] == sorted(at_s for at_s, _ in found.curve)
 
 
-def test_the_best_fetches_at_random_times_are_worse_than_the_best_intervals():
+def test_optimal_random_fetches_are_worse_than_optimal_intervals():
     rng = random.Random(1)
     rates = [rng.expovariate(1.0) / 86_400 for _ in range(500)]
     fetches_s = 500 / 86_400
@@ -125,15 +125,15 @@ def test_the_best_fetches_at_random_times_are_worse_than_the_best_intervals():
     random_best = freshness.random_optimum(rates, fetches_s)
     even = sum(1 / (1 + rate * 86_400) for rate in rates) / 500
     assert even < random_best
-    assert random_best < freshness.optimum(rates, fetches_s)
+    assert random_best < freshness.best_freshness(rates, fetches_s)
 
 
-def test_pages_that_change_alike_are_fetched_alike():
-    """With one rate of change the optimum is known: f / (f + d)."""
+def test_pages_with_the_same_change_rate_are_fetched_equally_often():
+    """With a single change rate d and fetch rate f, the optimum is known: f / (f + d)."""
     assert freshness.random_optimum([2.0] * 10, 30.0) == pytest.approx(3 / (3 + 2))
 
 
-def test_the_policy_is_near_the_optimum():
+def test_policy_is_near_the_optimum():
     sample = freshness.Sample(pages=200, scarce_pages=50, days=60, cycles=2)
     found = freshness.simulate(Web(), RefreshSettings(), qps=10, sample=sample)
 
@@ -142,16 +142,16 @@ def test_the_policy_is_near_the_optimum():
     assert 0 < found.scarce < 0.5
 
 
-@pytest.mark.parametrize("name", [*sensitivity.CRAWL, *sensitivity.REFRESH])
-def test_a_setting_is_half_or_twice_its_default(name):
+@pytest.mark.parametrize("name", [*sensitivity.CRAWL_SETTINGS, *sensitivity.REFRESH_SETTINGS])
+def test_sensitivity_halves_or_doubles_a_default(name):
     for part in name.split(", "):
         section, field = part.split(".")
         value = getattr(getattr(SETTINGS, section), field) or sensitivity.SPOOL_BYTES
-        other = sensitivity.changed(SETTINGS, name, 0.5)
+        other = sensitivity.scale_settings(SETTINGS, name, 0.5)
         assert getattr(getattr(other, section), field) == pytest.approx(value / 2, abs=0.5)
 
 
-def test_the_command_writes_its_figures(tmp_path, capsys):
+def test_command_writes_its_figures(tmp_path, capsys):
     file = tmp_path / "figures.json"
     command.main(["--quick", "--json", str(file)])
 
@@ -160,7 +160,7 @@ def test_the_command_writes_its_figures(tmp_path, capsys):
     assert "days until 99% are done" in capsys.readouterr().out
 
 
-def test_the_defaults_use_a_process_better_than_half_of_them():
+def test_default_settings_use_a_process_better_than_half_of_them():
     web = Web()
     now = command.capacity_s(web, SETTINGS)
     half = replace(

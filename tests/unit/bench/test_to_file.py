@@ -1,4 +1,4 @@
-"""What counts as a right row of `bench.to_file`, and that the programs it runs are the ones that it counts."""
+"""Which rows `bench.to_file` counts as correct, and whether every job has its programs."""
 
 import csv
 import json
@@ -34,32 +34,32 @@ def row(url, **values):
     return {**PRODUCT, "url": url, "image": "http://shop.test:8080/1.jpg", **values}
 
 
-def test_a_row_is_right_whatever_the_port_and_the_digits_of_its_price(job, tmp_path):
+def test_port_and_price_digits_do_not_matter(job, tmp_path):
     written(tmp_path, row("http://shop.test:8080/1", price="5.1"))
 
     assert job.right_rows(tmp_path) == (1, 1)
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"price": ""}, {"price": "5.2"}, {"name": "lamp"}, {"image": "/1.jpg"}]
+    "difference", [{"price": ""}, {"price": "5.2"}, {"name": "lamp"}, {"image": "/1.jpg"}]
 )
-def test_a_row_with_another_value_is_not_right(job, tmp_path, wrong):
-    written(tmp_path, row("http://shop.test:8080/1", **wrong))
+def test_row_with_another_value_is_wrong(job, tmp_path, difference):
+    written(tmp_path, row("http://shop.test:8080/1", **difference))
 
     assert job.right_rows(tmp_path) == (0, 1)
 
 
-def test_a_page_counts_once_and_pages_that_were_not_requested_do_not(job, tmp_path):
+def test_page_counts_once_and_only_if_requested(job, tmp_path):
     written(tmp_path, *2 * [row("http://shop.test/1")], row("http://shop.test/3"))
 
     assert job.right_rows(tmp_path) == (1, 3)
 
 
-def test_no_file_has_no_rows(job, tmp_path):
+def test_missing_file_has_no_rows(job, tmp_path):
     assert job.right_rows(tmp_path) == (0, 0)
 
 
-def test_a_title_may_lack_the_name_of_the_site_and_is_never_empty():
+def test_title_may_lack_the_site_name_but_not_be_empty():
     expected = "Sets — Documentation"
     assert _same_title({"title": "Sets"}, expected)
     assert _same_title({"title": " Sets —  Documentation"}, expected)
@@ -68,7 +68,7 @@ def test_a_title_may_lack_the_name_of_the_site_and_is_never_empty():
     assert not _same_title({"title": "Documentation"}, expected)
 
 
-def test_a_text_has_its_heading_and_most_of_its_words():
+def test_main_text_needs_its_heading_and_most_of_its_words():
     expected = {"heading": "sets", "words": "a set has no order at all"}
     assert _has_main_text(json.loads('{"markdown": "# Sets\\n\\nA set has no order"}'), expected)
     assert not _has_main_text({"markdown": "# Sets\n\nMenu of the site"}, expected)
@@ -78,14 +78,14 @@ def test_a_text_has_its_heading_and_most_of_its_words():
     assert not _has_main_text({"markdown": None}, expected)
 
 
-def test_the_targets_of_links_are_not_words_of_a_heading():
+def test_link_targets_are_not_words_of_a_heading():
     expected = {"heading": "stat reading the results", "words": "of stat"}
     linked = "# [`stat`](http://docs.test/stat.html#module-stat) — Reading the [results](/r.html)\n\nof stat"
 
     assert _has_main_text({"markdown": linked}, expected)
 
 
-def test_every_job_has_a_program_of_each_side():
+def test_every_job_has_a_program_for_each_side():
     names = {
         path.name for side in ENDINGS for path in (PROGRAMS / side).iterdir() if path.is_file()
     }

@@ -1,4 +1,4 @@
-"""Each check of values fails on a planted fault, and does not count pages without such a value."""
+"""Each value check detects a planted fault, and skips pages without such a value."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ARTICLE = (
 
 
 @pytest.mark.parametrize("check", [occurs_in_page, repeated_values_agree])
-def test_a_page_whose_values_are_its_own_passes(check):
+def test_page_with_consistent_values_passes(check):
     assert check(QUICK, URL) == []
     assert check(ARTICLE, URL) == []
 
 
 @pytest.mark.parametrize("check", [occurs_in_page, repeated_values_agree])
-def test_a_page_without_such_values_is_not_counted(check):
+def test_page_without_such_values_is_not_counted(check):
     assert check(b"<title>A</title><p>Nothing.", URL) is None
 
 
@@ -34,14 +34,14 @@ def test_a_page_without_such_values_is_not_counted(check):
         (ARTICLE, b"2024", "page.published_at or modified_at"), (ARTICLE, b"Ann Lee", "page.authors"),
     ],
 )  # fmt: skip
-def test_a_value_that_the_page_lacks_is_found(page, value, field):
+def test_value_missing_in_the_page_is_found(page, value, field):
     pin = extract(page, URL)
     without = page.replace(value, b"").replace(b"125", b"")
 
     assert field in [violation.field for violation in occurs_in_page(without, URL, pin)]
 
 
-def test_a_second_value_that_is_not_a_conflict_is_found():
+def test_unreported_second_value_is_found():
     pin = extract(QUICK, URL)
     other = QUICK.replace(b"content=125", b"content=99")
 
@@ -50,7 +50,7 @@ def test_a_second_value_that_is_not_a_conflict_is_found():
     ]
 
 
-def test_a_second_value_that_is_a_conflict_passes():
+def test_second_value_reported_as_a_conflict_passes():
     assert repeated_values_agree(QUICK.replace(b"content=125", b"content=99"), URL) == []
 
 
@@ -66,7 +66,7 @@ POST = (
 
 
 @pytest.mark.parametrize("page", [MICRODATA, POST])
-def test_what_microdata_marks_and_shows_agrees(page):
+def test_equal_microdata_and_visible_values_agree(page):
     assert repeated_values_agree(page, URL) == []
 
 
@@ -79,7 +79,7 @@ def test_what_microdata_marks_and_shows_agrees(page):
         (POST, b"2024-05-01", b"2024-05-09", "page.published_at"),
     ],
 )
-def test_microdata_that_is_marked_or_shown_differently_is_found(page, shown, other, field):
+def test_different_microdata_and_visible_values_are_found(page, shown, other, field):
     pin = extract(page, URL)
 
     found = repeated_values_agree(page.replace(shown, other), URL, pin)
@@ -87,7 +87,7 @@ def test_microdata_that_is_marked_or_shown_differently_is_found(page, shown, oth
     assert [violation.field for violation in found] == [field]
 
 
-def test_json_ld_and_microdata_that_differ_are_a_conflict():
+def test_different_json_ld_and_microdata_are_a_conflict():
     both = MICRODATA + (
         b'<script type="application/ld+json">{"@type":"Product","name":"Pot","offers":{"price":"99",'
         b'"priceCurrency":"EUR"}}</script>'
@@ -97,14 +97,14 @@ def test_json_ld_and_microdata_that_differ_are_a_conflict():
     assert repeated_values_agree(both, URL, extract(MICRODATA, URL)) != []
 
 
-def test_the_day_of_a_comment_and_the_next_day_of_another_time_zone_are_not_a_second_value():
+def test_date_of_a_comment_or_the_next_day_is_not_a_second_value():
     comment = b"<i itemscope itemtype=https://schema.org/Comment><b itemprop=datePublished>2024-06-09</b></i>"
 
     assert repeated_values_agree(POST.replace(b"<time", comment + b"<time"), URL) == []
     assert repeated_values_agree(POST.replace(b"May 1,", b"May 2,"), URL) == []
 
 
-def test_an_author_that_stands_in_a_meta_element_alone_is_in_the_page():
+def test_author_found_only_in_a_meta_element_counts_as_present():
     page = (
         b"<title>A</title><meta name=author content='Ann Lee'><p>Leeks are planted in spring.</p>"
     )
@@ -112,7 +112,7 @@ def test_an_author_that_stands_in_a_meta_element_alone_is_in_the_page():
     assert occurs_in_page(page, URL) == []
 
 
-def test_counts_say_how_many_pages_have_a_value(capsys):
+def test_output_counts_only_pages_with_a_value(capsys):
     pages = iter([("a", QUICK, URL), ("b", b"<p>Nothing.", URL)])
 
     assert value_invariants.run(pages, show=1) == 0

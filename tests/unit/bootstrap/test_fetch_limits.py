@@ -1,10 +1,10 @@
-"""The settings of fetches that are not of pages."""
+"""Settings for fetching resources other than pages."""
 
 from aragog.bootstrap.fetch_limits import for_resources
 from aragog.settings import FetchSettings, RenderingSettings, Settings
 
 
-def test_the_requests_of_a_page_carry_no_credentials_and_stay_within_its_limits():
+def test_resource_requests_carry_no_credentials_and_have_limits():
     fetch = FetchSettings(
         basic_auth={"shop.test": "user:password"},
         origin_headers={"https://shop.test": "Authorization: secret"},

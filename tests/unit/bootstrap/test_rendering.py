@@ -1,4 +1,4 @@
-"""Settings of rendering: what is refused before anything starts."""
+"""Settings of rendering that are refused at startup."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from aragog.errors import ConfigError
 from aragog.settings import RenderingSettings, Settings
 
 
-def test_a_browser_is_only_asked_for_where_hosts_are_named():
+def test_browser_is_required_only_if_hosts_are_listed():
     missing = RenderingSettings(browser="no-such-browser", sandbox=False)
     check_rendering(Settings(rendering=missing))
 
@@ -16,6 +16,6 @@ def test_a_browser_is_only_asked_for_where_hosts_are_named():
         check_rendering(Settings(rendering=named))
 
 
-def test_a_wrong_host_is_named_before_anything_starts():
+def test_invalid_host_is_reported_at_startup():
     with pytest.raises(ConfigError, match=r"rendering\.hosts: 'https://shop\.test/' is not a host"):
         check_rendering(Settings(rendering=RenderingSettings(hosts=("https://shop.test/",))))

@@ -1,4 +1,4 @@
-"""The store of a process of the API, from its settings."""
+"""The store of an API process, built from its settings."""
 
 from contextlib import ExitStack, closing
 
@@ -15,8 +15,8 @@ def title(store):
     return values.values[0]
 
 
-@pytest.mark.parametrize(("read_cache_s", "seen"), [("0", b"2"), ("60", b"1")])
-def test_plain_reads_are_cached_if_the_settings_say_so(tmp_path, read_cache_s, seen):
+@pytest.mark.parametrize(("read_cache_s", "cached"), [("0", b"2"), ("60", b"1")])
+def test_read_cache_follows_its_setting(tmp_path, read_cache_s, cached):
     environ = {
         "ARAGOG_DATA_DIR": str(tmp_path),
         "ARAGOG_STORE__ENGINE": "sqlite",
@@ -32,6 +32,6 @@ def test_plain_reads_are_cached_if_the_settings_say_so(tmp_path, read_cache_s, s
         assert title(api) == b"1"
 
         worker.put(URL, {"title": b"2"})
-        assert title(api) == seen
+        assert title(api) == cached
         api.put(URL, {"title": b"3"})
         assert title(api) == b"3"

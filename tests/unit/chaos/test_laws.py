@@ -1,4 +1,4 @@
-"""The checker of the fault suite finds what it is there to find."""
+"""The checks of the fault suite detect violations."""
 
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ def arrivals(host, *at_ms):
     return [Arrival(at, host, "/0", 200) for at in at_ms]
 
 
-def test_a_request_within_the_interval_is_early():
+def test_request_within_the_interval_is_early():
     seen = arrivals("a.test", 0.0, 100.0, 150.0) + arrivals("b.test", 10.0, 110.0)
 
     assert early_requests(seen) == {"a.test": 1}
@@ -29,7 +29,7 @@ def test_recovery_lasts_from_the_last_fault_to_the_next_stored_page(stored_at, s
     assert recovery_s(SimpleNamespace(stored_at=stored_at, last_fault_s=2.0)) == seconds
 
 
-def test_the_table_of_the_page_is_replaced_and_the_rest_is_kept(tmp_path):
+def test_table_of_the_page_is_replaced_and_the_rest_kept(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}old\n{END}after\n")
     verdict = Verdict(10, 1, {"Fetched": 9}, 0, 2, 5, 1, 4, ("1 URLs lost",))

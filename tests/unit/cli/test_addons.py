@@ -1,4 +1,4 @@
-"""An add-on is deleted by deleting its folder: the rest is imported and run without it."""
+"""Add-ons can be removed by deleting their folders; everything else still imports and runs."""
 
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ from aragog.cli.addons import addons
 
 ROOT = Path(__file__).resolve().parents[3]
 BRINGS = {"kafka", "mcp", "plan", "nutch", "wacz"}
-"""Add-ons that bring a command or a format, which has the name of its folder."""
+"""Add-ons that provide a command or a format with the name of their folder."""
 ADDONS = [addon.__name__.rpartition(".")[2] for addon in addons()]
 REST = """
 import importlib, os, pkgutil, sys
@@ -37,7 +37,7 @@ main(["--help"])
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """A copy of the package, and nothing else of the checkout."""
+    """A copy of the package without the rest of the checkout."""
     folder = tmp_path_factory.mktemp("tree")
     shutil.copytree(
         ROOT / "aragog", folder / "aragog", ignore=shutil.ignore_patterns("__pycache__")
@@ -46,7 +46,7 @@ def tree(tmp_path_factory):
 
 
 @pytest.fixture
-def without(tree):
+def delete_addons(tree):
     """Deletes folders until the end of the test."""
     aside = tree / "deleted"
     aside.mkdir()
@@ -62,7 +62,7 @@ def without(tree):
 
 
 def rest(tree, package):
-    """What a program reports that imports all of a package and prints `aragog --help`."""
+    """Imports all modules of a package; returns them and the commands and formats they register."""
     done = subprocess.run(
         [sys.executable, "-c", REST, package], cwd=tree, capture_output=True, text=True, check=False
     )
@@ -74,8 +74,8 @@ def rest(tree, package):
     return set(modules), brought
 
 
-def test_everything_else_is_imported_and_run_without_any_add_on(tree, without):
-    without(*ADDONS)
+def test_everything_else_works_without_any_add_on(tree, delete_addons):
+    delete_addons(*ADDONS)
     modules, brought = rest(tree, "aragog")
 
     assert len(modules) > 300
@@ -84,8 +84,8 @@ def test_everything_else_is_imported_and_run_without_any_add_on(tree, without):
 
 
 @pytest.mark.parametrize("addon", ADDONS)
-def test_everything_else_is_imported_and_run_without_the_folder_of_one(tree, without, addon):
-    without(addon)
+def test_everything_else_works_without_one_add_on(tree, delete_addons, addon):
+    delete_addons(addon)
     modules, brought = rest(tree, "aragog")
 
     assert len(modules) > 300
@@ -94,7 +94,7 @@ def test_everything_else_is_imported_and_run_without_the_folder_of_one(tree, wit
     assert brought & BRINGS == BRINGS - {addon}
 
 
-def test_the_add_ons_are_the_folders():
+def test_add_ons_match_the_folders():
     folders = {path.parent.name for path in (ROOT / "aragog" / "addons").glob("*/__init__.py")}
 
     assert set(ADDONS) == folders

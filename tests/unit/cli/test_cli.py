@@ -1,4 +1,4 @@
-"""`aragog --help` lists commands without importing them, and says what their own help says."""
+"""`aragog --help` lists commands without importing them, with the summaries of their own help."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ from tests.support.missing_parts import ROOT, skip_without
 
 
 @pytest.mark.parametrize("name", main.lazy_commands)
-def test_the_summary_of_a_command_is_the_first_line_of_its_help(name):
+def test_summary_of_a_command_is_the_first_line_of_its_help(name):
     lazy = main.lazy_commands[name]
     command = getattr(import_module(lazy.module), lazy.attribute)
 
@@ -48,15 +48,15 @@ def test_help_lists_every_command_as_click_does():
         (["changes", "--host", "http://a.test/"], "is a URL"),
     ],
 )
-def test_the_error_of_every_command_begins_with_the_name_of_the_program(arguments, text, tmp_path):
-    """What was seen: `Error:`, `aragog:` and nothing at all, by the command."""
+def test_errors_of_every_command_start_with_the_program_name(arguments, text, tmp_path):
+    """Regression: depending on the command, errors started with `Error:`, `aragog:` or nothing."""
     ran = CliRunner().invoke(main, arguments, env={"ARAGOG_DATA_DIR": str(tmp_path)})
 
     assert ran.exit_code
     assert any(line.startswith("aragog: ") and text in line for line in ran.output.splitlines())
 
 
-def test_an_unknown_command_is_a_usage_error():
+def test_unknown_command_is_a_usage_error():
     result = CliRunner().invoke(main, ["nothing-like-it"])
 
     assert result.exit_code == 2
@@ -76,8 +76,8 @@ def aragog(*arguments, folder, **options):
     ("arguments", "size"),
     [(["plan", "--urls", "1e9", "--domains", "1e6"], 10), (["--help"], 0), (["-h"], 100)],
 )
-def test_a_reader_that_has_enough_is_not_an_error(tmp_path, arguments, size):
-    """Some commands exited with 1, as if a server did not respond, and some with 0."""
+def test_reader_that_closes_the_pipe_early_is_not_an_error(tmp_path, arguments, size):
+    """Regression: some commands exited with 1, as if a server did not respond, others with 0."""
     running = aragog(*arguments, folder=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert len(running.stdout.read(size)) == size
     running.stdout.close()
@@ -87,7 +87,7 @@ def test_a_reader_that_has_enough_is_not_an_error(tmp_path, arguments, size):
     running.stderr.close()
 
 
-def test_another_pipe_that_breaks_is_an_error():
+def test_other_broken_pipe_is_an_error():
     def breaks():
         reading, writing = socket.socketpair()
         reading.close()
@@ -99,7 +99,7 @@ def test_another_pipe_that_breaks_is_an_error():
     assert CliRunner().invoke(group, ["go"]).exit_code == 1
 
 
-def test_what_a_command_returns_is_not_an_exit_code():
+def test_return_value_of_a_command_is_not_an_exit_code():
     group = OneLineErrors(
         lazy_commands={}, commands={"go": click.Command("go", callback=lambda: 7)}
     )
@@ -109,7 +109,7 @@ def test_what_a_command_returns_is_not_an_exit_code():
 
 @pytest.mark.parametrize("arguments", [["--help"], ["plan", "--urls", "9", "--domains", "1"]])
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
-def test_streams_that_are_closed_end_no_command(tmp_path, arguments, closed):
+def test_closed_streams_do_not_fail_a_command(tmp_path, arguments, closed):
     command = [sys.executable, "-m", "aragog.cli", *arguments]
     ended = subprocess.run(
         ["sh", "-c", f'"$@" {closed}', "sh", *command],
@@ -134,8 +134,8 @@ OneLineErrors(lazy_commands={}, commands={"go": click.Command("go", callback=wai
 """
 
 
-def test_an_interrupted_command_says_so_by_its_code():
-    """It was 1, which stands for a server that does not respond."""
+def test_interrupted_command_exits_with_130():
+    """Regression: it exited with 1, the status for a server that does not respond."""
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     running = subprocess.Popen([sys.executable, "-c", WAITING], text=True, **pipes)
     assert running.stdout.readline() == "waits\n"
@@ -146,7 +146,7 @@ def test_an_interrupted_command_says_so_by_its_code():
     assert (running.returncode, errors.strip()) == (130, "")
 
 
-def test_verbose_adds_a_traceback_and_changes_no_code(tmp_path):
+def test_verbose_adds_a_traceback_and_keeps_the_exit_code(tmp_path):
     empty, filled = tmp_path / "empty", tmp_path / "filled"
     url_store(load_settings(environ={"ARAGOG_DATA_DIR": str(filled)})).close()
     for folder, expected in ((filled, 2), (empty, 1)):
@@ -160,7 +160,7 @@ def test_verbose_adds_a_traceback_and_changes_no_code(tmp_path):
         assert long.output.endswith(short.output)
 
 
-def test_a_question_without_an_answer_names_what_answers_it(tmp_path):
+def test_unanswered_prompt_refers_to_the_help(tmp_path):
     ran = CliRunner().invoke(
         main, ["store", "takedown", "http://a.test/"], env={"ARAGOG_DATA_DIR": str(tmp_path)}
     )
@@ -179,7 +179,7 @@ def test_a_question_without_an_answer_names_what_answers_it(tmp_path):
     ],
     ids=["table", "json", "file", "help"],
 )
-def test_a_full_disk_ends_a_command_with_one_line(tmp_path, arguments):
+def test_full_disk_gives_a_one_line_error(tmp_path, arguments):
     store = url_store(load_settings(environ={"ARAGOG_DATA_DIR": str(tmp_path)}))
     store.put("http://a.example/", {"team.a": b"x" * 100_000})
     store.close()
@@ -198,7 +198,7 @@ def test_a_full_disk_ends_a_command_with_one_line(tmp_path, arguments):
     assert (ended.returncode, ended.stderr) == (1, "aragog: No space left on device\n")
 
 
-def test_a_user_without_a_name_may_change_a_domain():
+def test_user_without_a_name_may_change_a_domain():
     code = (
         "import os\n"
         "from aragog.cli.domain import _who\n"
@@ -213,7 +213,7 @@ def test_a_user_without_a_name_may_change_a_domain():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["changes", "--host", "http://a.test/"], "is a URL: pass only its host\n"),
         (["store", "list", "--since", "bogus"], "'bogus' is not a time; write 1h (s, m, h, d), "),
@@ -228,17 +228,17 @@ def test_a_user_without_a_name_may_change_a_domain():
         (["store", "lift-takedown", "http://a.test/"], "http://a.test/ is not taken down; see"),
     ],
 )
-def test_an_invalid_value_is_named_as_it_was_given(tmp_path, arguments, said):
+def test_invalid_value_is_shown_as_entered(tmp_path, arguments, message):
     environ = {"ARAGOG_DATA_DIR": str(tmp_path)}
     url_store(load_settings(environ=environ)).close()
 
     ran = CliRunner().invoke(main, arguments, env=environ)
 
     assert ran.exit_code == 2
-    assert said in ran.output
+    assert message in ran.output
 
 
-def test_a_url_that_was_taken_down_has_a_code_of_its_own(tmp_path):
+def test_url_that_was_taken_down_has_a_separate_exit_code(tmp_path):
     environ = {"ARAGOG_DATA_DIR": str(tmp_path)}
     store = url_store(load_settings(environ=environ))
     store.takedowns.take_down(url="http://a.test/")
@@ -249,7 +249,7 @@ def test_a_url_that_was_taken_down_has_a_code_of_its_own(tmp_path):
         assert (ran.exit_code, "was taken down" in ran.output) == (5, True)
 
 
-def test_a_port_in_use_is_named_by_its_option(tmp_path):
+def test_port_in_use_is_reported_with_its_option(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         ran = CliRunner().invoke(

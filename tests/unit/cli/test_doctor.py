@@ -1,4 +1,4 @@
-"""Checks of `aragog doctor` in a limited time."""
+"""Checks of `aragog doctor` within a time limit."""
 
 import socket
 import threading
@@ -32,7 +32,7 @@ def check_fine(system):
     yield FINE
 
 
-def test_what_makes_spans_is_checked_where_tracing_is_on(tmp_path):
+def test_tracing_is_checked_only_if_enabled(tmp_path):
     traced = Settings(data_dir=tmp_path, tracing=TracingSettings(enabled=True, sample_ratio=0.05))
 
     assert list(check_tracing(CheckedSystem(SettingsInUse(Settings(data_dir=tmp_path))))) == []
@@ -41,8 +41,8 @@ def test_what_makes_spans_is_checked_where_tracing_is_on(tmp_path):
     assert "0.05 of all URLs" in finding.text
 
 
-def test_a_port_of_another_program_is_found_before_the_start(tmp_path):
-    """What answered there was taken for the system that was not started yet."""
+def test_port_used_by_another_program_is_found_before_startup(tmp_path):
+    """Regression: the program listening there was mistaken for the system, which had not started yet."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         settings = Settings(
@@ -56,7 +56,7 @@ def test_a_port_of_another_program_is_found_before_the_start(tmp_path):
     assert http.text.startswith(f"another program uses 127.0.0.1:{port}: stop it, or set serving.")
 
 
-def test_a_check_that_hangs_is_named_and_the_others_run(system):
+def test_hanging_check_is_named_and_the_others_run(system):
     released = threading.Event()
 
     def check_slow_server(system):
@@ -72,7 +72,7 @@ def test_a_check_that_hangs_is_named_and_the_others_run(system):
     assert "no result within 0.2 s" in findings[1].text
 
 
-def test_an_error_of_a_server_is_a_finding(system):
+def test_server_error_becomes_a_finding(system):
     def check_store(system):
         yield FINE
         raise StoreUnavailable("PostgreSQL", "does not answer")
@@ -83,7 +83,7 @@ def test_an_error_of_a_server_is_a_finding(system):
     assert [finding.ok for finding in findings] == [True, False, True]
 
 
-def test_a_defect_of_a_check_is_not_hidden(system):
+def test_bug_in_a_check_is_not_hidden(system):
     def check_broken(system):
         raise ZeroDivisionError
         yield FINE
@@ -92,7 +92,7 @@ def test_a_defect_of_a_check_is_not_hidden(system):
         findings_within((check_broken,), system, 60)
 
 
-def test_each_way_out_is_tried_without_sending_anything_by_it(tmp_path, monkeypatch):
+def test_egress_routes_are_checked_without_sending_requests(tmp_path, monkeypatch):
     monkeypatch.delenv("NO_LOGIN", raising=False)
     with socket.create_server(("127.0.0.1", 0)) as proxy:
         url = f"http://127.0.0.1:{proxy.getsockname()[1]}"

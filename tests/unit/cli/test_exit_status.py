@@ -1,4 +1,4 @@
-"""One table of exit statuses, and the code that follows it."""
+"""The table of exit statuses in the documentation matches the code."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ CLI = ROOT / "aragog" / "cli"
 EXITS = ("sys.exit", "os._exit", "SystemExit")
 
 
-def test_docs_list_every_status():
+def test_documentation_lists_every_status():
     table = re.findall(r"^\| (\d+) \|", (ROOT / "docs" / "cli.md").read_text(), re.MULTILINE)
 
     named = {value for name, value in vars(exit_status).items() if name.isupper()}
@@ -30,7 +30,7 @@ def literal_exits(path):
             yield f"{path}:{node.lineno}"
 
 
-def test_no_command_exits_with_a_number_of_its_own():
+def test_no_command_exits_with_a_literal_number():
     assert [line for path in CLI.rglob("*.py") for line in literal_exits(path)] == []
 
 
@@ -44,5 +44,5 @@ def test_no_command_exits_with_a_number_of_its_own():
         (False, {EnqueueStatus.ACCEPTED: 3, EnqueueStatus.INVALID: 1}, 3),
     ],
 )
-def test_a_run_exits_by_what_was_done_not_by_what_sites_answered(finished, lines, status):
+def test_exit_status_depends_on_completion_not_on_responses_of_sites(finished, lines, status):
     assert RunResult(finished, lines).status == status

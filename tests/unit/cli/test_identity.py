@@ -1,4 +1,4 @@
-"""`aragog identity`: keys are made and rotated, and never shown."""
+"""`aragog identity` creates and rotates keys, and never shows them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(tmp_path, monkeypatch):
     return call
 
 
-def test_a_key_is_made_rotated_and_listed_and_its_private_half_is_never_shown(run, tmp_path):
+def test_key_is_created_rotated_and_listed_without_showing_its_private_part(run, tmp_path):
     path = tmp_path / "identity.jwks"
     environ = {
         "ARAGOG_IDENTITY__KEY": str(path),
@@ -61,7 +61,7 @@ def test_a_key_is_made_rotated_and_listed_and_its_private_half_is_never_shown(ru
         assert private not in made + rotated + shown + table + dropped
 
 
-def test_a_file_can_be_named_and_is_not_replaced(run, tmp_path):
+def test_existing_key_file_is_not_replaced(run, tmp_path):
     assert "set identity.key to that file" in run("new", "mine.jwks").output
     before = (tmp_path / "mine.jwks").read_bytes()
 
@@ -70,7 +70,7 @@ def test_a_file_can_be_named_and_is_not_replaced(run, tmp_path):
     assert (tmp_path / "mine.jwks").read_bytes() == before
 
 
-def test_the_files_of_a_site_are_written_with_their_headers(run, tmp_path):
+def test_site_files_are_written_with_their_headers(run, tmp_path):
     path = tmp_path / "identity.jwks"
     run("new", str(path))
     run(
@@ -98,13 +98,13 @@ def test_the_files_of_a_site_are_written_with_their_headers(run, tmp_path):
     assert "add_header Signature 'sig1=:" in configuration
 
 
-def test_files_are_for_the_host_of_the_agent(run):
+def test_site_files_need_the_agent_setting(run):
     assert "identity.agent: is not set" in run("files", "site", code=1).stderr
 
 
-def test_without_a_file_the_setting_is_named(run):
+def test_missing_key_file_error_names_the_setting(run):
     assert "identity.key: is not set" in run("rotate", code=1).stderr
 
 
-def test_a_duration_that_is_none_ends_with_2(run):
+def test_invalid_duration_exits_with_2(run):
     assert "write 2d or 12h" in run("rotate", "x", "--overlap", "soon", code=2).stderr

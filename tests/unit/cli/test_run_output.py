@@ -1,4 +1,4 @@
-"""The records that a run writes: chosen fields, plain values, typed columns."""
+"""The records written by a run: selected fields, plain values and typed columns."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ RULES = Settings(extract={"a.example": {"price": "css:.price"}})
 
 @pytest.fixture
 def store():
-    """Two pages: one with all kinds of values, one with other kinds of the same fields."""
+    """Two pages: one with all kinds of values, and one with other types in the same fields."""
     opened = stand(MemoryTables(ManualClock(NOW_MS))).store
     a = {
         "page.title": '"Leeks – 3"'.encode(),
@@ -37,19 +37,19 @@ def store():
     return opened
 
 
-def written(store, file, fields=None, settings=None, says=""):
+def written(store, file, fields=None, settings=None, note=""):
     output = RunOutput(file, fields, settings or Settings())
     for url in (A, B, A):
         output.add(url)
-    assert output.write(store) == f"2 records in {file}{says}"
+    assert output.write(store) == f"2 records in {file}{note}"
     return file
 
 
-def test_json_has_chosen_fields_with_numbers_as_numbers(store, tmp_path):
+def test_json_has_the_selected_fields_with_numbers_as_numbers(store, tmp_path):
     names = ("url", "title", "price", "product.price", "recipe.total_minutes", "none")
 
-    says = "; no page has 'none'"  # a misspelled name gave a column of null without a word
-    lines = written(store, tmp_path / "x.jsonl", names, RULES, says).read_bytes().splitlines()
+    note = "; no page has 'none'"  # regression: a misspelled name silently gave a column of null
+    lines = written(store, tmp_path / "x.jsonl", names, RULES, note).read_bytes().splitlines()
 
     assert lines[0] == (
         '{"url":"http://a.example/","title":"Leeks – 3","price":"89","product.price":89.90,'
@@ -58,7 +58,7 @@ def test_json_has_chosen_fields_with_numbers_as_numbers(store, tmp_path):
     assert orjson.loads(lines[1])["product.price"] == 1250
 
 
-def test_without_names_the_fields_are_those_of_the_rules_else_all(store, tmp_path):
+def test_default_fields_are_those_of_the_rules_or_else_all(store, tmp_path):
     rules = written(store, tmp_path / "rules.jsonl", settings=RULES).read_bytes().splitlines()
     everything = written(store, tmp_path / "all.jsonl").read_bytes().splitlines()
 
@@ -69,12 +69,12 @@ def test_without_names_the_fields_are_those_of_the_rules_else_all(store, tmp_pat
     ).keys()
 
 
-def test_parquet_has_a_typed_column_for_each_field(store, tmp_path):
+def test_parquet_has_a_typed_column_per_field(store, tmp_path):
     names = ("url", "title", "keywords", "product.price", "product.rating", "recipe.total_minutes",
              "stock", "none")  # fmt: skip
 
-    says = "; no page has 'none'"
-    table = pq.read_table(written(store, tmp_path / "x.parquet", names, RULES, says))
+    note = "; no page has 'none'"
+    table = pq.read_table(written(store, tmp_path / "x.parquet", names, RULES, note))
 
     types = dict(zip(table.schema.names, map(str, table.schema.types), strict=True))
     assert types == {
@@ -89,7 +89,7 @@ def test_parquet_has_a_typed_column_for_each_field(store, tmp_path):
     assert (first["stock"], second["stock"]) == ("7", "many")
 
 
-def test_a_file_is_replaced_when_its_records_are_complete(store, tmp_path):
+def test_file_is_replaced_once_its_records_are_complete(store, tmp_path):
     file = tmp_path / "x.jsonl.gz"
     file.write_bytes(b"")
 
@@ -105,7 +105,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_pages_that_only_the_earlier_file_has_keep_their_records(store, tmp_path, name):
+def test_pages_found_only_in_the_earlier_file_keep_their_records(store, tmp_path, name):
     gone = "http://gone.example/"
     store.write_pages([page(A, content=body("a")), page(gone, content=body("gone"))])
     first = RunOutput(tmp_path / name, ("url", "title"), Settings())
@@ -116,29 +116,29 @@ def test_pages_that_only_the_earlier_file_has_keep_their_records(store, tmp_path
 
     second = RunOutput(tmp_path / name, ("url", "title"), Settings())
     second.add(B)
-    said = second.write(store)
+    message = second.write(store)
 
     assert read_earlier(tmp_path / name) == (2, {A, B})
-    assert said.endswith(", 1 of them from the earlier file only")
+    assert message.endswith(", 1 of them from the earlier file only")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_file_whose_records_name_no_pages_is_not_replaced_by_a_shorter_one(store, tmp_path, name):
+def test_file_without_urls_is_not_replaced_by_a_shorter_one(store, tmp_path, name):
     file = tmp_path / name
     written(store, file, ("title",))
     before = file.read_bytes()
 
     shorter = RunOutput(file, ("title",), Settings())
     shorter.add(A)
-    said = shorter.write(store)
+    message = shorter.write(store)
 
     other = tmp_path / name.replace("x", "x-2")
     assert file.read_bytes() == before
-    assert (read_earlier(other).records, f"1 records in {other}" in said) == (1, True)
-    written(store, file, ("title",))  # as many records as it had
+    assert (read_earlier(other).records, f"1 records in {other}" in message) == (1, True)
+    written(store, file, ("title",))  # as many records as before
 
 
-def test_a_file_that_is_none_of_a_run_is_not_replaced(store, tmp_path):
+def test_file_not_written_by_a_run_is_not_replaced(store, tmp_path):
     file = tmp_path / "x.jsonl.gz"
     file.write_text("as it was")
 
@@ -150,7 +150,7 @@ def test_a_file_that_is_none_of_a_run_is_not_replaced(store, tmp_path):
     assert read_earlier(tmp_path / "x-2.jsonl.gz").urls == {A}
 
 
-def test_the_main_text_can_be_asked_for(store, tmp_path):
+def test_main_text_can_be_selected(store, tmp_path):
     html = b"<html><title>T</title><article>" + b"<p>Leeks need time to grow.</p>" * 20
     content = ContentWrite(compress(html), "zstd", len(html), {"content_type": "text/html"})
     store.write_pages([page(A, content=content)])
@@ -165,7 +165,7 @@ def test_the_main_text_can_be_asked_for(store, tmp_path):
     assert "Leeks need time" in row["text"]
 
 
-def test_a_file_that_cannot_be_written_is_refused_before_anything_is_fetched(tmp_path):
+def test_unwritable_file_is_refused_before_anything_is_fetched(tmp_path):
     for name in ("x", "x.xlsx", "x.parquet.gz", "x.gz"):
         with pytest.raises(BadInput, match=r"use \.jsonl"):
             RunOutput(tmp_path / name, None, Settings())
@@ -176,7 +176,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_fetched(tmp
         RunOutput(Path("/nowhere/x.jsonl"), None, Settings())
 
 
-def test_two_urls_of_an_earlier_file_that_are_one_page_by_now_have_one_record(store, tmp_path):
+def test_two_earlier_urls_of_one_page_give_one_record(store, tmp_path):
     store.write_pages([page(url, content=body(url)) for url in (A, B)])
     file = written(store, tmp_path / "x.jsonl", ("url",))
     spelling = b'{"url":"http://A.example/#top"}\n'
@@ -190,7 +190,7 @@ def test_two_urls_of_an_earlier_file_that_are_one_page_by_now_have_one_record(st
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.gz", "x.csv", "x.csv.zst", "x.sqlite"])
-def test_a_file_that_is_added_to_keeps_what_it_has(store, tmp_path, name):
+def test_appending_keeps_the_earlier_records(store, tmp_path, name):
     for url in (A, B):
         output = RunOutput(str(tmp_path / name), ("url", "title"), Settings(), append=True)
         output.add(url)
@@ -204,14 +204,14 @@ CARDS = Settings(
 )
 
 
-def test_fields_of_pages_give_rows_of_pages_although_there_are_kinds_of_items(store, tmp_path):
-    """They were empty columns of items, without a word."""
+def test_page_fields_give_page_rows_even_if_item_kinds_exist(store, tmp_path):
+    """Regression: they silently became empty item columns."""
     lines = written(store, tmp_path / "x.jsonl", ("url", "product.price"), CARDS).read_bytes()
 
     assert orjson.loads(lines.splitlines()[0]) == {"url": A, "product.price": 89.90}
 
 
-def test_a_field_that_no_item_has_is_refused(tmp_path):
+def test_field_that_no_item_has_is_refused(tmp_path):
     with pytest.raises(BadInput, match=r"items of cards have no field 'skew'; known: .*sku"):
         RunOutput(tmp_path / "x.csv", ("sku", "skew"), CARDS)
     with pytest.raises(BadInput, match="'nonsense'"):

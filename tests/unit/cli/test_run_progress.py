@@ -1,4 +1,4 @@
-"""What the progress display of a run says."""
+"""The progress display of a run."""
 
 import io
 from collections import Counter
@@ -11,25 +11,25 @@ from aragog.cli.run_tracker import Ending
 from aragog.crawl.pipeline.waiting_urls import RETRY, SLOT, TURN, cause
 
 
-def drawn(snapshot):
+def rendered(snapshot):
     console = Console(width=120, record=True, file=None, quiet=False, force_terminal=False)
     with console.capture() as captured:
         console.print(Bar().show(snapshot))
     return captured.get()
 
 
-def test_what_is_done_of_the_total_grows_with_the_links_that_were_found():
+def test_total_grows_with_the_links_found():
     endings = {Ending.STORED: 43, Ending.FAILED: 5}
     snapshot = Snapshot(total=73, in_flight=25, endings=endings, elapsed_s=10.0)
 
     assert (snapshot.done, snapshot.rate) == (48, 4.8)
-    text = drawn(snapshot)
+    text = rendered(snapshot)
     assert "48/73" in text
     assert "4.8/s" in text
     assert "43 stored, 5 failed" in text
 
 
-def test_what_waits_is_shown_by_its_cause():
+def test_waiting_urls_are_shown_by_cause():
     causes = Counter({SLOT: 4, RETRY: 2, "robots.txt": 1})
 
     assert Snapshot(10, 10, {}, 1.0, causes).waiting() == (
@@ -37,14 +37,14 @@ def test_what_waits_is_shown_by_its_cause():
     )
 
 
-def test_a_url_waits_for_its_slot_its_retry_or_a_worker():
+def test_url_waits_for_a_slot_a_retry_or_a_worker():
     assert cause({"url": "http://a/", "slot_at_ms": 5, "attempt": 1}) == SLOT
     assert cause({"url": "http://a/", "attempt": 1}) == RETRY
     assert cause({"url": "http://a/"}) == TURN
 
 
 class Tracker:
-    """A run with the next of some numbers of URLs in flight after each look."""
+    """A run whose number of URLs in flight takes these values in turn."""
 
     def __init__(self, *in_flight):
         self._following = list(in_flight)
@@ -61,7 +61,7 @@ class Tracker:
 
 
 @pytest.mark.parametrize(("term", "draws"), [("xterm", True), ("dumb", False)])
-def test_a_terminal_that_cannot_draw_gets_lines_instead_of_a_bar(term, draws):
+def test_dumb_terminal_gets_lines_instead_of_a_bar(term, draws):
     console = Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": term}, width=200)
 
     last = watch(Tracker(2, 1, 0), list, console, lambda: True)
@@ -70,8 +70,8 @@ def test_a_terminal_that_cannot_draw_gets_lines_instead_of_a_bar(term, draws):
     assert ("━" in console.file.getvalue()) is draws
 
 
-def test_lines_say_what_urls_wait_for():
-    """A log showed `1 waiting` for minutes, and the reason was on terminals only."""
+def test_lines_show_what_urls_wait_for():
+    """Regression: a log showed `1 waiting` for minutes, and the reason appeared only on terminals."""
     console = Console(file=io.StringIO(), width=200)
 
     watch(

@@ -1,4 +1,4 @@
-"""The card that `aragog run` ends with."""
+"""The summary card at the end of `aragog run`."""
 
 from rich.console import Console
 
@@ -12,7 +12,7 @@ from zengraph.tables.memory import MemoryTables
 LAMP = "http://shop.test/lamp"
 
 
-def test_the_page_with_the_most_fields_is_shown_with_sources_and_ages_and_no_escapes():
+def test_page_with_the_most_fields_is_shown_without_terminal_escapes():
     store = UrlStore(MemoryTables(), MemoryContent(), StoreSettings())
     store.write_pages(
         [
@@ -32,7 +32,7 @@ def test_the_page_with_the_most_fields_is_shown_with_sources_and_ages_and_no_esc
     assert "\x1b" not in captured.get()
 
 
-def test_without_a_page_there_is_no_card():
+def test_no_card_without_a_page():
     store = UrlStore(MemoryTables(), MemoryContent(), StoreSettings())
 
     assert best_record(store, [LAMP]) is None

@@ -1,4 +1,4 @@
-"""The last line of a run counts files of items apart from pages."""
+"""The last line of a run counts item files separately from pages."""
 
 from collections import Counter
 from types import SimpleNamespace
@@ -17,21 +17,21 @@ def tracker(files, without, total):
     )  # fmt: skip
 
 
-def test_files_are_not_urls_of_the_run_that_lack_a_page():
-    """The 4 files would be URLs without a record."""
+def test_files_are_not_counted_as_urls_without_a_page():
+    """Otherwise the 4 files would count as URLs without a record."""
     found = tracker(3, {"Gone 404": 1}, 5)
 
     line = "2 items on 1 pages of 1 URLs; 3 of 4 files (1 Gone 404)"
     assert completeness(OUTPUT, found) == line
 
 
-def test_a_run_without_files_says_nothing_of_them():
+def test_run_without_files_does_not_mention_them():
     assert completeness(OUTPUT, tracker(0, {}, 1)) == "2 items on 1 pages of 1 URLs"
     assert files_text(tracker(0, {}, 1)) == ""
     assert files_text(tracker(2, {}, 3)) == "2 of 2 files"
 
 
-def test_a_file_of_another_type_names_the_setting_of_files():
+def test_file_of_another_type_is_reported_with_its_setting():
     problem = NotStored("http://a.test/x", "Unreadable", "content type a/b", is_file=True)
 
     assert setting_of(problem, Settings()) == "fetch.file_types"

@@ -1,4 +1,4 @@
-"""Which setting a URL needs that a run could not store."""
+"""The setting that would let a run store a failed URL."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ BOTH = "fetch.allowed_ports, fetch.allowed_networks"
         ("http://metadata.google.internal/", ""),
     ],
 )
-def test_what_the_ssrf_filter_blocks_names_the_settings_that_permit_it(url, settings):
+def test_url_blocked_by_the_ssrf_filter_is_reported_with_the_settings_that_permit_it(url, settings):
     problem = NotStored(url, "Blocked", SsrfFilter().vet_url(url))
 
     assert setting_of(problem, WITH_CONTACT) == settings
@@ -41,7 +41,7 @@ def test_what_the_ssrf_filter_blocks_names_the_settings_that_permit_it(url, sett
         ("Gone", "404 Not Found", ""),
     ],
 )  # fmt: skip
-def test_other_outcomes_name_the_setting_where_there_is_one(outcome, reason, setting):
+def test_other_outcomes_are_reported_with_their_setting_if_any(outcome, reason, setting):
     problem = NotStored("http://intranet.example/", outcome, reason)
 
     assert setting_of(problem, WITH_CONTACT) == setting
@@ -69,15 +69,13 @@ BLOCKING = Settings(politeness=PolitenessSettings(blocked_hosts=("bad.example",)
         ),
     ],
 )
-def test_the_setting_is_that_of_the_cause_whatever_the_words_of_the_reason(
-    cause, url, settings, setting
-):
+def test_setting_depends_on_the_cause_not_on_the_wording(cause, url, settings, setting):
     for reason in ("", "says fetch.max_redirects and politeness.qps", "résumé of the cause"):
         assert setting_of(NotStored(url, "Blocked", reason, cause), settings) == setting
 
 
-def test_a_blocked_target_of_a_redirect_names_the_setting_that_blocks_it():
-    """The URL that was requested is of a public host on port 80, which nothing blocks."""
+def test_blocked_redirect_target_is_reported_with_the_blocking_setting():
+    """The requested URL has a public host on port 80, which nothing blocks."""
     given, target = "http://example.com/", "http://10.0.0.7:9200/_search"
 
     problem = NotStored(given, "Blocked", "a reason", RefusalCause.URL, target)
@@ -85,7 +83,7 @@ def test_a_blocked_target_of_a_redirect_names_the_setting_that_blocks_it():
     assert setting_of(problem, Settings()) == BOTH
 
 
-def test_a_host_that_the_overrides_file_blocks_names_that_file(tmp_path):
+def test_host_blocked_by_the_overrides_file_is_reported_with_that_file(tmp_path):
     file = tmp_path / "overrides.toml"
     file.write_text('["example.com"]\nblocked = true\n')
     settings = replace(WITH_CONTACT, politeness=PolitenessSettings(overrides_file=file))

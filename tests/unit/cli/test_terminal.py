@@ -1,11 +1,11 @@
-"""What is printed where no person looks: whole lines, and nothing but them."""
+"""Output to a pipe: unwrapped lines without padding."""
 
 from rich.table import Table
 
 from aragog.cli.terminal import print_table
 
 
-def test_one_long_value_does_not_fill_every_line_of_a_pipe_with_blanks(capsys):
+def test_one_long_value_does_not_pad_every_line_of_piped_output(capsys):
     table = Table(box=None)
     for name in ("field", "value"):
         table.add_column(name)

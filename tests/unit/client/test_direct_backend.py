@@ -1,4 +1,4 @@
-"""Errors of the libraries, as a client without a server raises them."""
+"""Exceptions of the libraries as raised by a client without a server."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -35,7 +35,7 @@ class Nothing:
     ],
     ids=lambda each: getattr(each, "__name__", type(each).__name__),
 )
-def test_an_error_of_a_library_is_one_that_a_client_promises(raised, expected):
+def test_library_errors_are_translated_to_client_errors(raised, expected):
     def run(caller, request):
         raise raised
 

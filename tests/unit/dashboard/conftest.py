@@ -1,4 +1,4 @@
-"""What the tests of the dashboard share: settings of a system whose Redis does not answer."""
+"""Fixtures of the dashboard tests: settings of a system whose Redis is down."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Reports of crawls as JSON, Markdown and HTML."""
+"""Crawl reports as JSON, Markdown and HTML."""
 
 import re
 from collections import Counter
@@ -50,7 +50,7 @@ class Tags(HTMLParser):
         self.loads += [value for name, value in attributes if name in ("src", "href", "data")]
 
 
-def test_the_report_has_every_part_in_json_and_keeps_secrets_out():
+def test_json_report_has_every_part_and_no_secrets():
     plain = orjson.loads(orjson.dumps(plain_report(REPORT)))
 
     assert plain["crawl"]["outcomes"] == OUTCOMES
@@ -62,7 +62,7 @@ def test_the_report_has_every_part_in_json_and_keeps_secrets_out():
     assert "s3cret" not in str(plain)
 
 
-def test_the_html_loads_nothing_and_escapes_what_comes_from_the_web():
+def test_html_report_loads_nothing_and_escapes_web_content():
     html = as_html(REPORT)
     tags = Tags(html)
 
@@ -73,7 +73,7 @@ def test_the_html_loads_nothing_and_escapes_what_comes_from_the_web():
     assert "&lt;script&gt;" in html
 
 
-def test_people_read_what_fails_what_holds_back_and_when_it_ends():
+def test_markdown_report_has_failures_delays_and_the_time_left():
     text = as_markdown(REPORT)
 
     for line in (
@@ -90,7 +90,7 @@ def test_people_read_what_fails_what_holds_back_and_when_it_ends():
     assert f"| unreadable: {EVIL.replace('|', chr(92) + '|')} | a.example | 3 | 2 | 1 |" in text
 
 
-def test_a_crawl_without_urls_has_a_report():
+def test_crawl_without_urls_has_a_report():
     empty = CrawlReport(CrawlStatus(CrawlRecord(name="docs", number=2), CrawlCounts()), {}, {})
 
     assert as_markdown(empty).startswith("# docs\n")

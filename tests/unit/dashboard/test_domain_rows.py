@@ -1,4 +1,4 @@
-"""The one cause that holds a domain back: the strongest of those that apply."""
+"""The strongest of the causes that hold a domain back."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def report(facts, **changes):
 
 
 def test_each_cause_hides_the_weaker_ones():
-    """From the weakest to the strongest, each added to those before it."""
+    """From the weakest to the strongest, each added to the previous ones."""
     steps = [
         (lambda f: f, ""),
         (lambda f: report(f, backlog_ms=30_000), "its rate, 10 requests/s (politeness.qps)"),
@@ -57,7 +57,7 @@ def test_each_cause_hides_the_weaker_ones():
         assert cause(facts, NOW_MS) == expected
 
 
-def test_a_permit_that_is_granted_a_moment_ahead_is_not_a_pause():
+def test_permit_granted_slightly_ahead_is_not_a_pause():
     assert cause(report(IDLE, paused_ms=8), NOW_MS) == ""
 
 
@@ -72,11 +72,11 @@ def test_a_permit_that_is_granted_a_moment_ahead_is_not_a_pause():
         (Override("shop.example", max_latency_slowdown=2), "by latency up to 2 times slower"),
     ],
 )  # fmt: skip
-def test_overrides_are_reported_in_words(override, text):
+def test_overrides_are_described_in_words(override, text):
     assert domain_row(replace(IDLE, override=override), NOW_MS).override == text
 
 
-def test_a_row_has_texts_for_what_is_known_and_what_is_not():
+def test_row_has_texts_for_known_and_unknown_values():
     known = replace(
         IDLE,
         robots=CachedRules(RulesState.STALE, RobotsRules.parse(b""), NOW_MS - 3_600_000, 200),

@@ -1,4 +1,4 @@
-"""The list of all domains: each once, in pages, whatever hosts and overrides they have."""
+"""The paged list of all domains: each once, for any hosts and overrides."""
 
 import pytest
 from hypothesis import given
@@ -45,11 +45,11 @@ HOSTS = ["www.b.com", "b.com", "b-c.com", "a.org", "x.b-c.com", "1.2.3.4", "b-a.
 ONCE = ["1.2.3.4", "b.com", "b-a.com", "b-c.com", "c.com", "a.org"]
 
 
-def test_every_domain_is_listed_once_by_its_labels_from_the_right():
+def test_every_domain_is_listed_once_ordered_by_reversed_labels():
     assert names(listed(HOSTS, per_host=100)) == ONCE
 
 
-def test_pages_of_one_list_repeat_and_leave_out_nothing():
+def test_pages_repeat_and_omit_nothing():
     assert names(listed(HOSTS, known=["c.com", "new.com"], page_size=1)) == [
         "1.2.3.4", "b.com", "b-a.com", "b-c.com", "c.com", "new.com", "a.org",
     ]  # fmt: skip
@@ -63,7 +63,7 @@ host = st.builds(lambda labels: ".".join([*labels, "com"]), st.lists(label, min_
 
 @given(st.sets(host, max_size=12), st.sets(host, max_size=3), st.sets(host, max_size=3))
 def test_any_hosts_are_listed_once_on_pages_of_any_size(hosts, known, apart):
-    """`apart` are hosts that an override rates by themselves."""
+    """`apart` are hosts with separate rates by an override."""
 
     def key_of(name):
         return name if name in apart else registered_domain(name)
@@ -83,42 +83,42 @@ def test_ranked_domains_come_first_and_are_not_repeated():
     assert domains == ["z.com", "b-c.com", "1.2.3.4", "b.com", "b-a.com", "c.com", "a.org"]
 
 
-def test_a_search_finds_any_part_of_a_name():
+def test_search_finds_any_part_of_a_name():
     assert names(listed(HOSTS, page_size=1), search="-") == ["b-a.com", "b-c.com"]
     assert names(listed(HOSTS), ranked=["a.org", "b.com"], search="org") == ["a.org"]
 
 
-def test_a_search_that_reads_many_domains_offers_to_go_on():
+def test_search_over_many_domains_can_be_continued():
     domain_pages = pages(listed(HOSTS, max_read=2), search="a.org")
 
     assert domain_pages == [[], ["a.org"], []]
 
 
-def test_a_domain_with_many_urls_costs_as_much_as_one_with_a_few():
+def test_domain_with_many_urls_costs_no_more_than_one_with_a_few():
     """The walk skips the URLs of a domain instead of reading them."""
     tables = MemoryTables()
     store = stand(tables).store
     store.zen.mutate([host_put(store.zen, f"http://a.com/{n}", NOW_MS) for n in range(5000)])
     store.zen.mutate([host_put(store.zen, "http://b.com/", NOW_MS)])
-    given_out, scan = [], tables["h"].scan
+    rows_read, scan = [], tables["h"].scan
 
     def counted(*args, **more):
         for row in scan(*args, **more):
-            given_out.append(row[0])
+            rows_read.append(row[0])
             yield row
 
     tables["h"].scan = counted
     domain_list = DomainList(store.pages.hosts, registered_domain, (), lambda key: False)
 
     assert names(domain_list) == ["a.com", "b.com"]
-    assert len(given_out) <= 16 * 2 * 20
+    assert len(rows_read) <= 16 * 2 * 20
 
 
 @pytest.mark.parametrize("cursor", ["x", "ranked:x", "ranked:-1", "ranked:9999999999", "ranked:"])
-def test_a_cursor_that_is_none_is_refused(cursor):
+def test_invalid_cursor_is_refused(cursor):
     with pytest.raises(BadInput, match="does not continue this list"):
         listed([]).page([], "", cursor)
 
 
-def test_the_order_is_that_of_reversed_labels():
+def test_domains_are_ordered_by_reversed_labels():
     assert [reversed_host(name) for name in ONCE] == sorted(reversed_host(name) for name in ONCE)

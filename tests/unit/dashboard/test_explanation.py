@@ -1,4 +1,4 @@
-"""The explanation of a URL by a system of which only the store answers."""
+"""The explanation of a URL when only the store is available."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def texts(section):
     return {line.name: line.text for line in section.lines}
 
 
-def test_steps_of_normalizing_are_reported(system):
+def test_normalization_steps_are_reported(system):
     lines = texts(reported(system, "HTTP://EXAMPLE.com/page?utm_source=x", "spelling"))
 
     assert lines["normalized"] == PAGE
@@ -39,7 +39,7 @@ def test_steps_of_normalizing_are_reported(system):
     assert len(lines) > 2
 
 
-def test_a_part_that_does_not_answer_costs_its_section_alone(system):
+def test_unavailable_part_affects_only_its_section(system):
     system.store().put(PAGE, {"title": b"A page"})
 
     explanation = explain_url(PAGE, system)
@@ -49,11 +49,11 @@ def test_a_part_that_does_not_answer_costs_its_section_alone(system):
     assert texts(reported(system, PAGE, "fields")) == {"title": "A page"}
 
 
-def test_the_ssrf_filter_says_why_not(system):
+def test_decision_of_the_ssrf_filter_is_explained(system):
     assert "127.0.0.1" in texts(reported(system, "http://127.0.0.1/", "SSRF filter"))["address"]
 
 
-def test_the_ways_out_are_explained_also_where_no_redis_says_which_fail(offline):
+def test_egress_routes_are_explained_even_without_redis(offline):
     ways = {
         "office": WaySettings(proxy="http://p.test:1"),
         "far": WaySettings(addresses=("192.0.2.1",)),
@@ -73,7 +73,7 @@ def test_the_ways_out_are_explained_also_where_no_redis_says_which_fail(offline)
     assert section.problem
 
 
-def test_a_url_that_was_taken_down_and_a_blocked_host_are_explained(offline):
+def test_takedowns_and_blocked_hosts_are_explained(offline):
     politeness = replace(offline.politeness, blocked_hosts=("blocked.test",))
     system = components(replace(offline, politeness=politeness))
     system.store().takedowns.take_down(url=PAGE)
@@ -89,7 +89,7 @@ def test_a_url_that_was_taken_down_and_a_blocked_host_are_explained(offline):
     }
 
 
-def test_a_field_is_shown_with_its_age_and_its_source(system):
+def test_field_is_shown_with_its_age_and_source(system):
     now_ms = system.clock.now_ms()
     fields = {"title": b"\x1b[31mred\n\xff"}
     system.store().put(PAGE, fields, at_ms=now_ms - 120_000, provenance={"title": "og:title"})
@@ -100,7 +100,7 @@ def test_a_field_is_shown_with_its_age_and_its_source(system):
     assert line.note.startswith("from og:title, written 2 min")
 
 
-def test_an_alias_is_shown_with_its_reasons_and_links_are_counted(system):
+def test_alias_is_shown_with_its_reasons_and_links_are_counted(system):
     store = system.store()
     store.put(PAGE, {"title": b"A page"})
     store.links.add(PAGE, [OutLink("http://example.com/a"), OutLink("http://example.com/b")])
@@ -111,7 +111,7 @@ def test_an_alias_is_shown_with_its_reasons_and_links_are_counted(system):
     assert links == {"outlinks": "2", "inlinks": "0", "alias": "http://example.com/old"}
 
 
-def test_an_alias_is_provisional_until_its_canonical_url_is_fetched(system):
+def test_alias_is_provisional_until_its_canonical_url_is_fetched(system):
     decision = decide(Evidence(url=ALIAS, final_url=ALIAS, link_canonical=(PAGE,)))
     brought = {
         "fields": {"title": b"A page"}, "canonical_reasons": decision.reasons, "likeness": SAME,
@@ -131,7 +131,7 @@ def test_an_alias_is_provisional_until_its_canonical_url_is_fetched(system):
     assert reasons() == [named]
 
 
-def test_a_canonical_url_that_pages_differ_about_is_explained_at_each_of_them(system):
+def test_distrusted_canonical_url_is_explained_for_each_page(system):
     store, other = system.store(), f"{ALIAS}-2"
     for url in (ALIAS, other):
         decision = decide(Evidence(url=url, final_url=url, link_canonical=(PAGE,)))
@@ -150,12 +150,12 @@ def test_a_canonical_url_that_pages_differ_about_is_explained_at_each_of_them(sy
     )
 
 
-def test_an_unknown_url_has_an_explanation_too(system):
+def test_unknown_url_has_an_explanation_too(system):
     assert texts(reported(system, PAGE, "store")) == {"stored": "no record"}
     assert reported(system, PAGE, "fields").lines == ()
 
 
-def test_the_explanation_is_json(system):
+def test_explanation_is_serialized_as_json(system):
     explanation = to_json(explain_url(PAGE, system), BUILT_IN)
 
     assert explanation["url"] == PAGE
@@ -166,13 +166,13 @@ def test_the_explanation_is_json(system):
     }
 
 
-def test_nonsense_has_no_explanation(system):
+def test_invalid_url_is_refused(system):
     with pytest.raises(InvalidUrl):
         explain_url("nonsense", system)
 
 
 @pytest.mark.redis
-def test_a_pause_is_explained(offline, redis_url):
+def test_pause_is_explained(offline, redis_url):
     system = components(replace(offline, redis=RedisSettings(url=redis_url)))
     system.limiter().pause("example.com", 600)
 
@@ -190,7 +190,7 @@ def test_a_pause_is_explained(offline, redis_url):
         (b"", "10 requests/s", ""),
     ],
 )
-def test_the_rate_in_force_is_reported(offline, redis_url, robots, rate, note):
+def test_effective_rate_is_reported(offline, redis_url, robots, rate, note):
     system = components(replace(offline, redis=RedisSettings(url=redis_url)))
     system.robots.put("http://example.com", 200, robots, system.clock.now_ms())
 

@@ -1,4 +1,4 @@
-"""Flower is not opened to other machines without a login."""
+"""Flower is not exposed to other machines without a login."""
 
 import pytest
 
@@ -9,7 +9,7 @@ LOGIN = {"FLOWER_BASIC_AUTH": "user:password"}
 
 
 def refusal(host, environ):
-    """Why Flower does not start; None: it does."""
+    """The reason why Flower does not start, or None if it does."""
     try:
         check_flower_exposure(host, environ)
     except ConfigError as error:
@@ -21,7 +21,7 @@ def refusal(host, environ):
     ("host", "environ"),
     [("127.0.0.1", {}), ("::1", {}), ("localhost", {}), ("0.0.0.0", LOGIN)],
 )
-def test_on_loopback_or_with_a_login_it_starts(host, environ):
+def test_flower_starts_on_loopback_or_with_a_login(host, environ):
     assert refusal(host, environ) is None
 
 
@@ -33,5 +33,5 @@ def test_on_loopback_or_with_a_login_it_starts(host, environ):
         ("::", {**LOGIN, "FLOWER_UNAUTHENTICATED_API": "true"}, "FLOWER_UNAUTHENTICATED_API"),
     ],
 )
-def test_off_loopback_it_does_not_start_without_one(host, environ, remedy):
+def test_flower_does_not_start_elsewhere_without_a_login(host, environ, remedy):
     assert remedy in refusal(host, environ)

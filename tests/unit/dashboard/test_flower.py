@@ -1,4 +1,4 @@
-"""Flower's templates with pinlater's and ours between them."""
+"""Flower's templates combined with those of pinlater and aragog."""
 
 from pathlib import Path
 
@@ -15,13 +15,13 @@ OURS = [
 ]
 
 
-def test_the_navigation_of_this_flower_takes_our_links():
+def test_our_links_are_added_to_the_navigation_of_flower():
     navigation = Loader(str(FLOWERS), OURS).load("navbar.html")
 
     assert navigation.code.index("pinlater-queues") < navigation.code.index("aragog-")
 
 
-def test_every_template_of_ours_can_be_loaded_and_escapes():
+def test_every_template_can_be_loaded_and_escapes_html():
     loader = Loader(str(FLOWERS), OURS)
     for path in (path for folder in OURS for path in folder.iterdir()):
         text = path.read_text()

@@ -6,7 +6,7 @@ from collections import Counter
 from aragog.dashboard.hours_plot import OTHER_COLOR, STORED_COLOR, hours_plot
 
 
-def test_a_plot_says_when_it_begins_and_ends_and_what_its_colors_mean():
+def test_plot_shows_its_time_range_and_the_meaning_of_its_colors():
     plot = hours_plot({480_000: Counter(stored=3, cancelled=1)}).svg()
 
     assert [*re.findall(r"<text[^>]*>([^<]*)<", plot)] == [

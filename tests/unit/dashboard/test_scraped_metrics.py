@@ -1,4 +1,4 @@
-"""A scrape is bounded in time and never fails."""
+"""A scrape takes bounded time and never fails."""
 
 import re
 import threading
@@ -42,7 +42,7 @@ def scrape(system, **options):
         figures.close()
 
 
-def test_what_answers_is_reported_and_what_does_not_is_down(system):
+def test_available_parts_are_reported_and_others_are_down(system):
     system.admin.cluster.enqueue("fetch", [NewJob(b"a"), NewJob(b"b", delay_ms=60_000)])
 
     text = scrape(system, wait_s=10)
@@ -66,8 +66,8 @@ def test_every_metric_of_a_scrape_is_in_the_reference(system):
     assert {family.name for family in families} <= known
 
 
-def test_a_counter_begins_at_zero(system):
-    """Prometheus sees no increase in a series that begins at 1: the first failure would be missed."""
+def test_counters_start_at_zero(system):
+    """Prometheus sees no increase in a series that starts at 1 and would miss the first failure."""
     system.admin.cluster.enqueue("fetch", [NewJob(b"a")])
     text = scrape(system, wait_s=10)
 
@@ -75,7 +75,7 @@ def test_a_counter_begins_at_zero(system):
         assert f'aragog_queue_events_total{{event="{event}",queue="fetch"}} 0.0' in text
 
 
-def test_the_counters_of_all_processes_begin_at_zero(system):
+def test_counters_of_all_processes_start_at_zero(system):
     system = replace(system, totals=NothingMeasured())
     text = scrape(system, wait_s=10)
 
@@ -84,7 +84,7 @@ def test_the_counters_of_all_processes_begin_at_zero(system):
     assert 'aragog_refresh_urls_total{decision="postponed"} 0.0' in text
 
 
-def test_every_value_of_a_counter_is_counted_from_the_start():
+def test_every_label_value_is_initialized():
     for counter in (SLOTS, REFRESH_URLS):
         assert set(counter.values) <= set(counter.children)
 
@@ -94,7 +94,7 @@ class NothingMeasured:
         return {}
 
 
-def test_what_urls_come_to_begins_at_zero_and_is_missing_while_redis_is_down(system):
+def test_url_counters_start_at_zero_and_are_missing_while_redis_is_down(system):
     class Counted:
         counts: ClassVar = {}
 
@@ -116,7 +116,7 @@ class InFlight:
         return 0
 
 
-def test_every_event_that_a_queue_counts_is_known():
+def test_every_event_counted_by_a_queue_is_known():
     lua = "".join(each.read_text() for each in Path(pinlater.__file__).parent.glob("lua/*.lua"))
     counted = {name for name in re.findall(r"\bcount\('(\w+)'", lua) if not name.startswith("late")}
 
@@ -125,7 +125,7 @@ def test_every_event_that_a_queue_counts_is_known():
 
 @pytest.fixture
 def slow(system):
-    """A system whose limiter answers when it is let, and the way to let it."""
+    """A system whose limiter blocks until released."""
 
     class Slow:
         def __init__(self):
@@ -159,12 +159,12 @@ def registry(slow):
 
 
 def finished(registry):
-    """Wait for the reading of the domains that is under way."""
+    """Waits for the current reading of the domains."""
     part = registry.figures._parts["domains"]
     futures.wait([part._running], 30)
 
 
-def test_a_part_that_hangs_is_not_asked_twice_and_is_down_after_the_window(slow, registry):
+def test_hanging_part_is_not_read_twice_and_is_down_after_the_window(slow, registry):
     first = generate_latest(registry).decode()
     slow.clock.advance_ms(61_000)
     second = generate_latest(registry).decode()
@@ -174,7 +174,7 @@ def test_a_part_that_hangs_is_not_asked_twice_and_is_down_after_the_window(slow,
     assert slow.asked == 1
 
 
-def test_a_slow_part_is_up_and_shows_what_it_said_last(slow, registry):
+def test_slow_part_is_up_and_shows_its_last_values(slow, registry):
     generate_latest(registry)
     slow.free.release()
     finished(registry)
@@ -187,7 +187,7 @@ def test_a_slow_part_is_up_and_shows_what_it_said_last(slow, registry):
     assert 'aragog_domain_backlog_seconds{domain="a.test"} 1.0' in text
 
 
-def test_old_figures_are_not_shown_for_ever(slow, registry):
+def test_old_values_expire(slow, registry):
     generate_latest(registry)
     slow.free.release()
     finished(registry)
@@ -200,7 +200,7 @@ def test_old_figures_are_not_shown_for_ever(slow, registry):
     assert "a.test" not in text
 
 
-def test_a_part_that_fails_is_down_at_once(slow, registry):
+def test_failing_part_is_down_immediately(slow, registry):
     generate_latest(registry)
     slow.free.release()
     finished(registry)
@@ -212,7 +212,7 @@ def test_a_part_that_fails_is_down_at_once(slow, registry):
     assert 'aragog_part_up{part="domains"} 0.0' in generate_latest(registry).decode()
 
 
-def test_a_timeout_of_a_busy_server_is_not_an_outage(slow, registry):
+def test_timeout_of_a_busy_server_is_not_an_outage(slow, registry):
     generate_latest(registry)
     slow.free.release()
     finished(registry)

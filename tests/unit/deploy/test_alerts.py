@@ -1,4 +1,4 @@
-"""When each alert fires, and when it does not, by Prometheus' own `promtool test rules`."""
+"""When each alert fires, and when it does not, checked with `promtool test rules`."""
 
 import shutil
 import subprocess
@@ -11,8 +11,9 @@ from tests.support.missing_parts import PROMETHEUS, unless
 ROOT = Path(__file__).parents[3]
 RULES = ROOT / "deploy/prometheus/alerts.yml"
 
-# A system of which each alert should fire, and one of which none should; promtool's notation: `a+bxn`
-# is a, and n more samples that rise by b. Both are evaluated after two hours, a sample a minute.
+# A system for which each alert should fire, and one for which none should; in promtool's notation,
+# `a+bxn` is a, followed by n samples that increase by b. Both are evaluated after two hours, with
+# one sample per minute.
 URLS, EVENTS, SLOTS = "aragog_urls_total", "aragog_queue_events_total", "aragog_slots_total"
 BAD = {
     'aragog_shard_up{shard="1"}': "0x120",
@@ -39,7 +40,7 @@ GOOD = {
     'aragog_shard_up{shard="1"}': "1x120",
     'aragog_part_outage{part="store"}': "0x120",
     "aragog_in_flight": "0x120",
-    'aragog_oldest_due_age_seconds{queue="store"}': "600x120",  # but paused, for 40 minutes
+    'aragog_oldest_due_age_seconds{queue="store"}': "600x120",  # but paused for 40 minutes
     'aragog_queue_paused{queue="store"}': "0x80 1x40",
     URLS + '{event="failed"}': "0+1x120",
     'aragog_jobs_due{queue="fetch"}': "3x120",
@@ -57,7 +58,7 @@ GOOD = {
 }
 
 
-def of_the_job(series):
+def with_job_label(series):
     name, _, labels = series.partition("{")
     return f'{name}{{job="aragog",{labels or "}"}'
 
@@ -66,7 +67,7 @@ def case(series, alerts, firing):
     return {
         "interval": "1m",
         "input_series": [
-            {"series": of_the_job(labels), "values": v} for labels, v in series.items()
+            {"series": with_job_label(labels), "values": v} for labels, v in series.items()
         ],
         "promql_expr_test": [
             {
@@ -80,7 +81,7 @@ def case(series, alerts, firing):
 
 
 @unless(shutil.which("promtool"), PROMETHEUS)
-def test_each_alert_fires_when_it_should_and_only_then(tmp_path):
+def test_each_alert_fires_only_when_it_should(tmp_path):
     groups = yaml.safe_load(RULES.read_text())["groups"]
     alerts = [rule["alert"] for group in groups for rule in group["rules"]]
     tests = [case(BAD, alerts, 1), case(GOOD, alerts, 0)]

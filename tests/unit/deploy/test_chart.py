@@ -1,4 +1,4 @@
-"""The Helm chart and the manifests are the same, because one is written from the other."""
+"""The Helm chart and the manifests agree, since one is generated from the other."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ needs_helm = unless(find(), HELM)
 
 
 def rendered(*values, fails=False):
-    """What `helm template` prints with values: the manifests, or the message if it fails."""
+    """The output of `helm template` with values: the manifests, or the message if it fails."""
     argv = [find(), "template", "crawl", CHART, "--namespace", "aragog"]
     argv += ["--kube-version", KUBERNETES, *values]
     done = subprocess.run([*map(str, argv)], capture_output=True, text=True, check=False)
@@ -33,7 +33,7 @@ def by_name(text):
 
 
 def as_applied():
-    """The manifests with the images that the kustomization names; the job of a first revision."""
+    """The manifests with the images of the kustomization, and the job of a first revision."""
     kustomization = yaml.safe_load((MANIFESTS / "kustomization.yaml").read_text())
     images = {i["name"]: f"{i['newName']}:{i['newTag']}" for i in kustomization["images"]}
     expected = by_name("\n---\n".join(path.read_text() for path in manifests()))
@@ -47,11 +47,11 @@ def as_applied():
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
-def test_a_file_of_the_chart_is_what_the_manifests_say(path):
+def test_chart_files_match_the_manifests(path):
     assert path.read_text() == files()[path]
 
 
-def test_every_manifest_but_the_namespace_has_a_template():
+def test_every_manifest_except_the_namespace_has_a_template():
     templates = {path.name for path in (CHART / "templates").glob("*.yaml")}
     listed = yaml.safe_load((MANIFESTS / "kustomization.yaml").read_text())["resources"]
 
@@ -65,13 +65,13 @@ def test_images_and_chart_have_the_version_of_the_project():
 
 
 @needs_helm
-def test_the_default_values_give_the_manifests():
+def test_default_values_give_the_manifests():
     assert by_name(rendered()) == as_applied()
 
 
 @needs_helm
 @pytest.mark.parametrize("values", [(), ("--values", POSTGRES)], ids=["hbase", "postgres"])
-def test_kubernetes_accepts_what_helm_makes_and_aragog_its_settings(tmp_path, values):
+def test_rendered_chart_is_valid_for_kubernetes_and_aragog(tmp_path, values):
     text = rendered(*values)
     (tmp_path / "all.yaml").write_text(text)
     validate = Path(sys.executable).with_name("kubernetes-validate")
@@ -92,7 +92,7 @@ def test_kubernetes_accepts_what_helm_makes_and_aragog_its_settings(tmp_path, va
 
 
 @needs_helm
-def test_the_command_of_the_page_makes_the_manifests():
+def test_documented_command_gives_the_manifests():
     (command,) = blocks("docs/deployment.md", "sh", "helm install")
     _, _, arguments = command.replace("\\\n", " ").partition(
         "helm install aragog deploy/helm/aragog"
@@ -102,7 +102,7 @@ def test_the_command_of_the_page_makes_the_manifests():
 
 
 @needs_helm
-def test_values_change_what_they_name():
+def test_values_change_the_manifests():
     made = by_name(
         rendered(
             "--set", "image.tag=9.9,secret=ours,components.store.replicas=7,autoscaling.enabled=false",
@@ -123,8 +123,8 @@ def test_values_change_what_they_name():
 
 
 @needs_helm
-@pytest.mark.parametrize("wrong", ["replicas=3", "components.api.replicas=many", "image.tags=1"])
-def test_values_that_the_chart_does_not_have_are_refused(wrong):
-    message = rendered("--set", wrong, fails=True)
+@pytest.mark.parametrize("value", ["replicas=3", "components.api.replicas=many", "image.tags=1"])
+def test_unknown_values_are_refused(value):
+    message = rendered("--set", value, fails=True)
 
     assert "values don't meet the specifications of the schema" in message

@@ -1,4 +1,4 @@
-"""The Grafana dashboard, the alerts and the operations page speak of what there is."""
+"""The Grafana dashboard, the alerts and the operations page refer only to things that exist."""
 
 import json
 import re
@@ -26,12 +26,12 @@ METRICS = {
     for metric in metrics_of_the_code()
     for ending in ENDINGS[metric.type] or ("",)
 }
-# Of Prometheus itself, and the bound of a histogram's bucket.
+# A label of Prometheus itself, and the upper bound of a histogram bucket.
 LABELS = {"job", "le"}
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_every_query_names_metrics_and_labels_that_exist(expression):
+def test_every_query_uses_existing_metrics_and_labels(expression):
     named = set(re.findall(r"\baragog_\w+", expression))
     flowers = set(re.findall(r"\bflower_\w+", expression))
     labels = set(re.findall(r"(\w+)(?:=~|!=|=)\"", expression)) | {
@@ -45,20 +45,20 @@ def test_every_query_names_metrics_and_labels_that_exist(expression):
     assert labels <= known | ({"task"} if flowers else set())
 
 
-def test_a_counter_is_asked_for_its_rate():
+def test_counters_are_queried_by_rate():
     for expression in EXPRESSIONS:
         for name in re.findall(r"\baragog_\w+_(?:total|bucket)\b", expression):
             assert re.search(rf"(rate|increase)\({name}\b", expression), expression
 
 
-def test_the_dashboard_is_whole():
+def test_dashboard_is_complete():
     panels = json.loads(DASHBOARD)["panels"]
 
     assert len({panel["id"] for panel in panels}) == len(panels)
     assert all(panel["targets"] for panel in panels if panel["type"] != "row")
 
 
-def test_every_alert_leads_to_the_section_of_the_operations_page_that_names_it():
+def test_every_alert_links_to_its_section_of_the_operations_page():
     rules = [rule for group in yaml.safe_load(ALERTS)["groups"] for rule in group["rules"]]
     sections = {
         re.sub(r"\W+", "-", part.partition("\n")[0].lower()): part
@@ -72,14 +72,14 @@ def test_every_alert_leads_to_the_section_of_the_operations_page_that_names_it()
         assert f"*{rule['alert']}" in sections[anchor], rule["alert"]
 
 
-def test_the_operations_page_names_no_other_alert():
+def test_operations_page_mentions_no_other_alert():
     rules = [rule for group in yaml.safe_load(ALERTS)["groups"] for rule in group["rules"]]
     named = re.findall(r"\*([A-Z][a-z]+[A-Z]\w+)", OPERATIONS)
 
     assert set(named) - {rule["alert"] for rule in rules} == set()
 
 
-def test_the_operations_page_names_commands_and_settings_that_exist():
+def test_operations_page_mentions_only_existing_commands_and_settings():
     from aragog.cli import COMMANDS
     from aragog.settings import Settings
 

@@ -1,4 +1,4 @@
-"""What is in deploy/: the linters have nothing to say, and the settings are those of aragog."""
+"""The files in deploy/ pass their linters, and aragog accepts their settings."""
 
 import json
 import os
@@ -32,7 +32,7 @@ FILLED_IN = {
 
 
 def problems(*argv):
-    """What a linter writes when it finds something; "" if it finds nothing."""
+    """The output of a linter that finds a problem, or "" if it finds none."""
     bin_ = Path(sys.executable).parent
     tool = bin_ / argv[0]
     assert tool.exists(), f"{tool}: run make setup"
@@ -41,7 +41,7 @@ def problems(*argv):
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "hbase.Dockerfile"])
-def test_a_dockerfile_passes_hadolint(name):
+def test_dockerfile_passes_hadolint(name):
     assert problems("hadolint", DEPLOY / "docker" / name) == ""
 
 
@@ -49,19 +49,19 @@ def test_every_yaml_file_passes_yamllint():
     assert problems("yamllint", "-c", DEPLOY / "yamllint.yaml", DEPLOY) == ""
 
 
-def test_the_compose_file_is_one():
+def test_compose_file_is_valid():
     reported = problems("check-jsonschema", "--builtin-schema", "vendor.compose-spec", COMPOSE)
 
     assert reported == ""
 
 
 @pytest.mark.parametrize("path", KUBERNETES, ids=lambda path: path.stem)
-def test_a_manifest_is_what_kubernetes_accepts(path):
+def test_manifest_is_valid_for_kubernetes(path):
     assert problems("kubernetes-validate", "--strict", "-k", "1.33", path) == ""
 
 
 def pods():
-    """The pod of each workload, by its name."""
+    """The pod of each workload, by name."""
     for path in KUBERNETES:
         for each in yaml.safe_load_all(path.read_text()):
             if "template" in each.get("spec", {}):
@@ -69,8 +69,8 @@ def pods():
 
 
 @pytest.mark.parametrize(("name", "pod"), list(pods()))
-def test_the_namespace_accepts_every_pod(name, pod):
-    """The pod that renders was `Unconfined`, which the level `restricted` refuses."""
+def test_namespace_accepts_every_pod(name, pod):
+    """Regression: the render pod was `Unconfined`, which the level `restricted` refuses."""
     (namespace,) = yaml.safe_load_all((DEPLOY / "kubernetes" / "namespace.yaml").read_text())
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
 
@@ -86,7 +86,7 @@ def test_the_namespace_accepts_every_pod(name, pod):
         assert "seccompProfile" not in mine
 
 
-def test_the_filter_of_the_renderer_lets_a_sandbox_be_made_and_nothing_be_mounted():
+def test_seccomp_filter_of_the_renderer_allows_a_sandbox_but_no_mounts():
     profile = json.loads((DEPLOY / "docker" / "seccomp-render.json").read_text())
     refused, *sockets = profile["syscalls"]
 
@@ -117,7 +117,7 @@ def test_kubectl_builds_every_manifest():
 
 
 @unless(shutil.which("kubectl"), KUBECTL)
-def test_the_variant_with_postgres_differs_in_its_settings_alone(tmp_path):
+def test_postgres_variant_differs_only_in_its_settings(tmp_path):
     built = [
         subprocess.check_output(["kubectl", "kustomize", DEPLOY / name], text=True)
         for name in ("kubernetes", "kubernetes-postgres")
@@ -137,7 +137,7 @@ def test_the_variant_with_postgres_differs_in_its_settings_alone(tmp_path):
 
 
 @unless(shutil.which("systemd-analyze"), SYSTEMD)
-def test_the_units_pass_systemd_analyze(tmp_path):
+def test_units_pass_systemd_analyze(tmp_path):
     for unit in (DEPLOY / "systemd").glob("aragog*"):
         text = re.sub(r"/opt/aragog/bin/\w+", sys.executable, unit.read_text())
         (tmp_path / unit.name).write_text(text)
@@ -156,7 +156,7 @@ def test_the_units_pass_systemd_analyze(tmp_path):
 
 @unless(os.geteuid() == 0, AS_ROOT)
 @unless(shutil.which("systemd-sysusers"), SYSTEMD)
-def test_the_commands_of_the_page_make_what_the_units_expect(tmp_path):
+def test_documented_commands_create_what_the_units_expect(tmp_path):
     (block,) = blocks("docs/deployment.md", "sh", "install -m 0644 deploy/systemd")
     for folder in ("etc/systemd/system", "opt"):
         (tmp_path / folder).mkdir(parents=True)
@@ -185,7 +185,7 @@ def test_the_commands_of_the_page_make_what_the_units_expect(tmp_path):
 
 
 def environment_of(service, store="hbase"):
-    """A service's environment, with the variables of env.example filled in."""
+    """The environment of a service, with the variables of env.example filled in."""
 
     def fill(match):
         return {**FILLED_IN, "STORE": store, "TRACING": "false"}.get(match[1], "filled-in")
@@ -196,7 +196,7 @@ def environment_of(service, store="hbase"):
 
 @pytest.mark.parametrize("store", ["hbase", "postgres"])
 @pytest.mark.parametrize("service", [*ROLES, "beat", "api", "flower"])
-def test_every_process_of_the_compose_file_has_settings_that_are_accepted(service, store):
+def test_settings_of_every_process_in_the_compose_file_are_accepted(service, store):
     settings = load_settings(environ=environment_of(service, store))
 
     assert settings.broker.shards
@@ -205,8 +205,8 @@ def test_every_process_of_the_compose_file_has_settings_that_are_accepted(servic
     assert settings.content.s3_bucket == "pages"
 
 
-def test_only_the_server_of_the_store_in_use_is_started():
-    """Its name is a profile, and nothing needs the other one."""
+def test_only_the_server_of_the_selected_store_is_started():
+    """Each store is a profile, and no service requires the other one."""
     services = yaml.safe_load(COMPOSE.read_text())["services"]
     example = (DEPLOY / "docker" / "env.example").read_text()
 
@@ -218,7 +218,7 @@ def test_only_the_server_of_the_store_in_use_is_started():
     assert "\nSTORE=hbase\nCOMPOSE_PROFILES=${STORE}\n" in example
 
 
-def test_jaeger_is_started_where_its_profile_is_chosen():
+def test_jaeger_is_started_only_with_its_profile():
     services = yaml.safe_load(COMPOSE.read_text())["services"]
 
     assert services["jaeger"]["profiles"] == ["jaeger"]
@@ -236,15 +236,15 @@ def test_every_variable_of_the_compose_file_is_in_the_example():
     assert used <= set(re.findall(r"^(\w+)=", example, re.MULTILINE))
 
 
-def test_a_health_check_uses_only_variables_that_its_service_sets():
-    """Docker sets HOSTNAME in a container, Podman does not in a health check."""
+def test_health_check_uses_only_variables_of_its_service():
+    """Docker sets HOSTNAME in a container; Podman does not set it in a health check."""
     for name, service in yaml.safe_load(COMPOSE.read_text())["services"].items():
         check = " ".join(service.get("healthcheck", {}).get("test", []))
 
         assert set(re.findall(r"\$\$(\w+)", check)) <= set(service.get("environment", ())), name
 
 
-def test_prometheus_may_scrape_its_targets_by_their_names():
+def test_prometheus_may_scrape_its_targets_by_name():
     config = yaml.safe_load((DEPLOY / "docker" / "prometheus.yml").read_text())
     targets = [
         target.partition(":")[0]
@@ -259,8 +259,8 @@ def test_prometheus_may_scrape_its_targets_by_their_names():
         assert is_allowed_host(target, serving.allowed_hosts)
 
 
-def test_a_service_that_ends_is_waited_for():
-    """`up --wait` takes the end of any other service for a failure."""
+def test_other_services_wait_for_the_one_shot_ones():
+    """Otherwise `up --wait` treats their exit as a failure."""
     services = yaml.safe_load(COMPOSE.read_text())["services"]
     ends = {
         name
@@ -277,7 +277,7 @@ def test_a_service_that_ends_is_waited_for():
     assert ends == waited_for == {"bucket", "tables"}
 
 
-def test_the_hbase_image_has_the_version_that_the_tests_run():
+def test_hbase_image_has_the_version_used_in_tests():
     dockerfile = (DEPLOY / "docker" / "hbase.Dockerfile").read_text()
     version = re.search(r"HBASE_VERSION=(\S+)", dockerfile)[1]
 
@@ -285,7 +285,7 @@ def test_the_hbase_image_has_the_version_that_the_tests_run():
     assert "hbase-${HBASE_VERSION}-hadoop3-bin.tar.gz" in dockerfile
 
 
-def test_the_settings_of_kubernetes_are_accepted():
+def test_settings_of_kubernetes_are_accepted():
     (config,) = yaml.safe_load_all((DEPLOY / "kubernetes" / "settings.yaml").read_text())
     settings = load_settings(environ=config["data"])
 
@@ -296,7 +296,7 @@ def test_the_settings_of_kubernetes_are_accepted():
                 assert is_allowed_host(document["metadata"]["name"], settings.serving.allowed_hosts)
 
 
-def test_every_role_runs_everywhere():
+def test_every_role_is_deployed_everywhere():
     services = yaml.safe_load(COMPOSE.read_text())["services"]
     workers = (DEPLOY / "kubernetes" / "workers.yaml").read_text()
     deployments = {document["metadata"]["name"] for document in yaml.safe_load_all(workers)}

@@ -1,4 +1,4 @@
-"""What the image installs: files that the lock has by their hashes, and no others."""
+"""The image installs only files whose hashes are in the lock file."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.docker.hashed_requirements import chosen, entries
+from deploy.docker.hashed_requirements import choose_entries, lock_entries
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCKERFILE = ROOT / "deploy" / "docker" / "Dockerfile"
@@ -24,13 +24,13 @@ def item(name, version, digest):
 def digests(name):
     (found,) = [
         (version, re.findall(r"sha256:(\w+)", entry))
-        for (each, version), entry in entries(LOCK).items()
+        for (each, version), entry in lock_entries(LOCK).items()
         if each == name
     ]
     return found
 
 
-def test_what_pip_would_install_is_chosen_with_its_hashes():
+def test_packages_chosen_by_pip_are_listed_with_their_hashes():
     version, (digest, *_) = digests("six")
 
     ours = {
@@ -38,7 +38,7 @@ def test_what_pip_would_install_is_chosen_with_its_hashes():
         "download_info": {"dir_info": {}},
     }
 
-    (entry,) = chosen({"install": [item("Six", version, digest), ours]}, LOCK)
+    (entry,) = choose_entries({"install": [item("Six", version, digest), ours]}, LOCK)
 
     assert entry.startswith(f"six=={version} ")
     assert f"--hash=sha256:{digest}" in entry
@@ -50,16 +50,15 @@ def test_what_pip_would_install_is_chosen_with_its_hashes():
     ("name", "version", "digest"),
     [("six", None, "0" * 64), ("six", "0.1", None), ("none", "1", "0" * 64), ("six", None, "")],
 )
-def test_a_file_that_the_lock_does_not_have_is_refused(name, version, digest):
-    locked, (good, *_) = digests("six")
+def test_file_missing_in_the_lock_is_refused(name, version, digest):
+    locked, (locked_digest, *_) = digests("six")
+    given = locked_digest if digest is None else digest
 
     with pytest.raises(ValueError, match="does not have this file"):
-        chosen(
-            {"install": [item(name, version or locked, good if digest is None else digest)]}, LOCK
-        )
+        choose_entries({"install": [item(name, version or locked, given)]}, LOCK)
 
 
-def test_the_script_fails_where_a_file_is_refused(tmp_path):
+def test_script_fails_if_a_file_is_refused(tmp_path):
     report = tmp_path / "report.json"
     report.write_text(json.dumps({"install": [item("six", "0.1", "0" * 64)]}))
     script = ROOT / "deploy" / "docker" / "hashed_requirements.py"
@@ -74,14 +73,14 @@ def test_the_script_fails_where_a_file_is_refused(tmp_path):
     assert done.stdout == b""
 
 
-def test_the_image_installs_nothing_without_hashes():
-    """It took the versions of the lock, and whatever file had them."""
+def test_image_installs_nothing_without_hashes():
+    """Regression: only the versions were pinned, so any file with that version was installed."""
     text = DOCKERFILE.read_text().replace("\\\n", " ")
     installs = re.findall(r"pip install ([^&\n]*)", text)
 
     assert len(installs) == 4
     for options in installs:
-        nothing_more = (
+        installs_nothing_else = (
             options.split()[:1] == ["--dry-run"] or "--no-deps --no-build-isolation" in options
         )
-        assert "--require-hashes" in options or nothing_more, options
+        assert "--require-hashes" in options or installs_nothing_else, options

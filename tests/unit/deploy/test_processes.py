@@ -1,4 +1,4 @@
-"""The ends of private servers that run in the foreground."""
+"""Stopping private servers that run in the foreground."""
 
 from tests.support.forked import printed
 
@@ -18,5 +18,5 @@ run_until_interrupted("server", Server(), lambda _: os.kill(os.getpid(), signal.
 """
 
 
-def test_a_second_signal_does_not_keep_a_server_from_stopping():
+def test_second_signal_does_not_prevent_a_server_from_stopping():
     assert printed(SLOW_TO_STOP) == "stopped\n"

@@ -1,4 +1,4 @@
-"""The record of a fetch is one type: messages, the store and the API have all of its fields."""
+"""The fetch record is one type, and messages, the store and the API have all of its fields."""
 
 import json
 
@@ -31,20 +31,20 @@ FULL = FetchRecord(
         "hops": (Hop(B, 301, A, 1.5, (("Location", A),)),),
     }
 )
-"""Every field has a value that is not its default."""
+"""Every field has a value other than its default."""
 
 
-def test_a_message_carries_every_field():
+def test_message_has_every_field():
     result = FetchResult(job=UrlJob(url=A), fetch=FULL)
 
     assert FetchResult.read(json.loads(json.dumps(result.wire()))) == result
 
 
-def test_the_stored_cell_has_every_field():
+def test_stored_cell_has_every_field():
     assert record_reader.from_cell(record_reader.to_cell(FULL), "row") == FULL
 
 
-def test_a_cell_of_an_earlier_version_has_the_defaults_of_newer_fields():
+def test_cell_of_an_earlier_version_gets_defaults_for_newer_fields():
     old = {"url": A, "outcome": "Gone", "fetched_at_ms": 1, "final_url": A}
 
     assert FetchRecord.read(old) == FetchRecord(
@@ -52,20 +52,20 @@ def test_a_cell_of_an_earlier_version_has_the_defaults_of_newer_fields():
     )
 
 
-def test_the_http_api_documents_every_field():
+def test_http_api_documents_every_field():
     schema = DOCUMENT["components"]["schemas"]["FetchReport"]
 
     assert set(schema["properties"]) == set(RECORD_FIELDS) == set(orjson.loads(orjson.dumps(FULL)))
 
 
-def test_the_record_of_an_outcome_has_only_the_fields_of_a_record():
+def test_record_of_an_outcome_has_only_the_fields_of_a_record():
     assert FetchRecord.of(FULL) == FULL
 
 
 NEWER = {"url": A, "outcome": "Parked", "final_url": A, "colour": "red"}
 
 
-def test_a_record_keeps_the_fields_that_only_a_newer_version_knows():
+def test_record_keeps_unknown_fields_of_a_newer_version():
     hop = {"url": B, "status": 301, "target": A, "cached": True}
     record = FetchRecord.read({**NEWER, "hops": [hop]})
 
@@ -77,17 +77,17 @@ def test_a_record_keeps_the_fields_that_only_a_newer_version_knows():
 
 
 @pytest.mark.parametrize("name", ["", "two words", "x" * 41, None, 7])
-def test_an_outcome_must_have_a_name_that_is_an_identifier(name):
+def test_name_of_an_outcome_must_be_an_identifier(name):
     with pytest.raises((ValueError, TypeError)):
         OutcomeKind.read(name)
 
 
-def test_the_api_shows_only_what_it_documents():
+def test_api_shows_only_documented_fields():
     assert "colour" not in orjson.loads(orjson.dumps(FetchRecord.read(NEWER)))
 
 
 @pytest.mark.parametrize("status", range(400, 500))
-def test_a_known_url_is_gone_where_a_fetch_would_say_so(status):
+def test_known_url_is_gone_by_the_same_statuses_as_in_a_fetch(status):
     existing = {*TEMPORARY, *WITHHELD, 429}
 
     assert is_gone(KnownPage(status=status)) is (status not in existing)

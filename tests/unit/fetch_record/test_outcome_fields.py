@@ -1,4 +1,4 @@
-"""A field of the record of a fetch that was forgotten in one place is named with its file."""
+"""A field missing in one of the copies of the fetch record is reported with the file to change."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ WIRE_TYPES = {
 
 
 def in_contract(struct: str) -> dict[str, tuple]:
-    """The fields of a struct of the Thrift contract by name."""
+    """The fields of a struct of the Thrift contract, by name."""
     return {entry[1]: entry for entry in getattr(idl, struct).thrift_spec.values()}
 
 
 def missing(expected, found, where: str) -> str:
-    """The difference of two sets of names, with the file that has to be changed; "": none."""
+    """The difference of two sets of names with the file to change, or "" if there is none."""
     lacks, excess = sorted(set(expected) - set(found)), sorted(set(found) - set(expected))
     return f"{where}: lacks {lacks}, has {excess} besides" if lacks or excess else ""
 
@@ -38,18 +38,18 @@ def missing(expected, found, where: str) -> str:
         ("Hop", [part.name for part in dataclasses.fields(Hop)]),
     ],
 )
-def test_the_contract_of_thrift_has_every_field(struct, names):
+def test_thrift_contract_has_every_field(struct, names):
     assert not missing(names, in_contract(struct), f"{CONTRACT}, struct {struct}")
 
 
-def test_a_field_that_is_forgotten_is_named_with_the_file():
+def test_missing_field_is_reported_with_the_file():
     text = missing((*RECORD_FIELDS, "server"), in_contract("FetchReport"), CONTRACT)
 
     assert text == f"{CONTRACT}: lacks ['server'], has [] besides"
 
 
 @pytest.mark.parametrize("name", SINGLE_VALUES)
-def test_the_contract_of_thrift_has_the_type_of_a_field(name):
+def test_thrift_contract_has_the_right_types(name):
     value = SINGLE_VALUES[name]
     kind = in_contract("FetchReport")[name][0]
 
@@ -63,7 +63,7 @@ def test_the_contract_of_thrift_has_the_type_of_a_field(name):
         ("Hop", [part.name for part in dataclasses.fields(Hop)]),
     ],
 )
-def test_the_document_of_http_has_every_field(schema, names):
+def test_openapi_document_has_every_field(schema, names):
     found = DOCUMENT["components"]["schemas"][schema]["properties"]
 
     where = f"aragog/api/server/http/openapi/schemas.py, {schema}"
@@ -76,7 +76,7 @@ def outcomes(base: type = FetchRecord) -> list[type]:
 
 
 @pytest.mark.parametrize("outcome", outcomes(), ids=lambda each: each.__name__)
-def test_an_outcome_has_every_field_of_the_record(outcome):
+def test_outcome_has_every_field_of_the_record(outcome):
     found = {part.name for part in dataclasses.fields(outcome)} & set(RECORD_FIELDS)
 
     assert not missing(RECORD_FIELDS, found, f"aragog/fetch_record/outcome.py, {outcome.__name__}")

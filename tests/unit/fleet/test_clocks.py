@@ -1,4 +1,4 @@
-"""Clocks of the fleet: the wall clock is off, and nothing else."""
+"""Clocks of the fleet: only the wall clock is off."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.fleet.clocks import compiler, shifted
+from tests.fleet.clocks import compiler, shifted_environ
 
 SHOWN = """
 import multiprocessing, time
@@ -23,9 +23,9 @@ print(time.time(), datetime.now().timestamp(), before_s, time.monotonic() - wait
 @pytest.mark.skipif(
     not compiler() or not sys.platform.startswith("linux"), reason="needs Linux and a C compiler"
 )
-def test_the_wall_clock_is_shifted_and_timeouts_are_not(tmp_path):
+def test_wall_clock_is_shifted_but_timeouts_are_not(tmp_path):
     shown = subprocess.run(
-        [sys.executable, "-c", SHOWN], env={**os.environ, **shifted(tmp_path, -300)},
+        [sys.executable, "-c", SHOWN], env={**os.environ, **shifted_environ(tmp_path, -300)},
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     wall_s, date_s, monotonic_s, waited_s = map(float, shown.split())

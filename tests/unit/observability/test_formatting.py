@@ -1,10 +1,15 @@
-"""Durations, instants and strangers' text."""
+"""Durations, instants and untrusted text."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.observability.formatting import at, moment, plain, span
+from aragog.observability.formatting import (
+    format_duration,
+    format_time,
+    format_time_and_distance,
+    to_one_line,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,32 +27,38 @@ from aragog.observability.formatting import at, moment, plain, span
         (-200_000, "-3 min 20 s"),
     ],
 )
-def test_a_duration_is_reported_in_its_two_largest_units(ms, text):
-    assert span(ms) == text
+def test_duration_is_shown_in_its_two_largest_units(ms, text):
+    assert format_duration(ms) == text
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_every_duration_can_be_reported(ms):
-    assert span(ms)
+def test_every_duration_can_be_formatted(ms):
+    assert format_duration(ms)
 
 
 @given(st.integers())
-def test_every_instant_can_be_reported(ms):
-    assert at(ms)
+def test_every_instant_can_be_formatted(ms):
+    assert format_time(ms)
 
 
-def test_an_instant_is_shown_with_its_distance_from_now():
-    assert moment(1_700_000_010_000, 1_700_000_000_000) == "2023-11-14 22:13:30 UTC (in 10 s)"
-    assert moment(1_700_000_000_000, 1_700_000_010_000) == "2023-11-14 22:13:20 UTC (10 s ago)"
+def test_instant_is_shown_with_its_distance_from_now():
+    assert (
+        format_time_and_distance(1_700_000_010_000, 1_700_000_000_000)
+        == "2023-11-14 22:13:30 UTC (in 10 s)"
+    )
+    assert (
+        format_time_and_distance(1_700_000_000_000, 1_700_000_010_000)
+        == "2023-11-14 22:13:20 UTC (10 s ago)"
+    )
 
 
 @given(st.text(), st.integers(1, 50))
-def test_strangers_text_is_one_line_that_steers_no_terminal(text, limit):
-    cleaned = plain(text, limit)
+def test_untrusted_text_becomes_one_printable_line(text, limit):
+    cleaned = to_one_line(text, limit)
 
     assert len(cleaned) <= limit
     assert cleaned.isprintable()
 
 
-def test_a_terminal_escape_is_taken_off():
-    assert plain("\x1b[31mred\x1b[0m\nnext") == " [31mred [0m next"
+def test_terminal_escapes_are_removed():
+    assert to_one_line("\x1b[31mred\x1b[0m\nnext") == " [31mred [0m next"

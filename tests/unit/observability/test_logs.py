@@ -1,4 +1,4 @@
-"""Log lines as JSON and as text, rotation, and what libraries print at exit."""
+"""Log lines as JSON and as text, rotation, and output at exit."""
 
 import json
 import logging
@@ -26,7 +26,7 @@ ready.wait()
 
 @pytest.fixture
 def lines(caplog):
-    """The lines of a logger as JSON."""
+    """A logger, and a function that returns its lines as JSON."""
     log = logging.getLogger("aragog.test")
 
     def read():
@@ -36,7 +36,7 @@ def lines(caplog):
     return log, read
 
 
-def test_a_line_about_a_url_is_an_object_with_its_request_id(lines):
+def test_line_about_a_url_is_an_object_with_its_request_id(lines):
     log, read = lines
 
     log_url(log, "fetched", "http://a.test/\n", "id-1", status=200, reason=None)
@@ -50,7 +50,7 @@ def test_a_line_about_a_url_is_an_object_with_its_request_id(lines):
     assert "reason" not in line
 
 
-def test_what_a_website_or_a_producer_sent_cannot_forge_a_line_of_text(caplog):
+def test_untrusted_input_cannot_forge_a_text_line(caplog):
     caplog.set_level(logging.INFO)
 
     log_url(logging.getLogger("aragog.test"), "failed", "http://a/", "x\ny", reason="\x1b[2J\nz")
@@ -59,7 +59,7 @@ def test_what_a_website_or_a_producer_sent_cannot_forge_a_line_of_text(caplog):
     assert line == "failed http://a/ reason=\\x1b[2J\\nz request=x\\ny"
 
 
-def test_an_exception_is_one_line(lines):
+def test_exception_is_one_line(lines):
     log, read = lines
 
     try:
@@ -72,7 +72,7 @@ def test_an_exception_is_one_line(lines):
     assert "\n" not in formatted
 
 
-def test_handlers_keep_their_format_unless_json_is_asked_for():
+def test_handlers_keep_their_format_unless_json_is_selected():
     log, handler = logging.getLogger("aragog.test.handlers"), logging.StreamHandler()
     log.addHandler(handler)
 
@@ -85,7 +85,7 @@ def test_handlers_keep_their_format_unless_json_is_asked_for():
     assert isinstance(handler.formatter, JsonFormatter)
 
 
-def test_a_log_that_is_too_large_is_rotated_while_its_process_appends(tmp_path):
+def test_oversized_log_is_rotated_while_its_process_appends(tmp_path):
     log = tmp_path / "fetch.log"
     with log.open("ab", buffering=0) as writer:
         for number in range(4):
@@ -104,7 +104,7 @@ def test_a_log_that_is_too_large_is_rotated_while_its_process_appends(tmp_path):
     assert (tmp_path / "fetch.log.1").stat().st_mode & 0o077 == 0
 
 
-def test_a_small_log_stays(tmp_path):
+def test_small_log_is_not_rotated(tmp_path):
     (tmp_path / "a.log").write_bytes(b"x")
 
     rotate_all(tmp_path, max_bytes=50, count=2)
@@ -112,7 +112,7 @@ def test_a_small_log_stays(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.log"]
 
 
-def test_a_process_with_a_busy_thread_exits_without_a_list_of_leaked_objects():
+def test_process_with_a_busy_thread_exits_without_a_leak_report():
     done = subprocess.run(
         [sys.executable, "-c", WITH_A_THREAD_AT_EXIT],
         capture_output=True,

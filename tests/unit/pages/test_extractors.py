@@ -1,4 +1,4 @@
-"""Extractors of one's own: their fields join the Rich Pin's, and a broken one harms no other."""
+"""Custom extractors: their fields are added to the Rich Pin's, and a failing one affects no other."""
 
 from importlib.metadata import EntryPoint
 
@@ -33,7 +33,7 @@ def read(body, **extractors):
     return read_page(html_result(URL), body, agent="aragog", max_links=9, extractors=extractors)
 
 
-def test_its_fields_are_stored_as_json_with_their_source_and_type_the_page():
+def test_fields_are_stored_as_json_with_their_source_and_page_type():
     analysis = read(PAGE, jobs=jobs)
 
     assert orjson.loads(analysis.fields["jobs.salary"]) == 50_000
@@ -44,13 +44,13 @@ def test_its_fields_are_stored_as_json_with_their_source_and_type_the_page():
     assert analysis.complete
 
 
-def test_a_page_with_a_rich_pin_keeps_its_type():
+def test_page_with_a_rich_pin_keeps_its_type():
     analysis = read(RECIPE, jobs=jobs)
 
     assert (analysis.page_type, analysis.fields["jobs.salary"]) == ("recipe", b"9")
 
 
-def test_one_that_fails_leaves_the_others_and_the_page_is_not_whole():
+def test_failing_extractor_leaves_the_others_and_an_incomplete_page():
     analysis = read(PAGE, broken=fails, jobs=jobs)
 
     assert analysis.fields["jobs.salary"] == b"50000"
@@ -59,7 +59,7 @@ def test_one_that_fails_leaves_the_others_and_the_page_is_not_whole():
 
 
 @pytest.mark.parametrize(
-    ("extracted", "named"),
+    ("extracted", "message"),
     [
         (Extracted({"Salary": 1}), "jobs.Salary"),
         (Extracted({"salary": object()}), "jobs.salary"),
@@ -68,8 +68,8 @@ def test_one_that_fails_leaves_the_others_and_the_page_is_not_whole():
         (Extracted(page_type="product"), "page type"),
     ],
 )
-def test_what_cannot_be_stored_is_refused_by_name(extracted, named):
-    with pytest.raises(InvalidField, match=named):
+def test_invalid_field_is_refused_by_name(extracted, message):
+    with pytest.raises(InvalidField, match=message):
         to_fields("jobs", extracted)
 
 
@@ -77,10 +77,10 @@ DECLARED = (
     EntryPoint("jobs", "tests.unit.pages.test_extractors:jobs", extractors.GROUP),
     EntryPoint("gone", "tests.unit.pages.no_such_module:jobs", extractors.GROUP),
 )
-"""One works, one cannot be imported."""
+"""One works, and one cannot be imported."""
 
 
-def test_a_declared_one_is_loaded_by_its_name():
+def test_declared_extractor_is_loaded_by_name():
     assert extractors.load_from(DECLARED, ("jobs",))["jobs"].__name__ == "jobs"
 
 
@@ -88,6 +88,6 @@ def test_a_declared_one_is_loaded_by_its_name():
     ("name", "problem"),
     [("nobody", "declared: gone, jobs"), ("gone", "cannot be loaded"), ("No!", "small letters")],
 )
-def test_one_that_is_not_there_is_a_clear_error(name, problem):
+def test_unknown_extractor_gives_a_clear_error(name, problem):
     with pytest.raises(ConfigError, match=problem):
         extractors.load_from(DECLARED, (name,))

@@ -1,4 +1,4 @@
-"""Kinds of items in the settings: what is refused, what a page stores, and how it is read back."""
+"""Item kinds in the settings: invalid ones, what a page stores, and how it is read back."""
 
 import orjson
 import pytest
@@ -35,7 +35,7 @@ def analyzed(rules, url=URL, body=PAGE):
     )
 
 
-def test_a_page_stores_its_items_in_one_field_with_what_was_dropped():
+def test_page_stores_its_items_in_one_field_with_the_dropped_ones():
     analysis = analyzed({"shop.example": {"cards": CARDS, "heading": "css:h1"}})
 
     stored = analysis.fields["items.cards"]
@@ -59,18 +59,18 @@ def test_a_page_stores_its_items_in_one_field_with_what_was_dropped():
 
 
 @pytest.mark.parametrize("stored", [None, b"", b"[]", b"{}", b'{"v":2}', b'{"v":1}', b"no json"])
-def test_a_field_that_cannot_be_read_holds_no_items(stored):
+def test_unreadable_field_has_no_items(stored):
     assert PageItems.read(stored).items == ()
 
 
-def test_a_page_without_items_stores_none():
+def test_page_without_items_stores_none():
     rules = {"shop.example": {"cards": CARDS}}
 
     assert "items.cards" not in analyzed(rules, url="https://shop.example/p/1").fields
     assert "items.cards" not in analyzed(rules, body=b"<p>").fields
 
 
-def test_the_kind_of_the_longer_host_name_counts():
+def test_kind_of_the_longer_host_name_wins():
     other = {**CARDS, "required": []}
     kinds = load_kinds({"shop.example": {"cards": CARDS}, "www.shop.example": {"cards": other}})
 
@@ -80,7 +80,7 @@ def test_the_kind_of_the_longer_host_name_counts():
     assert kinds.names == ("cards",)
 
 
-def test_every_mistake_is_named_with_its_host_kind_and_key():
+def test_all_mistakes_are_reported_with_their_host_kind_and_key():
     with pytest.raises(ConfigError) as error:
         load_all(
             (),
@@ -105,7 +105,7 @@ def test_every_mistake_is_named_with_its_host_kind_and_key():
     ) in text
 
 
-def test_a_class_and_a_function_of_a_file_are_kinds(tmp_path):
+def test_class_and_function_of_a_file_can_be_kinds(tmp_path):
     file = tmp_path / "shop.py"
     file.write_text(
         "from __future__ import annotations\n"
@@ -133,7 +133,7 @@ def test_a_class_and_a_function_of_a_file_are_kinds(tmp_path):
     )
 
 
-def test_a_function_that_fails_leaves_the_other_fields_and_what_is_stored(tmp_path):
+def test_failing_function_leaves_the_other_fields_and_the_stored_items(tmp_path):
     file = tmp_path / "shop.py"
     file.write_text("def cards(page):\n    yield 5\n")
 
@@ -145,7 +145,7 @@ def test_a_function_that_fails_leaves_the_other_fields_and_what_is_stored(tmp_pa
     assert "an item must be a dict" in analysis.problems[0]
 
 
-def test_tables_of_a_settings_file_are_kinds_and_survive_the_record_of_a_running_system(tmp_path):
+def test_item_tables_round_trip_through_the_record_of_a_running_system(tmp_path):
     file = tmp_path / "aragog.toml"
     file.write_text(
         '[extract."shop.example"]\nheading = "css:h1"\n\n'
@@ -165,12 +165,12 @@ def test_tables_of_a_settings_file_are_kinds_and_survive_the_record_of_a_running
     )  # fmt: skip
 
 
-def test_rules_of_another_type_than_texts_and_tables_are_refused():
+def test_rules_must_be_strings_or_tables():
     with pytest.raises(ConfigError, match="extract: must be a table of strings and tables"):
         settings_of({"extract": {"shop.example": {"cards": 5}}})
 
 
-def test_fields_too_small_for_items_are_refused():
+def test_field_limit_too_small_for_items_is_refused():
     values = {"extract": {"a.example": {"cards": CARDS}}, "store": {"max_field_bytes": 65_536}}
 
     with pytest.raises(ConfigError, match=r"store.max_field_bytes: must be at least 1000000"):
@@ -178,12 +178,12 @@ def test_fields_too_small_for_items_are_refused():
 
 
 @pytest.mark.parametrize("name", ["items", "shop.py:items", "site"])
-def test_an_extractor_cannot_have_the_namespace_of_items(name):
+def test_extractor_cannot_use_the_namespace_of_items(name):
     with pytest.raises(ConfigError, match="is the prefix of what `extract` has"):
         load_from([], (name,))
 
 
-def test_kinds_have_a_namespace_apart_from_page_types():
+def test_kinds_have_a_separate_namespace_from_page_types():
     rules = {"shop.example": {"product": {"fields": {"name": "css:h1"}}}}
 
     fields = analyzed(rules).fields
@@ -194,7 +194,7 @@ def test_kinds_have_a_namespace_apart_from_page_types():
     assert kind_in("product.price") is None
 
 
-def test_a_page_says_which_fields_are_files_and_a_file_has_a_column_of_its_own():
+def test_fields_marked_as_files_get_a_separate_column():
     rules = {"shop.example": {"cards": {**CARDS, "files": "url"}}}
 
     stored = analyzed(rules).fields["items.cards"]
@@ -207,7 +207,7 @@ def test_a_page_says_which_fields_are_files_and_a_file_has_a_column_of_its_own()
     assert kinds.has_followed_urls(URL)
 
 
-def test_what_an_earlier_version_stored_has_no_files():
+def test_items_of_an_earlier_version_have_no_files():
     stored = orjson.dumps({"v": 1, "site": "shop.example", "items": [{"values": {"a": "b"}}]})
 
     assert list(PageItems.read(stored).file_urls) == []

@@ -1,4 +1,4 @@
-"""The examples of docs/own-fields.md#items do what the page says."""
+"""The examples of docs/own-fields.md#items work as documented."""
 
 import tomllib
 
@@ -29,7 +29,7 @@ def items(toml, url, body):
     }
 
 
-def test_the_first_example_reads_a_card():
+def test_first_example_reads_a_card():
     found = items(CARDS, C, LISTING)["cards"]
 
     assert [each.values for each in found.items] == [
@@ -38,7 +38,7 @@ def test_the_first_example_reads_a_card():
     assert found.follow == (f"{C}?page=2",)
 
 
-def test_the_example_of_a_value_from_the_list_page():
+def test_example_of_a_value_from_the_list_page_works():
     lists = items(FROM_PARENT, C, LISTING)["lists"]
     product = items(FROM_PARENT, P, b"<h1>Lamp 1</h1>")["product"]
 
@@ -46,7 +46,7 @@ def test_the_example_of_a_value_from_the_list_page():
     assert product.parents == {"category": ("lists", "category")}
 
 
-def test_the_examples_of_a_class_and_a_function(tmp_path):
+def test_examples_of_a_class_and_a_function_work(tmp_path):
     file = tmp_path / "shop.py"
     file.write_text(PYTHON)
     toml = BY_PYTHON.replace("/srv/shop/shop.py", str(file))

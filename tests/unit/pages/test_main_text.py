@@ -1,4 +1,4 @@
-"""What is stored of main texts, and finders of one's own."""
+"""How main texts are stored, and custom text finders."""
 
 from importlib.metadata import EntryPoint
 
@@ -22,11 +22,11 @@ PAGE = f"""<html><head><title>Leeks</title></head><body>
 
 
 def upper(page, form):
-    """A finder as a package would declare it."""
+    """A text finder as declared by a package."""
     return f"{form}: {page.title}".upper()
 
 
-def test_the_fields_of_a_page_have_its_texts_and_their_version():
+def test_fields_of_a_page_have_its_texts_and_their_version():
     finder = TextFinder(upper, "upper 1.0")
     page = parse(b"<title>A page</title>", url=URL)
 
@@ -37,7 +37,7 @@ def test_the_fields_of_a_page_have_its_texts_and_their_version():
     }
 
 
-def test_a_text_that_is_empty_or_not_asked_for_is_not_a_field():
+def test_empty_or_unselected_text_is_not_a_field():
     finder = TextFinder(lambda *_: "", "none 1.0")
 
     fields = main_text.to_fields(parse(b"", url=URL), finder, (TEXT,))
@@ -53,14 +53,14 @@ def test_half_of_a_surrogate_pair_does_not_reach_the_store():
     assert orjson.loads(fields["page.text"]) == "a?"
 
 
-def test_a_text_too_long_for_a_field_is_refused_with_its_size():
+def test_text_too_long_for_a_field_is_refused_with_its_size():
     finder = TextFinder(lambda *_: "é" * 600_000, "long 1.0")
 
     with pytest.raises(TextTooLong, match="1200002 bytes, at most 1000000"):
         main_text.to_fields(parse(b"", url=URL), finder, (TEXT,))
 
 
-def test_a_package_declares_a_finder_of_its_own():
+def test_package_can_declare_a_finder():
     point = EntryPoint("upper", f"{__name__}:upper", main_text.GROUP)
 
     finder = load_from([point], "upper")
@@ -76,6 +76,6 @@ def test_a_package_declares_a_finder_of_its_own():
         ([EntryPoint("mine", "no_such_module:x", main_text.GROUP)], "'mine' cannot be loaded"),
     ],
 )
-def test_a_finder_that_is_missing_is_named(points, message):
+def test_missing_finder_is_named(points, message):
     with pytest.raises(ConfigError, match=message):
         load_from(points, "mine")

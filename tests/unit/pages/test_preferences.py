@@ -1,4 +1,4 @@
-"""Every example of the drafts about the uses of pages, and what each other source says."""
+"""Every example of the drafts about usage preferences, and the statements of all other sources."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from richpins.robots_meta import from_headers, from_meta, unavailable_at_ms
 S, IN, T = p.SEARCH, p.AI_INPUT, p.AI_TRAIN
 
 
-def said(statements):
+def values_of(statements):
     return [(s.purpose, s.value) for s in statements]
 
 
@@ -18,7 +18,7 @@ def said(statements):
     [
         ("train-ai=n", [(T, "n")]),
         ("train-ai=y, search=n", [(T, "y"), (S, "n")]),
-        # The draft takes the last member alone; here an n counts wherever it stands.
+        # The draft uses only the last member; here an n counts at any position.
         ('train-ai=y, train-ai, search=n, search="n"', [(S, "n")]),
         ("train-ai=n, train-ai=y", [(T, "n"), (T, "y")]),
         ("train-ai=y, train-ai=n", [(T, "n")]),
@@ -33,8 +33,8 @@ def said(statements):
         ("", []),
     ],
 )
-def test_a_content_usage_is_read_as_the_vocabulary_says(text, expected):
-    assert said(p.content_usage(text, "here")) == expected
+def test_content_usage_is_parsed_by_the_vocabulary(text, expected):
+    assert values_of(p.content_usage(text, "here")) == expected
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_a_content_usage_is_read_as_the_vocabulary_says(text, expected):
         ("/content-signals.json", []),
     ],
 )
-def test_content_signals_are_read_in_any_case_and_spacing(text, expected):
-    assert said(p.content_signal(text, "here")) == expected
+def test_content_signals_ignore_case_and_spacing(text, expected):
+    assert values_of(p.content_signal(text, "here")) == expected
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_content_signals_are_read_in_any_case_and_spacing(text, expected):
          [("license", "/l.xml")]),
     ],
 )  # fmt: skip
-def test_headers_say_so_each_in_its_syntax(headers, expected):
-    assert said(p.of_headers(headers, DRAFTS)) == expected
+def test_headers_are_parsed_each_in_its_syntax(headers, expected):
+    assert values_of(p.of_headers(headers, DRAFTS)) == expected
 
 
 POLICY = "https://provider.com/policies/policy.json"
@@ -87,20 +87,20 @@ POLICY = "https://provider.com/policies/policy.json"
         ),
     ],
 )
-def test_the_examples_of_the_tdm_reservation_protocol(values, expected):
-    """Of its text in w3c/tdm-reservation-protocol, 1a547b54 of December 2025."""
+def test_examples_of_the_tdm_reservation_protocol_are_followed(values, expected):
+    """From its text in w3c/tdm-reservation-protocol, 1a547b54 of December 2025."""
     date = ("Date", "Wed, 14 Jul 2021 12:07:48 GMT")
     headers = [date, ("Content-type", "text/html"), *values]
 
-    assert sorted(said(p.of_headers(headers, ()))) == sorted(expected)
-    assert sorted(said(p.of_metas(values))) == sorted(expected)
+    assert sorted(values_of(p.of_headers(headers, ()))) == sorted(expected)
+    assert sorted(values_of(p.of_metas(values))) == sorted(expected)
 
 
-def test_a_draft_that_is_not_named_is_not_read():
+def test_unlisted_draft_is_ignored():
     headers = [("Content-Usage", "train-ai=n"), ("Content-Signal", "search=no")]
 
     assert p.of_headers(headers, ()) == []
-    assert said(p.of_headers(headers, (p.SIGNALS,))) == [(S, "n")]
+    assert values_of(p.of_headers(headers, (p.SIGNALS,))) == [(S, "n")]
 
 
 @pytest.mark.parametrize(
@@ -122,19 +122,19 @@ def test_a_draft_that_is_not_named_is_not_read():
         ("mybot: noai", [(IN, "n"), (T, "n")]),
     ],
 )  # fmt: skip
-def test_robots_directives_say_so_for_our_agent_only(directives, expected):
+def test_robots_directives_apply_only_to_our_agent(directives, expected):
     robots = from_headers([("X-Robots-Tag", directives)], agent="mybot")
 
-    assert said(p.of_robots(robots, "X-Robots-Tag")) == expected
+    assert values_of(p.of_robots(robots, "X-Robots-Tag")) == expected
 
 
-def test_meta_elements_are_for_all_agents_or_for_ours():
+def test_meta_elements_apply_to_all_agents_or_to_ours():
     metas = [("robots", "nosnippet"), ("mybot", "noai"), ("otherbot", "noindex")]
 
     robots = from_meta(metas, agent="mybot")
 
-    assert said(p.of_robots(robots, "meta")) == [(IN, "n"), (IN, "n"), (T, "n")]
-    assert said(p.of_metas([("TDM-Reservation", " 1 ")])) == [(IN, "n"), (T, "n")]
+    assert values_of(p.of_robots(robots, "meta")) == [(IN, "n"), (IN, "n"), (T, "n")]
+    assert values_of(p.of_metas([("TDM-Reservation", " 1 ")])) == [(IN, "n"), (T, "n")]
 
 
 @pytest.mark.parametrize(
@@ -149,11 +149,11 @@ def test_meta_elements_are_for_all_agents_or_for_ours():
         ("", None),
     ],
 )
-def test_the_date_of_unavailable_after_is_read_in_every_usual_form(text, at_s):
+def test_unavailable_after_is_parsed_in_every_common_form(text, at_s):
     assert unavailable_at_ms(text) == (None if at_s is None else at_s * 1000)
 
 
-def test_of_two_dates_the_earlier_one_counts():
+def test_earlier_of_two_dates_counts():
     robots = from_headers(
         [
             ("X-Robots-Tag", f"unavailable_after: {day}")
@@ -165,7 +165,7 @@ def test_of_two_dates_the_earlier_one_counts():
     assert robots.unavailable_after == "2029-01-01"
 
 
-def test_the_strictest_of_several_statements_decides_and_its_line_is_named():
+def test_strictest_of_several_statements_decides_and_is_named():
     robots = p.packed(
         [UseStatement(T, "y", "robots.txt line 3"), UseStatement("use", "full", "there")]
     )
@@ -177,10 +177,10 @@ def test_the_strictest_of_several_statements_decides_and_its_line_is_named():
     assert p.verdict((robots, page), IN) == (None, "")
 
 
-def test_a_statement_cannot_write_another_one_in_its_text():
-    said = p.of_headers([("tdm-policy", "x\nai-train=y (forged)")], ())
+def test_statement_cannot_inject_another_one():
+    statements = p.of_headers([("tdm-policy", "x\nai-train=y (forged)")], ())
 
-    assert p.packed(said).count("\n") == 0
+    assert p.packed(statements).count("\n") == 0
 
 
 @pytest.mark.parametrize(
@@ -194,5 +194,5 @@ def test_a_statement_cannot_write_another_one_in_its_text():
         ("robots=noarchive (a)", "search=n (b)", "search=n (b)\nrobots=noarchive (a)"),
     ],
 )
-def test_statements_that_come_later_permit_nothing(before, later, both):
+def test_later_statements_permit_nothing(before, later, both):
     assert p.stricter(before, later) == both

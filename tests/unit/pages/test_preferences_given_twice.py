@@ -1,4 +1,4 @@
-"""Statements about the uses of a page that stand twice: the strictest counts, not the last."""
+"""Repeated statements about the use of a page: the strictest counts, not the last."""
 
 from itertools import permutations
 
@@ -41,7 +41,7 @@ def by_meta(*values):
 
 @pytest.mark.parametrize("read", [by_header, by_meta])
 @pytest.mark.parametrize(("name", "strict", "lax"), STRICT_AND_LAX)
-def test_of_a_directive_that_stands_twice_the_strictest_counts(read, name, strict, lax):
+def test_strictest_of_a_repeated_directive_counts(read, name, strict, lax):
     for first, second in permutations((f"{name}: {strict}", f"{name}: {lax}")):
         assert directive(read(f"{first}, {second}"), name) == strict
         assert directive(read(first, second), name) == strict
@@ -49,7 +49,7 @@ def test_of_a_directive_that_stands_twice_the_strictest_counts(read, name, stric
 
 @pytest.mark.parametrize("places", list(permutations(("header", "meta"))))
 @pytest.mark.parametrize(("name", "strict", "lax"), STRICT_AND_LAX[:1])
-def test_of_header_and_element_the_strictest_counts(places, name, strict, lax):
+def test_strictest_of_header_and_element_counts(places, name, strict, lax):
     values = dict(zip(places, (f"{name}: {lax}, {name}: {strict}", f"{name}: {lax}"), strict=True))
     page = f'<meta name=robots content="{values["meta"]}">'.encode()
     fetch = FetchRecord(
@@ -63,22 +63,22 @@ def test_of_header_and_element_the_strictest_counts(places, name, strict, lax):
     assert read.unavailable_after_ms == unavailable_at_ms(strict)
 
 
-def test_a_directive_for_this_crawler_after_a_date_counts():
+def test_directive_for_this_crawler_after_a_date_counts():
     robots = by_header(f"unavailable_after: {LATE}, aragog: unavailable_after: {EARLY}, noai")
 
     assert (robots.unavailable_after, robots.noai) == (EARLY, True)
 
 
-def test_a_directive_for_another_crawler_after_a_date_does_not_count():
+def test_directive_for_another_crawler_after_a_date_is_ignored():
     assert not by_header(f"unavailable_after: {LATE}, otherbot: noindex").noindex
 
 
-@pytest.mark.parametrize("answers", list(permutations("ny")))
-def test_of_a_use_that_is_answered_twice_n_counts(answers):
-    usage = ", ".join(f"train-ai={answer}" for answer in answers)
-    lines = [("Content-Usage", f"train-ai={answer}") for answer in answers]
-    signals = [("Content-Signal", f"ai-train={'no' if a == 'n' else 'yes'}") for a in answers]
-    reservations = [("tdm-reservation", "1" if answer == "n" else "0") for answer in answers]
+@pytest.mark.parametrize("values", list(permutations("ny")))
+def test_n_wins_for_a_use_stated_twice(values):
+    usage = ", ".join(f"train-ai={value}" for value in values)
+    lines = [("Content-Usage", f"train-ai={value}") for value in values]
+    signals = [("Content-Signal", f"ai-train={'no' if a == 'n' else 'yes'}") for a in values]
+    reservations = [("tdm-reservation", "1" if value == "n" else "0") for value in values]
     joined = [("TDM-Reservation", ", ".join(value for _, value in reservations))]
     robots = RobotsRules.parse(f"User-agent: *\nContent-Usage: {usage}\n".encode())
 
@@ -89,7 +89,7 @@ def test_of_a_use_that_is_answered_twice_n_counts(answers):
     assert refused(of_metas(reservations), [AI_TRAIN])
 
 
-def test_a_broken_line_silences_no_other():
+def test_malformed_line_does_not_hide_others():
     headers = [("Content-Usage", "search=n"), ("Content-Usage", "=")]
 
     assert refused(of_headers(headers, DRAFTS), [SEARCH])
@@ -104,11 +104,11 @@ def test_a_broken_line_silences_no_other():
         b'[{"location": "/", "tdm-reservation": 1}, {"location": "/", "tdm-reservation": 0}]',
     ],
 )
-def test_of_a_path_that_stands_twice_in_tdmrep_json_the_reservation_counts(body):
+def test_reservation_wins_for_a_repeated_path_in_tdmrep_json(body):
     assert refused(TdmRules(read_tdm_file(body)).statements("/a"), [AI_TRAIN])
 
 
-def test_of_different_paths_in_tdmrep_json_the_first_that_matches_decides():
+def test_first_matching_path_in_tdmrep_json_decides():
     body = b'[{"location": "/a", "tdm-reservation": 0}, {"location": "/", "tdm-reservation": 1}]'
 
     assert not refused(TdmRules(read_tdm_file(body)).statements("/a"), [AI_TRAIN])

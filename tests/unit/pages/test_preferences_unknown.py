@@ -1,4 +1,4 @@
-"""What a page may be used for is unknown until everything was read that could refuse it."""
+"""The permitted use of a page is unknown until everything that could refuse it has been read."""
 
 from aragog.pages import preferences as p
 from aragog.pages.preferences import UseStatement
@@ -6,7 +6,7 @@ from aragog.pages.preferences import UseStatement
 S, T = p.SEARCH, p.AI_TRAIN
 
 
-def test_for_a_use_by_models_a_page_is_allowed_only_if_tdmrep_json_was_read():
+def test_use_by_ai_models_is_allowed_only_if_tdmrep_json_was_read():
     yes = p.packed([UseStatement(T, "y", "header"), UseStatement(S, "y", "header")])
     read = p.packed([p.TDM_FILE_READ])
 
@@ -19,13 +19,13 @@ def test_for_a_use_by_models_a_page_is_allowed_only_if_tdmrep_json_was_read():
         assert p.refusal((read, f"{purpose}=n (meta)"), purpose) == f"{purpose}=n (meta)"
 
 
-def test_what_no_use_is_known_of_is_for_none():
+def test_page_is_refused_for_every_purpose_while_robots_txt_is_unread():
     unread = p.packed([p.ROBOTS_UNREAD])
 
     assert all(p.refusal((unread, f"{purpose}=y (meta)"), purpose) for purpose in p.PURPOSES)
 
 
-def test_a_note_is_kept_among_any_number_of_statements():
+def test_note_is_kept_among_any_number_of_statements():
     licenses = [UseStatement("license", str(number), "here") for number in range(100)]
 
     assert p.refusal((p.packed([*licenses, p.TDM_FILE_READ]), None), T) is None

@@ -1,8 +1,8 @@
-"""
-No regular expression over what strangers send takes time that grows faster than its input.
+"""No regular expression over untrusted input takes superlinear time.
 
-The inventory finds all of them, so that a new one cannot slip in. Three remedies are allowed:
-possessive or atomic groups, bounded repeats, and input that is cut (listed here with its length).
+The inventory finds all patterns, so that a new one cannot be missed. Three remedies are allowed:
+possessive or atomic groups, bounded repeats, and input of limited length (listed here with the
+limit).
 """
 
 import re
@@ -23,20 +23,20 @@ CUT = {
     "richpins.visible_text.captions:_BEFORE": 60,
     "richpins.structured_data.lenient_json:_WRAPPERS_END": 200,
 }
-"""Patterns that see no more characters than these."""
+"""Patterns with input limited to this number of characters."""
 MADE_FROM_OUR_WORDS = {
     "aragog.crawl.stages.enqueue",  # the pattern of an option in the table of operations
-    "richpins.items._values",  # the pattern of a rule, which an operator writes; limits of a page hold
-    "richpins.page_facts.site_names",  # the letters of the host's name, at most 40, each gap bounded
-    "richpins.values.prices",  # the digits of a price, at most 40 characters before them
+    "richpins.items._values",  # the pattern of a rule, written by an operator; page limits apply
+    "richpins.page_facts.site_names",  # the letters of the host name, at most 40, with bounded gaps
+    "richpins.values.prices",  # the digits of a price, with at most 40 characters before them
     "richpins.values.yields",  # a constant word
-    "urlspelling._query",  # the rules of query.json, which the inventory finds compiled
+    "urlspelling._query",  # the rules of query.json, compiled in the inventory
 }
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_the_patterns_of_a_package_take_time_in_proportion_to_their_input(package):
-    # One test a package: to find all patterns takes a second, in each process that collects.
+def test_patterns_of_a_package_take_linear_time(package):
+    # One test per package: finding all patterns takes a second in every process that collects.
     uses = [use for use in inventory() if re.match(rf"{package}[.:]", use.where)]
     too_slow = [
         f"{use.where}.{method}({attack[:60]!r} … {attack[-3:]!r})"
@@ -50,19 +50,19 @@ def test_the_patterns_of_a_package_take_time_in_proportion_to_their_input(packag
     assert too_slow == []
 
 
-def test_no_pattern_is_made_where_the_inventory_cannot_see_it():
+def test_every_pattern_is_visible_to_the_inventory():
     assert {where.partition(":")[0] for where in unreadable_calls()} <= MADE_FROM_OUR_WORDS
 
 
-def test_a_possessive_group_ends_at_an_empty_alternative():
-    # Python before 3.11.5, and so Debian 12's, otherwise goes on behind the beginning of a repeat
-    # that fails: `<!--(?:-(?!->)|[^-]++)*+` takes the dash of `-->` as well.
+def test_possessive_group_ends_with_an_empty_alternative():
+    # Otherwise Python before 3.11.5, such as Debian 12's, continues after the start of a repeat
+    # that fails: `<!--(?:-(?!->)|[^-]++)*+` also consumes the dash of `-->`.
     wrong = [str(use) for use in inventory() if has_open_group(parse(use.pattern))]
 
     assert wrong == []
 
 
-def test_a_possessive_group_without_an_empty_alternative_is_found():
+def test_possessive_group_without_an_empty_alternative_is_detected():
     assert has_open_group(parse(re.compile(r"a(b(?:cd|[ef]g)*+)")))
     assert not has_open_group(parse(re.compile(r"a(b(?:cd|[ef]g|)*+)[xy]*+")))
 
@@ -72,7 +72,7 @@ def parse(pattern):
 
 
 def has_open_group(tree):
-    """Whether a possessive repeat of more than a character can end in the middle of one."""
+    """Whether a possessive repeat of more than one character can end in the middle of one."""
     if isinstance(tree, re._parser.SubPattern):
         return any(has_open_group(node) for node in tree)
     if not isinstance(tree, (tuple, list)):
@@ -92,7 +92,7 @@ CHARACTERS = {"IN", "LITERAL", "NOT_LITERAL", "ANY", "CATEGORY"}
 @pytest.mark.parametrize(
     "pattern", [r"\s*[|]\s*", r"<!--.*?-->", r"([0-9]+)[0-9.]*;", r"(a+)+b", r"(['\"])(.*?)\1;"]
 )
-def test_a_quadratic_pattern_would_be_found(pattern):
+def test_quadratic_pattern_is_detected(pattern):
     act = call(re.compile(pattern, re.DOTALL), "search")
     assert any(grows_too_fast(act, attack) for attack in attacks(re.compile(pattern, re.DOTALL)))
 
@@ -103,9 +103,9 @@ READERS = {
     "JSON of quotes": (lambda t: json_of("{" + t), '" ', ""),
     "JSON of open strings": (lambda t: json_of("[" + t), '"\\', ""),
     "JSON of ends": (lambda t: json_of("[]" + t), "--> ", "x"),
-    "comments in a text": (plain_text.clean, "<!--", ""),
+    "comments in text": (plain_text.clean, "<!--", ""),
     "comments in lines": (plain_text.lines, "<!--a", ""),
-    "tags in a text": (plain_text.clean, "<a", ""),
+    "tags in text": (plain_text.clean, "<a", ""),
     "CDATA in a sitemap": (
         lambda t: sitemaps.parse(t.encode(), "https://a.test/"),
         "<![CDATA[",
@@ -115,23 +115,23 @@ READERS = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_reader_takes_time_in_proportion_to_its_input(name):
+def test_parser_takes_linear_time(name):
     read, unit, end = READERS[name]
     assert not grows_too_fast(read, unit * (80_000 // len(unit)) + end)
 
 
 def hardest(methods):
-    """
-    Those of the methods that do all the work of the others.
+    """The methods that do all the work of the others.
 
-    `match` is the first step of `search`, and `search` that of all methods that go on to the end.
+    `match` is the first step of `search`, and `search` that of all methods that continue to the
+    end.
     """
-    to_the_end = [each for each in methods if each not in {"match", "search", "fullmatch"}]
-    anywhere = to_the_end[:1] or [each for each in ("search", "match") if each in methods][:1]
+    scanning = [each for each in methods if each not in {"match", "search", "fullmatch"}]
+    anywhere = scanning[:1] or [each for each in ("search", "match") if each in methods][:1]
     return [*anywhere, *({"fullmatch"} & set(methods))]
 
 
-def test_the_hardest_methods_include_the_work_of_all_others():
+def test_hardest_methods_include_the_work_of_all_others():
     assert hardest(("findall", "finditer", "match", "search", "sub")) == ["findall"]
     assert hardest(("fullmatch", "match", "search")) == ["search", "fullmatch"]
     assert hardest(("match",)) == ["match"]
@@ -166,7 +166,7 @@ def shop_page(markup):
     "unit",
     [">ean<b>", ">brand:<br><br>", "in stock ", "<p>brand</p>", "<script>"],
 )
-def test_a_hostile_product_page_takes_time_in_proportion_to_its_length(unit):
+def test_hostile_product_page_takes_linear_time(unit):
     page = f"{KETTLE}add to cart{unit * (60_000 // len(unit))}"
 
     assert not grows_too_fast(shop_page, page)

@@ -1,4 +1,4 @@
-"""What each rule finds on a page, and the page in color."""
+"""The matches of each rule on a page, and the page with its matches in color."""
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
@@ -52,7 +52,7 @@ def hits(page):
     return find_hits(page, SiteRules(EXTRACT), load_kinds(EXTRACT))
 
 
-def test_each_rule_has_its_number_of_hits_and_its_first_value(hits):
+def test_each_rule_has_its_number_of_hits_and_first_value(hits):
     assert {hit.name: (hit.hits, hit.first) for hit in hits.rules} == {
         "site.title": (1, "Lamps & more"),
         "site.tags": (2, "oak"),
@@ -66,12 +66,12 @@ def test_each_rule_has_its_number_of_hits_and_its_first_value(hits):
     }
 
 
-def test_items_that_are_dropped_have_a_reason_and_kinds_of_other_pages_are_left_out(hits):
+def test_dropped_items_have_a_reason_and_kinds_of_other_pages_are_left_out(hits):
     assert list(hits.items) == ["cards"]
     assert hits.items["cards"].dropped == {"price: nothing found": 1}
 
 
-def test_the_elements_that_rules_select_are_marked(page, hits):
+def test_selected_elements_are_marked(page, hits):
     tree = LexborHTMLParser(colored_page(page.document, hits))
 
     marked = {node.attributes["title"] for node in tree.css("[title]")}
@@ -82,7 +82,7 @@ def test_the_elements_that_rules_select_are_marked(page, hits):
     assert not any(text.startswith(("site.odd", "site.none")) for text in marked)
 
 
-def test_the_legend_has_every_rule_as_text(page, hits):
+def test_legend_lists_every_rule(page, hits):
     tree = LexborHTMLParser(colored_page(page.document, hits))
 
     rows = [row.text(separator=" ") for row in tree.css("#aragog-rules tr")]
@@ -90,7 +90,7 @@ def test_the_legend_has_every_rule_as_text(page, hits):
     assert "site.title 1 css:h1 Lamps & more" in rows
 
 
-def test_the_colored_page_runs_no_script_and_goes_nowhere(page, hits):
+def test_colored_page_runs_no_script_and_loads_nothing(page, hits):
     text = colored_page(page.document, hits)
     tree = LexborHTMLParser(text)
 
@@ -101,7 +101,7 @@ def test_the_colored_page_runs_no_script_and_goes_nowhere(page, hits):
     assert tree.css_first("base").attributes["href"] == "http://shop.test/base/"
 
 
-def test_a_page_that_has_no_element_has_a_legend():
+def test_empty_page_has_a_legend():
     document = parse(b"", url=URL)
     page = ExtractorPage(document, extraction.extract_from(document))
 

@@ -1,4 +1,4 @@
-"""The version of what reads a page's own fields: which changes of settings it notices."""
+"""The version of the rules for custom fields, and which changes of settings it detects."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def version(tables=LAMPS, extractors=(), url=PAGE):
     return RulesVersions(extractors, tables).of(url)
 
 
-def test_it_is_the_same_for_equal_rules_in_any_order_and_for_hosts_below():
+def test_version_is_equal_for_equal_rules_and_for_subdomains():
     one = {"shop.example": {"price": "css:.price", "name": "css:h1"}, "b.example": {"x": "css:p"}}
     other = {"b.example": {"x": "css:p"}, "shop.example": {"name": "css:h1", "price": "css:.price"}}
 
@@ -31,20 +31,20 @@ CARDS = {"each": ".card", "fields": {"a": "css:b"}}
         {"shop.example": {"price": "css:.price", "cards": CARDS}},
     ],
 )
-def test_a_change_of_a_rule_for_the_host_changes_it(tables):
+def test_changed_rule_for_the_host_changes_the_version(tables):
     assert version(tables) != version()
 
 
-def test_rules_of_other_hosts_do_not_change_it():
+def test_rules_of_other_hosts_do_not_change_the_version():
     assert version({**LAMPS, "other.example": {"price": "css:.x"}}) == version()
 
 
-def test_a_page_without_rules_and_extractors_has_none():
+def test_page_without_rules_and_extractors_has_no_version():
     assert version(url="http://other.example/") == version({}) == ""
     assert version({}, ("jobs",)) != version({}, ("people",)) != ""
 
 
-def test_a_change_of_a_python_file_changes_it(tmp_path):
+def test_changed_python_file_changes_the_version(tmp_path):
     file = tmp_path / "shop.py"
     file.write_text("def lamp(page): return {}")
     kinds = {"shop.example": {"lamps": {"python": f"{file}:lamp"}}}

@@ -1,11 +1,12 @@
-"""Rules for the fields of single sites: CSS, XPath, hosts, and what is refused."""
+"""Rules for the fields of single sites: CSS, XPath, hosts, and invalid rules."""
 
 import pytest
 
 from aragog.crawl.stages.page_analysis import read_page
 from aragog.errors import ConfigError
+from aragog.pages import selectors
 from aragog.pages.extractors import ExtractorPage, load_all
-from aragog.pages.selectors import SelectedPage, SiteRules, host_of_rules, parsed, rule_types
+from aragog.pages.selectors import SelectedPage, SiteRules, host_of_rules, rule_types
 from richpins.document import parse
 from tests.support.byte_streams import html_result
 
@@ -17,7 +18,7 @@ PAGE = b"""<html><head><title>A book</title></head><body><h1> A   book </h1>
 
 
 def value(rule, body=PAGE):
-    return parsed(rule).value(SelectedPage(parse(body, url=URL)))
+    return selectors.parse(rule).value(SelectedPage(parse(body, url=URL)))
 
 
 @pytest.mark.parametrize(
@@ -45,12 +46,12 @@ def value(rule, body=PAGE):
         ("xpath://nothing", None),
     ],
 )
-def test_a_rule_finds(rule, expected):
+def test_rule_finds_its_value(rule, expected):
     assert value(rule) == expected
 
 
 @pytest.mark.parametrize("body", [b"", b"<", b"\0", b"plain text", b"<?xml version='1.0'?><a/>"])
-def test_a_rule_finds_nothing_in_a_page_without_markup(body):
+def test_rule_finds_nothing_in_a_page_without_markup(body):
     assert value("css:h1", body) is None
     assert value("xpath://h1", body) is None
 
@@ -65,12 +66,12 @@ def test_a_rule_finds_nothing_in_a_page_without_markup(body):
         ("xpath://h1[", "is not an XPath expression"),
     ],
 )
-def test_what_is_not_a_rule_is_refused_with_the_reason(rule, problem):
+def test_invalid_rule_is_refused_with_the_reason(rule, problem):
     with pytest.raises(ValueError, match=problem):
-        parsed(rule)
+        selectors.parse(rule)
 
 
-def test_all_mistakes_of_the_settings_are_named_together():
+def test_all_mistakes_of_the_settings_are_reported_together():
     rules = {"a.example": {"Price": "css:h1", "name": "h1"}, "no host": {"x": "css:h1"}}
 
     with pytest.raises(ConfigError) as error:
@@ -85,8 +86,8 @@ def test_all_mistakes_of_the_settings_are_named_together():
 @pytest.mark.parametrize(
     "name", ["http://lamps.test", "lamps.test/p", "lamps..test", "", ".", "a b", "u@lamps.test"]
 )
-def test_a_url_in_place_of_a_host_is_refused(name):
-    """Its rules were those of a host called http, and none ever applied."""
+def test_url_instead_of_a_host_is_refused(name):
+    """Regression: its rules were assigned to a host named http, and never applied."""
     with pytest.raises(ConfigError, match="is not a host name"):
         SiteRules({name: {"price": "css:.price"}})
 
@@ -94,12 +95,12 @@ def test_a_url_in_place_of_a_host_is_refused(name):
 @pytest.mark.parametrize(
     "name", ["lamps.test", "*.lamps.test", "lamps.test:8080", "[::1]:80", "Bücher.test"]
 )
-def test_a_host_may_have_a_port(name):
+def test_host_may_have_a_port(name):
     assert host_of_rules(name, problems := []) != ""
     assert problems == []
 
 
-def test_rules_hold_for_a_host_and_those_below_it_and_the_longest_name_wins():
+def test_rules_apply_to_subdomains_and_the_longest_name_wins():
     rules = SiteRules(
         {
             "books.example": {"name": "css:h1", "kind": "css:title"},
@@ -112,7 +113,7 @@ def test_rules_hold_for_a_host_and_those_below_it_and_the_longest_name_wins():
     assert rules.values(parse(PAGE, url="https://ebooks.example/")) is None
 
 
-def test_values_of_rules_are_fields_of_the_page():
+def test_values_of_rules_become_fields_of_the_page():
     rules = {"books.example": {"price": "css:.price_color", "none": "css:.none"}}
 
     analysis = read_page(
@@ -124,7 +125,7 @@ def test_values_of_rules_are_fields_of_the_page():
     assert analysis.provenance["site.price"] == "extractor site"
 
 
-def test_a_function_of_a_file_is_an_extractor(tmp_path):
+def test_function_of_a_file_can_be_an_extractor(tmp_path):
     file = tmp_path / "my fields.py"
     file.write_text(
         "def books(page):\n"
@@ -153,7 +154,7 @@ def test_a_function_of_a_file_is_an_extractor(tmp_path):
         ("{file}:Books", "has not only small letters"),
     ],
 )
-def test_a_file_that_has_no_such_function_is_named(tmp_path, name, problem):
+def test_file_without_such_a_function_is_named(tmp_path, name, problem):
     file = tmp_path / "fields.py"
     file.write_text("def books(page):\n    return None\n")
 
@@ -161,7 +162,7 @@ def test_a_file_that_has_no_such_function_is_named(tmp_path, name, problem):
         load_all((name.format(file=file),), {})
 
 
-def test_what_an_extractor_asks_of_a_page_is_what_a_rule_says():
+def test_extractor_page_uses_the_syntax_of_rules():
     page = ExtractorPage(parse(PAGE, url=URL), None)
 
     assert page.css(".cover::link") == "https://www.books.example/img/1.jpg"
@@ -170,7 +171,7 @@ def test_what_an_extractor_asks_of_a_page_is_what_a_rule_says():
         page.css("h1[")
 
 
-def test_the_type_of_a_rule_is_known_without_a_page():
+def test_type_of_a_rule_is_known_without_a_page():
     rules = {
         "a.example": {
             "title": "css:h1", "tags": "css-all:.tag", "count": "xpath:count(//li)",

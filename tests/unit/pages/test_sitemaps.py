@@ -1,4 +1,4 @@
-"""Sitemaps in all their forms, and in pieces."""
+"""Sitemaps in all their forms, also in pieces."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def urls(sitemap: Sitemap) -> list[str]:
     return [entry.url for entry in sitemap.urls]
 
 
-def test_a_urlset_gives_its_urls_with_their_facts():
+def test_urlset_gives_its_urls_with_their_dates():
     sitemap = parse(
         urlset(
             b"<loc> https://shop.test/a </loc><lastmod>2024-05-01</lastmod>"
@@ -47,7 +47,7 @@ def test_a_urlset_gives_its_urls_with_their_facts():
     )
 
 
-def test_an_index_gives_children():
+def test_index_gives_children():
     sitemap = parse(
         b"<sitemapindex "
         + NS
@@ -65,7 +65,7 @@ def test_an_index_gives_children():
 
 
 @pytest.mark.parametrize("ns", [b"", b'xmlns="http://wrong.test/"', NS])
-def test_any_namespace_will_do(ns):
+def test_any_namespace_is_accepted(ns):
     assert urls(parse(urlset(b"<loc>/a</loc>", ns=ns), BASE)) == ["https://shop.test/a"]
 
 
@@ -87,7 +87,7 @@ def test_urls_of_images_and_translations_are_not_pages():
         b"\xef\xbb\xbfhttps://shop.test/a\nhttps://shop.test/b",
     ],
 )
-def test_a_text_file_has_a_url_a_line(body):
+def test_text_file_has_one_url_per_line(body):
     assert urls(parse(body, BASE)) == ["https://shop.test/a", "https://shop.test/b"]
 
 
@@ -106,17 +106,17 @@ ATOM = b"""<feed xmlns='http://www.w3.org/2005/Atom'><link href='/feed' rel='sel
 
 
 @pytest.mark.parametrize("feed", [RSS, ATOM], ids=["rss", "atom"])
-def test_the_entries_of_a_feed_are_pages(feed):
+def test_entries_of_a_feed_are_pages(feed):
     assert parse(feed, BASE).urls == (SitemapUrl("https://shop.test/a", 1_714_521_600_000),)
 
 
-def test_an_item_of_a_feed_may_name_its_feed_first():
+def test_feed_item_may_start_with_a_link_to_its_feed():
     feed = RSS.replace(b"<item>", b"<item xmlns:a='http://www.w3.org/2005/Atom'><a:link href='/'/>")
 
     assert urls(parse(feed, BASE)) == ["https://shop.test/a"]
 
 
-def test_a_file_of_as_many_entries_as_allowed_is_complete():
+def test_file_with_the_maximum_number_of_entries_is_complete():
     body = urlset(*(b"<loc>/%d</loc>" % n for n in range(MAX_URLS)))
     lines = b"".join(b"https://shop.test/%d\n" % n for n in range(MAX_URLS))
 
@@ -124,13 +124,13 @@ def test_a_file_of_as_many_entries_as_allowed_is_complete():
         assert (len(sitemap.urls), sitemap.complete) == (MAX_URLS, True)
 
 
-def test_gzip_is_unpacked_in_any_number_of_members():
+def test_gzip_is_unpacked_with_any_number_of_members():
     body = urlset(b"<loc>/a</loc>", b"<loc>/b</loc>")
 
     assert parse(gzip.compress(body[:99]) + gzip.compress(body[99:]), BASE) == parse(body, BASE)
 
 
-def test_gzip_that_was_cut_gives_what_there_is():
+def test_truncated_gzip_gives_the_readable_entries():
     body = urlset(*(b"<loc>/%d</loc>" % n for n in range(1000)))
 
     sitemap = parse(gzip.compress(body)[:1500], BASE)
@@ -139,7 +139,7 @@ def test_gzip_that_was_cut_gives_what_there_is():
     assert 10 < len(sitemap.urls) < 1000
 
 
-def test_a_file_that_was_cut_gives_whole_entries_only():
+def test_truncated_file_gives_only_whole_entries():
     body = urlset(*(b"<loc>/page-%d</loc>" % n for n in range(20)))
 
     for cut in range(100, len(body) - 1, 7):
@@ -148,7 +148,7 @@ def test_a_file_that_was_cut_gives_whole_entries_only():
         assert not sitemap.complete
 
 
-def test_bare_ampersands_are_taken_as_they_are_meant():
+def test_bare_ampersands_are_accepted():
     body = urlset(
         b"<loc>/a?x=1&y=2</loc>", b"<loc>/a?x=1&amp;y=3</loc>", b"<loc><![CDATA[/a?x=1&y=4]]></loc>"
     )
@@ -159,7 +159,7 @@ def test_bare_ampersands_are_taken_as_they_are_meant():
     assert sitemap.complete
 
 
-def test_entities_do_not_expand():
+def test_entities_are_not_expanded():
     laughs = b"".join(b'<!ENTITY l%d "%s">' % (n, b"&l%d;" % (n - 1) * 10) for n in range(1, 30))
     files = b'<!ENTITY secret SYSTEM "file:///etc/passwd">'
     body = (
@@ -176,13 +176,13 @@ def test_entities_do_not_expand():
     assert "https://shop.test/c" in urls(sitemap)
 
 
-def test_a_page_that_is_not_a_sitemap_gives_nothing():
+def test_page_that_is_not_a_sitemap_gives_nothing():
     sitemap = parse(b"<!doctype html><title>not found</title><p>sorry<br>", BASE)
 
     assert (sitemap.urls, sitemap.children, sitemap.complete) == ((), (), False)
 
 
-def test_no_more_than_the_protocol_allows_is_read():
+def test_entries_beyond_the_limit_of_the_protocol_are_not_read():
     body = urlset(*(b"<loc>/%d</loc>" % n for n in range(MAX_URLS + 10)))
 
     sitemap = parse(body, BASE)
@@ -207,12 +207,12 @@ def test_no_more_than_the_protocol_allows_is_read():
         ("0000-00-00", None),
     ],
 )
-def test_dates_are_w3c_or_of_a_mail(text, expected):
+def test_dates_are_in_w3c_or_mail_format(text, expected):
     assert instant_ms(text) == expected
 
 
 @given(st.binary(max_size=400))
-def test_any_bytes_are_a_sitemap(data):
+def test_any_bytes_can_be_parsed(data):
     for body in (data, b"<urlset>" + data, b"\x1f\x8b" + data):
         assert all(entry.url.startswith("http") for entry in parse(body, BASE).urls)
 
@@ -230,17 +230,17 @@ BOMBS = {
     "children of an entry": (b"<urlset><url>", b"<a/>"),
     "ampersands": (b"<urlset>", b"&"),
     "open elements": (b"<urlset>", b"<a>"),
-    "a text without end": (b"<urlset><url><loc>", b"x"),
-    "a tag without end": (b"<urlset><a ", b"b='c' "),
+    "unterminated text": (b"<urlset><url><loc>", b"x"),
+    "an unterminated tag": (b"<urlset><a ", b"b='c' "),
     "open CDATA": (b"<urlset>", b"<![CDATA["),
     "comments": (b"<urlset>", b"<!---->"),
     "blanks": (b"", b" "),
 }
-"""How each begins, and what it repeats."""
+"""The start of each, and what it repeats."""
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_memory_does_not_grow_with_what_a_file_unpacks_to(name, tmp_path):
+def test_memory_does_not_grow_with_the_unpacked_size(name, tmp_path):
     file = tmp_path / "sitemap.gz"
     front, unit = BOMBS[name]
     file.write_bytes(gzip.compress(front + unit * (_UNPACKED // len(unit)), 1))
@@ -256,7 +256,7 @@ def test_memory_does_not_grow_with_what_a_file_unpacks_to(name, tmp_path):
 
 
 @pytest.mark.parametrize("size", [1, 7, 65_536])
-def test_a_reference_or_mark_at_the_end_of_a_piece_is_read_whole(size):
+def test_reference_across_two_pieces_is_read_whole(size):
     entries = "".join(
         f"<url><loc>http://a.test/{n}?a=1&amp;b&c<![CDATA[&d=]]>&#38;e</loc></url>"
         for n in range(300)
@@ -279,7 +279,7 @@ def test_several_gzip_members_are_one_file():
     assert sitemap.complete
 
 
-def test_a_file_that_was_compressed_twice_is_unpacked_twice():
+def test_file_compressed_twice_is_unpacked_twice():
     body = urlset(b"<loc>https://a.test/1</loc>")
     packed = gzip.compress(gzip.compress(body[:40])[:] + gzip.compress(body[40:]))
 
@@ -289,7 +289,7 @@ def test_a_file_that_was_compressed_twice_is_unpacked_twice():
     assert sitemap.complete
 
 
-def test_a_file_of_endless_layers_ends():
+def test_excessive_gzip_layers_are_not_unpacked():
     body = b"x"
     for _ in range(12):
         body = gzip.compress(body)
@@ -298,7 +298,7 @@ def test_a_file_of_endless_layers_ends():
 
 
 @pytest.mark.parametrize("size", [1, 2, 65_535, 65_536, 65_537])
-def test_what_follows_the_last_member_does_not_count_wherever_pieces_end(size):
+def test_trailing_data_is_ignored_for_any_piece_size(size):
     body = urlset(b"<loc>https://a.test/1</loc>")
     filler = gzip.compress(b" " * size, 0)
 
@@ -315,12 +315,12 @@ def test_what_follows_the_last_member_does_not_count_wherever_pieces_end(size):
         ("2024-02-29T24:00Z", "2024-03-01T00:00Z"),
     ],
 )
-def test_the_midnight_at_which_a_day_ends_begins_the_next_one(text, same):
+def test_hour_24_is_midnight_of_the_next_day(text, same):
     assert instant_ms(text) == instant_ms(same) is not None
 
 
 @pytest.mark.parametrize(
     "text", ["2024-05-01T24:01:00Z", "2024-05-01T24:00:01Z", "2024-05-01T25:00:00Z"]
 )
-def test_no_time_is_after_the_midnight_that_ends_a_day(text):
+def test_time_after_hour_24_is_invalid(text):
     assert instant_ms(text) is None

@@ -1,4 +1,4 @@
-"""Broken sitemaps and feeds: a fault may lose an entry, and never changes one."""
+"""Malformed sitemaps and feeds: a fault may lose an entry, but never changes one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def urls(sitemap: Sitemap) -> list[str]:
 
 
 def after(fault: str) -> bytes:
-    """A file with a fault between its first and its second entry."""
+    """A file with a fault between its first and second entries."""
     return f"{HEAD}{ENTRIES[0]}{fault}{''.join(ENTRIES[1:])}{TAIL}".encode(
         "utf-8", "surrogateescape"
     )
@@ -41,7 +41,7 @@ def after(fault: str) -> bytes:
         "<url><lastmod>&#xD800;</lastmod></url>", "<br>", "<p>text", "<!DOCTYPE a [ <!ENTITY b 'c'> ]>",
     ],
 )  # fmt: skip
-def test_a_fault_between_two_entries_changes_none_of_them(fault):
+def test_fault_between_two_entries_changes_neither(fault):
     sitemap = parse(after(fault), BASE)
 
     assert urls(sitemap) == URLS
@@ -51,7 +51,7 @@ def test_a_fault_between_two_entries_changes_none_of_them(fault):
 @pytest.mark.parametrize("start", ["\n\n", " ", "\ufeff", "\ufeff\ufeff", "\ufeff\n\ufeff", "\0",
                                    "Warning: mysql_connect() on line 3\n", "<br />\n<b>Notice</b>: x",
                                    "<!-- a -- b -->"])  # fmt: skip
-def test_what_stands_before_the_declaration_hides_nothing(start):
+def test_text_before_the_declaration_hides_nothing(start):
     assert urls(parse((start + WHOLE).encode(), BASE)) == URLS
 
 
@@ -60,7 +60,7 @@ def test_what_stands_before_the_declaration_hides_nothing(start):
     ["\x01", "\udce9", "&nbsp;", "&nosuch;", "&copy;", "&#xD800;", "&#0;", "&#x110000;", "&#", "&#b;", "<",
      "<b", "<b>", "<b/>", "</b>", "<loc>", "&amph", "\x85"],
 )  # fmt: skip
-def test_a_fault_inside_a_location_loses_that_entry_alone(spoiled):
+def test_fault_inside_a_location_loses_only_that_entry(spoiled):
     text = WHOLE.replace("id=1", f"id=1{spoiled}").encode("utf-8", "surrogateescape")
 
     sitemap = parse(text, BASE)
@@ -76,11 +76,11 @@ FAULTS = st.sampled_from(
      "</url>", "<?", "<![CDATA[", "]]>", '"', "'", "=", "<a b='", "</urlset>", "<lastmod>", "<x:loc>"]
 )  # fmt: skip
 IN_A_URL = ['"', "'", "=", "]]>"]
-"""They are read as part of a URL there, and so they should."""
+"""They are correctly read as part of a URL there."""
 
 
 @given(st.lists(st.tuples(PLACES, FAULTS), min_size=1, max_size=4), PLACES)
-def test_no_fault_anywhere_makes_a_url_that_is_not_listed(faults, cut):
+def test_no_fault_creates_a_url_that_is_not_listed(faults, cut):
     text = WHOLE
     for at, fault in sorted(faults, reverse=True):
         in_url = (
@@ -114,7 +114,7 @@ def test_no_fault_anywhere_makes_a_url_that_is_not_listed(faults, cut):
         ("<url id='a>b'><loc>/1</loc></url>", ["/1"]),
     ],
 )
-def test_locations_are_found_wherever_they_stand(entry, expected):
+def test_locations_are_found_anywhere(entry, expected):
     sitemap = parse(f"{HEAD}{entry}{TAIL}".encode(), BASE)
 
     assert urls(sitemap) == [f"https://shop.test{path}" for path in expected]
@@ -133,13 +133,13 @@ IMAGE = 'xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
         "<image><loc>/i.jpg</loc></image>",
     ],
 )
-def test_the_location_of_an_image_before_that_of_the_page_is_not_a_page(image):
+def test_location_of_an_image_is_not_a_page(image):
     body = f"{HEAD}<url>{image}<loc>/1</loc>{image}</url>{TAIL}"
 
     assert urls(parse(body.encode(), BASE)) == ["https://shop.test/1"]
 
 
-def test_a_prefix_for_the_namespace_of_sitemaps_is_one():
+def test_prefix_for_the_sitemap_namespace_is_accepted():
     body = (
         "<s:urlset xmlns:s='http://www.sitemaps.org/schemas/sitemap/0.9'><s:url><s:loc>/1</s:loc>"
     )
@@ -147,13 +147,13 @@ def test_a_prefix_for_the_namespace_of_sitemaps_is_one():
     assert urls(parse(body.encode(), BASE)) == ["https://shop.test/1"]
 
 
-def test_an_entry_that_is_cut_behind_its_location_counts():
+def test_entry_truncated_after_its_location_counts():
     for cut in range(WHOLE.index("id=2"), len(WHOLE)):
         found = urls(parse(WHOLE[:cut].encode(), BASE))
         assert found == (URLS if "</loc>" in WHOLE[WHOLE.index("id=2") : cut] else URLS[:2])
 
 
-def test_the_children_of_an_index_after_a_fault_are_those_that_it_lists():
+def test_children_of_an_index_after_a_fault_are_unchanged():
     index = "<sitemapindex>\x01<sitemap><loc>/map.php?type=post&amp;page=1</loc></sitemap>"
 
     (child,) = parse(index.encode(), BASE).children
@@ -176,11 +176,11 @@ ATOM = "<feed xmlns='http://www.w3.org/2005/Atom' {0}><entry {1}><link href='{2}
         ("", "", "1?a=1&amp;b=2", "https://shop.test/1?a=1&b=2"),
     ],
 )
-def test_links_of_atom_are_resolved_against_xml_base(on_feed, on_entry, href, url):
+def test_atom_links_are_resolved_against_xml_base(on_feed, on_entry, href, url):
     assert urls(parse(ATOM.format(on_feed, on_entry, href).encode(), BASE)) == [url]
 
 
-def test_of_the_links_of_an_entry_that_to_a_page_counts():
+def test_link_to_a_page_is_chosen_among_the_links_of_an_entry():
     links = ("<link rel='alternate' type='application/json' href='/1.json'/>"
              "<link rel='self' href='/1.atom'/><link type='text/html' href='/1'/>")  # fmt: skip
     body = f"<feed xmlns='http://www.w3.org/2005/Atom'><entry>{links}</entry></feed>"
@@ -204,7 +204,7 @@ def test_of_the_links_of_an_entry_that_to_a_page_counts():
         ("<source><link>/2</link></source><link>/1</link>", ["https://shop.test/1"]),
     ],
 )
-def test_an_item_of_rss_is_its_link_or_its_permalink(item, expected):
+def test_rss_item_gives_its_link_or_permalink(item, expected):
     image = "<image><url>https://shop.test/logo.png</url></image>"
     body = f"<rss version='2.0'><channel>{image}<item>{item}</item></channel></rss>"
 
@@ -213,7 +213,7 @@ def test_an_item_of_rss_is_its_link_or_its_permalink(item, expected):
     assert (urls(sitemap), sitemap.invalid) == (expected, 0 if expected else 1)
 
 
-def test_translations_are_offered_as_evidence_and_are_not_pages():
+def test_translations_are_given_as_alternates_and_are_not_pages():
     links = ("<xhtml:link rel='alternate' hreflang='de' href='/de/1?a=1&amp;b=2'/>"
              "<xhtml:link rel='alternate' hreflang='x-default' href='https://shop.test/1'/>"
              "<xhtml:link rel='alternate' href='/none'/>")  # fmt: skip
@@ -241,7 +241,7 @@ EXPECTED = ["https://shop.test/caf%C3%A9?q=%E4%B8%AD", "https://shop.test/2"]
      ("utf-16-be", "utf-16"), ("gb18030", "gb18030"), ("utf-8", "utf-16"), ("utf-8", "windows-1252")],
 )  # fmt: skip
 @pytest.mark.parametrize("way", ["header", "declaration"])
-def test_another_encoding_changes_no_entry(kind, codec, declared, way):
+def test_entries_do_not_depend_on_the_encoding(kind, codec, declared, way):
     body = FILES[kind]
     if way == "declaration" and kind != "text":
         body = f'<?xml version="1.0" encoding="{declared or "utf-16"}"?>\n{body}'
@@ -253,7 +253,7 @@ def test_another_encoding_changes_no_entry(kind, codec, declared, way):
 
 
 @pytest.mark.parametrize("way", ["header", "declaration"])
-def test_a_file_in_windows_1252_is_read_in_it(way):
+def test_windows_1252_is_decoded(way):
     body = f"<urlset {NS}><url><loc>/café–</loc></url></urlset>"
     if way == "declaration":
         body = f"<?xml version='1.0' encoding='windows-1252'?>{body}"
@@ -264,7 +264,7 @@ def test_a_file_in_windows_1252_is_read_in_it(way):
     assert found == ["https://shop.test/caf%C3%A9%E2%80%93"]
 
 
-def test_the_content_type_comes_before_the_declaration():
+def test_content_type_overrides_the_declaration():
     body = "<?xml version='1.0' encoding='iso-8859-1'?><urlset><url><loc>/ж</loc></url></urlset>"
 
     sitemap = parse(body.encode("windows-1251"), BASE, "application/xml; charset=windows-1251")
@@ -273,14 +273,14 @@ def test_the_content_type_comes_before_the_declaration():
 
 
 @pytest.mark.parametrize("mark", [codecs.BOM_UTF16_LE * 2, codecs.BOM_UTF16_LE])
-def test_marks_of_utf_16_are_skipped(mark):
+def test_byte_order_marks_of_utf_16_are_skipped(mark):
     assert urls(parse(mark + WHOLE.encode("utf-16-le"), BASE)) == URLS
 
 
 @pytest.mark.parametrize(
     ("written", "letter"), [("&eacute;", "%C3%A9"), ("&Auml;", "%C3%84"), ("&szlig;", "%C3%9F")]
 )
-def test_a_letter_named_as_in_html_is_that_letter(written, letter):
+def test_html_entity_of_a_letter_is_decoded(written, letter):
     sitemap = parse(WHOLE.replace("id=1", f"id=1{written}").encode(), BASE)
 
     assert urls(sitemap) == [URLS[0], URLS[1].replace("id=1", f"id=1{letter}"), URLS[2]]

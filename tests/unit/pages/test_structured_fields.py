@@ -1,4 +1,4 @@
-"""Dictionaries of RFC 9651: what is one, and what is none."""
+"""Dictionaries of RFC 9651, valid and invalid."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def values(text):
         ("*k=*", {"*k": "*"}),
     ],
 )
-def test_what_the_rfc_allows_is_read(text, expected):
+def test_valid_dictionary_is_parsed(text, expected):
     assert values(text) == expected
 
 
@@ -43,17 +43,17 @@ def test_inner_lists_and_parameters_keep_their_text():
         "a=:x", "a=1.2345", "a=1234567890123456", "a=\u00fc", 'a="\u00fc"', "=1", ",",
     ],
 )  # fmt: skip
-def test_what_the_rfc_does_not_allow_is_an_error(text):
+def test_invalid_dictionary_is_an_error(text):
     with pytest.raises(ValueError, match="character"):
         parse_dictionary(text)
 
 
 @pytest.mark.parametrize("text", ["", "a b", 'x "y" \\'])
-def test_a_string_is_written_as_it_is_read(text):
+def test_string_round_trips(text):
     assert values(f"a={string_text(text)}") == {"a": text}
 
 
 @pytest.mark.parametrize("text", ["ä", "a\nb", "\x7f"])
-def test_other_characters_than_printable_ascii_are_not_a_string(text):
+def test_string_is_limited_to_printable_ascii(text):
     with pytest.raises(ValueError, match="not printable ASCII"):
         string_text(text)

@@ -1,4 +1,4 @@
-"""Guessed rules as a settings file: it loads, and its rules are those of the guess."""
+"""Guessed rules as a settings file, which loads with the same rules."""
 
 import tomllib
 
@@ -23,7 +23,7 @@ def loaded(guess):
     return settings_of(tomllib.loads(settings_text(guess, "shop.example", AGENT)))
 
 
-def test_lists_are_kinds_of_items_with_types():
+def test_lists_become_item_kinds_with_types():
     fields = {"title": "css:h1", "price": PRICE}
     one = kind(
         fields=fields,
@@ -45,7 +45,7 @@ def test_lists_are_kinds_of_items_with_types():
     assert cards.follow[0].text == 'css:a[rel~="next"]::link'
 
 
-def test_without_a_guess_there_is_the_user_agent():
+def test_settings_without_a_guess_have_only_the_user_agent():
     settings = loaded(Guess(()))
 
     assert settings.fetch.user_agent == AGENT
@@ -53,7 +53,7 @@ def test_without_a_guess_there_is_the_user_agent():
 
 
 @pytest.mark.parametrize("name", ["“price”", "it's", "a\x7fb", "tab\there"])
-def test_labels_of_pages_in_any_script_are_written(name):
+def test_labels_in_any_script_are_written(name):
     guess = Guess((kind(fields={"x": f"xpath://th[normalize-space()={name!r}]", "y": "css:a"}),))
 
     text = settings_text(guess, "shop.example", AGENT)
@@ -63,7 +63,7 @@ def test_labels_of_pages_in_any_script_are_written(name):
     )
 
 
-def test_what_is_guessed_from_pages_is_what_the_settings_read():
+def test_settings_give_the_guessed_kinds():
     cards = "".join(
         f"<div class=card><a href=/p/{n}>Lamp {n}</a><b class=price>€ {n},50</b></div>"
         for n in range(5)

@@ -1,4 +1,4 @@
-"""Green threads: who runs when, places, events of other threads, and sockets."""
+"""Green threads: order, concurrency limits, events of other threads, and sockets."""
 
 import socket
 import threading
@@ -18,12 +18,12 @@ clock = GreenClock()
 
 
 def in_batch(*functions, size=10):
-    """What the functions return, side by side in this thread."""
+    """Returns the results of the functions, run side by side in this thread."""
     with GreenPool(size).batch() as batch:
         return [call.result() for call in [batch.submit(function) for function in functions]]
 
 
-def test_calls_of_a_batch_run_in_its_thread_side_by_side():
+def test_calls_of_a_batch_run_side_by_side_in_its_thread():
     order = []
 
     def sleeper(name, *times_s):
@@ -41,7 +41,7 @@ def test_calls_of_a_batch_run_in_its_thread_side_by_side():
     assert {thread for _, thread in order} == {threading.get_ident()}
 
 
-def test_calls_go_on_while_the_thread_that_submitted_them_sleeps():
+def test_calls_continue_while_the_submitting_thread_sleeps():
     done = []
     with GreenPool(1).batch() as batch:
         batch.submit(lambda: clock.sleep_s(0.01) or done.append(1))
@@ -49,20 +49,20 @@ def test_calls_go_on_while_the_thread_that_submitted_them_sleeps():
         assert done
 
 
-def test_an_error_reaches_the_caller_when_all_other_calls_are_over():
+def test_error_reaches_the_caller_after_all_other_calls_end():
     ended = []
 
-    def wrong():
+    def fails():
         clock.sleep_s(0.01)
         raise LookupError("here")
 
     with pytest.raises(LookupError, match="here"):
-        in_batch(wrong, lambda: clock.sleep_s(0.1) or ended.append(1))
+        in_batch(fails, lambda: clock.sleep_s(0.1) or ended.append(1))
 
     assert ended == [1]
 
 
-def test_a_call_that_raised_leaves_its_place_and_its_thread_usable():
+def test_failed_call_leaves_its_slot_and_thread_usable():
     pool = GreenPool(1)
     for _ in range(3):
         with pool.batch() as batch, pytest.raises(ZeroDivisionError):
@@ -70,7 +70,7 @@ def test_a_call_that_raised_leaves_its_place_and_its_thread_usable():
     assert in_batch(lambda: 7) == [7]
 
 
-def test_no_more_calls_run_at_once_than_there_are_places_in_all_threads():
+def test_concurrent_calls_are_limited_across_threads():
     pool, running, most = GreenPool(3), [], []
 
     def call():
@@ -95,19 +95,19 @@ def test_no_more_calls_run_at_once_than_there_are_places_in_all_threads():
 
 
 @pytest.mark.parametrize("delay_s", [0, 0.05])
-def test_another_thread_ends_a_wait(delay_s):
+def test_another_thread_can_end_a_wait(delay_s):
     event = GreenEvent()
     threading.Timer(delay_s, event.set).start()
     assert in_batch(lambda: event.wait(60), lambda: clock.sleep_s(0.1)) == [True, None]
     assert event.wait(0)
 
 
-def test_a_wait_ends_after_its_time():
+def test_wait_times_out():
     assert in_batch(lambda: GreenEvent().wait(0.01)) == [False]
     assert not GreenEvent().wait(0.01)
 
 
-def test_many_waits_that_end_early_leave_no_timers():
+def test_waits_that_end_early_leave_no_timers():
     def call():
         for _ in range(3000):
             event = GreenEvent()
@@ -136,12 +136,12 @@ def exchange():
     return "done"
 
 
-def test_sockets_are_waited_for_in_batches_and_outside():
+def test_sockets_can_be_awaited_inside_and_outside_batches():
     assert exchange() == "done"
     assert in_batch(exchange, exchange) == ["done", "done"]
 
 
-def test_an_urgent_call_runs_while_the_others_use_the_whole_pool():
+def test_urgent_call_runs_while_the_pool_is_full():
     pool, order = GreenPool(1, for_urgent=1), []
     ends = GreenEvent()
 

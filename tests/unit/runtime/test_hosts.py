@@ -1,9 +1,9 @@
-"""Names under which a local server is asked."""
+"""IP addresses and loopback names."""
 
 from aragog.runtime.hosts import is_ip, is_loopback
 
 
-def test_names_are_not_addresses_and_only_localhost_is_a_loopback_name():
+def test_only_addresses_are_ips_and_only_localhost_is_a_loopback_name():
     assert [is_ip(host) for host in ("10.0.0.1", "::1", "localhost", "")] == [
         True,
         True,

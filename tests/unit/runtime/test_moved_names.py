@@ -1,4 +1,4 @@
-"""Names of version 0.1 lead to the modules that have new ones, and warn."""
+"""Names from version 0.1 still import the renamed modules, with a warning."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import pytest
 
 from aragog.runtime.moved_names import MOVED, new_name
 
-# Written in two parts: these are the names that no code uses any more.
+# Split in two: no code may use these names anymore.
 OLD = "aragog" + "."
 DOCUMENTED = [
     "fetcher.fetcher",
@@ -45,7 +45,7 @@ def run(code, *options):
 
 
 @pytest.mark.parametrize("new_first", [True, False])
-def test_the_documented_old_names_are_the_same_modules(new_first):
+def test_documented_old_names_are_the_same_modules(new_first):
     names = {OLD + name: new_name(OLD + name) for name in DOCUMENTED}
     order = "reversed(pair)" if new_first else "pair"
     code = f"""
@@ -59,7 +59,7 @@ print("same")
     assert run(code, "-W", "ignore::DeprecationWarning") == "same\n"
 
 
-def test_an_old_name_warns_where_it_is_imported_and_names_the_new_one():
+def test_old_name_warns_at_the_import_and_gives_the_new_name():
     code = f"""
 import warnings
 with warnings.catch_warnings(record=True) as caught:
@@ -75,7 +75,7 @@ print([str(each.message) for each in ours], {{each.filename for each in ours}})
     )
 
 
-def test_the_add_on_of_scrapy_is_found_by_the_path_of_old_settings():
+def test_scrapy_addon_is_found_by_its_old_path():
     code = f"""
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
@@ -90,7 +90,7 @@ print("found")
     assert run(code, "-W", "ignore::DeprecationWarning") == "found\n"
 
 
-def test_the_program_of_the_old_package_runs():
+def test_program_of_the_old_package_runs():
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", f"{OLD}pinlater", "--help"],
         capture_output=True, text=True, check=False,
@@ -100,7 +100,7 @@ def test_the_program_of_the_old_package_runs():
     assert "Usage:" in done.stdout
 
 
-def test_the_old_name_of_the_library_for_urls_has_its_names():
+def test_old_name_of_the_url_library_still_works():
     code = (
         f"from {OLD}urls import InvalidUrl, normalize, url_key; print(normalize('http://a.test'))"
     )
@@ -108,7 +108,7 @@ def test_the_old_name_of_the_library_for_urls_has_its_names():
     assert run(code, "-W", "ignore::DeprecationWarning") == "http://a.test/\n"
 
 
-def test_a_name_that_never_was_is_reported_as_missing():
+def test_unknown_name_is_reported_as_missing():
     code = f"""
 try:
     import {OLD}fetcher.nothing
@@ -125,7 +125,7 @@ except ModuleNotFoundError as error:
     )
 
 
-def test_nothing_of_aragog_has_an_old_name():
+def test_no_module_of_aragog_has_an_old_name():
     code = f"""
 import pkgutil, aragog
 names = [found.name for found in pkgutil.walk_packages(aragog.__path__, "aragog.")]
@@ -150,10 +150,10 @@ def main_text(page, form):
 POINTS = (
     "[aragog.extractors]\njobs = jobboard:jobs\n[aragog.text_finders]\nmain = jobboard:main_text\n"
 )
-"""The groups of entry points have the names of version 0.1."""
+"""The entry point groups have the names used by version 0.1."""
 
 
-def test_a_package_for_version_0_1_extracts_and_finds_texts_with_a_warning(tmp_path):
+def test_package_for_version_0_1_still_works_with_a_warning(tmp_path):
     (tmp_path / "jobboard.py").write_text(OLD_PACKAGE)
     info = tmp_path / "jobboard-1.dist-info"
     info.mkdir()
@@ -172,7 +172,7 @@ print(dict(extract(extractors.ExtractorPage(page, None)).fields), main_text.load
 print({{str(each.message) for each in caught if "{OLD}" in str(each.message)}})
 """
 
-    said, warned = run(code).splitlines()
+    output, warned = run(code).splitlines()
 
-    assert said == "{'salary': '90'} text90"
+    assert output == "{'salary': '90'} text90"
     assert f"{OLD}pages.document was renamed to richpins.document" in warned

@@ -1,4 +1,4 @@
-"""A source checkout's `tasks` and `workers` are the modules of the package, under short names."""
+"""In a source checkout, `tasks` and `workers` are short names for the modules of the package."""
 
 import subprocess
 import sys
@@ -30,26 +30,26 @@ def in_a_checkout(code):
 
 @pytest.mark.parametrize("first", ["", "aragog."])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_short_name_is_the_module_itself_whichever_is_imported_first(name, first):
+def test_short_name_is_the_same_module_in_either_import_order(name, first):
     (second,) = {"", "aragog."} - {first}
     code = f"import {first}{name}, {second}{name}, sys\nprint({name} is aragog.{name})"
 
     assert in_a_checkout(code + FILES_LOADED_TWICE) == "True"
 
 
-def test_a_module_has_its_long_name_under_the_short_one():
+def test_module_keeps_its_long_name():
     code = "from workers import roles; print(roles.__name__, roles.__spec__.name)"
 
     assert in_a_checkout(code) == "aragog.workers.roles aragog.workers.roles"
 
 
-def test_a_short_name_without_a_module_is_reported_as_such():
+def test_missing_module_with_a_short_name_is_reported():
     code = "try:\n    import tasks.nothing\nexcept ModuleNotFoundError as error: print(error)"
 
     assert in_a_checkout(code) == "No module named 'aragog.tasks.nothing'"
 
 
 @pytest.mark.parametrize("name", ["tasks", "workers"])
-def test_the_package_reaches_its_top_level_folders_by_links(name):
+def test_package_links_to_its_top_level_folders(name):
     assert (ROOT / "aragog" / name).is_symlink()
     assert (ROOT / "aragog" / name).resolve() == ROOT / name

@@ -1,4 +1,4 @@
-"""Where sockets go when paths are too long for them."""
+"""Where sockets are created when paths are too long for them."""
 
 import os
 import tempfile
@@ -13,7 +13,7 @@ from aragog.settings import Settings
 
 @pytest.fixture
 def long_tmpdir(tmp_path, monkeypatch):
-    """A TMPDIR in which no socket can be."""
+    """A TMPDIR that is too long for sockets."""
     deep = tmp_path / ("x" * 120)
     deep.mkdir()
     monkeypatch.setenv("TMPDIR", str(deep))
@@ -21,26 +21,26 @@ def long_tmpdir(tmp_path, monkeypatch):
     return deep
 
 
-def test_a_path_of_107_bytes_fits_and_one_of_108_does_not():
+def test_socket_path_is_limited_to_107_bytes():
     assert socket_paths.fits("/" + "x" * 106)
     assert not socket_paths.fits("/" + "x" * 107)
     assert not socket_paths.fits("/" + "é" * 54)
 
 
 @pytest.mark.parametrize("name", ["redis_socket", "postgres_socket"])
-def test_a_long_data_dir_and_a_long_tmpdir_leave_sockets_that_can_be_bound(long_tmpdir, name):
+def test_long_data_dir_and_tmpdir_still_give_bindable_sockets(long_tmpdir, name):
     settings = Settings(data_dir=long_tmpdir / "data")
     assert socket_paths.fits(f"{getattr(settings, name)}.lock")
     assert getattr(settings, name) == getattr(settings, name)
 
 
-def test_tmpdir_is_used_where_it_is_short_enough(monkeypatch):
+def test_short_tmpdir_is_used(monkeypatch):
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         monkeypatch.setenv("TMPDIR", folder)
         monkeypatch.setattr(tempfile, "tempdir", None)
         assert socket_paths.short_folder(40) == Path(folder)
 
 
-def test_without_a_short_folder_the_error_names_tmpdir(long_tmpdir):
+def test_error_names_tmpdir_when_no_folder_is_short_enough(long_tmpdir):
     with pytest.raises(ConfigError, match=f"TMPDIR: {os.environ['TMPDIR']} is too long"):
         socket_paths.short_folder(40, shared=[str(long_tmpdir / "none")])

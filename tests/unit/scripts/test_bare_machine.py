@@ -1,4 +1,4 @@
-"""The machine of `make bare`."""
+"""The machine used by `make bare`."""
 
 import re
 import runpy
@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "bare_machine.py"))
 
 
-def test_it_has_what_readme_asks_for_and_nothing_of_the_tests():
+def test_it_has_only_what_the_readme_requires():
     (sentence,) = re.findall(r"You need Debian.*?make", (ROOT / "README.md").read_text(), re.DOTALL)
     asked = set(re.findall(r"`(python3-\w+)`", sentence)) | {"python3", "make"}
 
@@ -16,21 +16,21 @@ def test_it_has_what_readme_asks_for_and_nothing_of_the_tests():
     assert set(SCRIPT["PACKAGES"]) - asked == {"ca-certificates", "git", "procps"}
 
 
-def test_ci_begins_with_it_before_anything_is_installed():
+def test_ci_runs_it_before_installing_anything():
     commands = (ROOT / ".ci" / "run").read_text()
 
     assert commands.index("scripts/bare_machine.py") < commands.index("apt-get")
     assert commands.index("scripts/bare_machine.py") < commands.index("make setup")
 
 
-def test_the_tests_that_ci_runs_there_or_leaves_out_exist():
+def test_tests_that_ci_runs_or_skips_there_exist():
     named = [*SCRIPT["MACHINE_TESTS"], *SCRIPT["SAME_EVERYWHERE"]]
 
     assert [path for path in named if not (ROOT / path).exists()] == []
     assert {Path(path).parent for path in SCRIPT["SAME_EVERYWHERE"]} == {Path("tests/system")}
 
 
-def test_settings_for_the_package_index_and_certificates_are_passed_on():
+def test_package_index_and_certificate_settings_are_passed_on():
     names = (
         "PIP_INDEX_URL",
         "UV_INDEX",
@@ -41,6 +41,6 @@ def test_settings_for_the_package_index_and_certificates_are_passed_on():
         "HOME",
     )
 
-    passed_on = [name for name in names if SCRIPT["PASSED_ON"].fullmatch(name)]
+    passed_on = [name for name in names if SCRIPT["PASSED_VARIABLES"].fullmatch(name)]
 
     assert passed_on == list(names[:5])

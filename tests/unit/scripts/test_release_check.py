@@ -1,4 +1,4 @@
-"""A release is one version everywhere."""
+"""A release has the same version everywhere."""
 
 import runpy
 import shutil
@@ -8,12 +8,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 CHECK = runpy.run_path(str(ROOT / "scripts" / "release_check.py"))
-FILES = ["pyproject.toml", "CHANGELOG.md", *(name for name, _ in CHECK["WRITTEN"])]
+FILES = ["pyproject.toml", "CHANGELOG.md", *(name for name, _ in CHECK["VERSION_PATTERNS"])]
 
 
 @pytest.fixture
 def tree(tmp_path):
-    """The files that name the version, of a version 1.2.3 that is ready."""
+    """The files that name the version, ready for version 1.2.3."""
     for name in FILES:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
@@ -25,11 +25,11 @@ def tree(tmp_path):
     return tmp_path
 
 
-def test_this_tree_names_one_version():
+def test_this_tree_has_one_version():
     assert list(CHECK["problems"](ROOT, "")) == []
 
 
-def test_a_tree_that_is_ready_has_no_problem(tree):
+def test_ready_tree_has_no_problems(tree):
     assert list(CHECK["problems"](tree, "v1.2.3")) == []
 
 
@@ -52,7 +52,7 @@ def test_a_tree_that_is_ready_has_no_problem(tree):
         ("deploy/helm/aragog/Chart.yaml", "version: 1.0.0\n", "", "has 1.0.0 instead of 1.2.3"),
     ],
 )
-def test_what_is_missing_is_named(tree, name, text, tag, problem):
+def test_missing_part_is_reported(tree, name, text, tag, problem):
     (tree / name).write_text(text)
 
     (found,) = CHECK["problems"](tree, tag)

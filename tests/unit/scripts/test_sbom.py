@@ -1,4 +1,4 @@
-"""The bill of materials in the wheel, and a wheel that is the same bytes each time."""
+"""The bill of materials in the wheel, and reproducible wheels."""
 
 import json
 import runpy
@@ -49,7 +49,7 @@ def scopes(document):
     return {each["name"]: each["scope"] for each in document["components"]}
 
 
-def test_it_has_what_is_installed_and_nothing_of_the_work_on_it():
+def test_it_lists_installed_packages_without_development_tools():
     assert scopes(SBOM["bill"](SMALL, LOCK)) == {
         "boto3": "optional",
         "celery": "required",
@@ -58,7 +58,7 @@ def test_it_has_what_is_installed_and_nothing_of_the_work_on_it():
     }
 
 
-def test_it_says_who_requires_whom():
+def test_it_lists_the_dependencies_of_each_package():
     requires = {
         each["ref"]: each["dependsOn"] for each in SBOM["bill"](SMALL, LOCK)["dependencies"]
     }
@@ -70,7 +70,7 @@ def test_it_says_who_requires_whom():
     assert requires["pkg:pypi/celery@5.7.1"] == ["pkg:pypi/colorama@0.4.6", "pkg:pypi/kombu@5.7.0"]
 
 
-def test_that_of_aragog_is_valid_and_has_every_dependency():
+def test_bill_of_aragog_is_valid_and_complete():
     beside = [each.metadata for each in libraries()]
     document = SBOM["bill"](PROJECT, (ROOT / "requirements.lock").read_text(), beside)
     schema = json.loads((SCHEMAS / "bom-1.6.SNAPSHOT.schema.json").read_text())
@@ -88,7 +88,9 @@ def test_that_of_aragog_is_valid_and_has_every_dependency():
 
     required = {name for name, scope in scopes(document).items() if scope == "required"}
     assert errors == []
-    assert {SBOM["plain"](each) for each in PROJECT["dependencies"]} <= required | {"uvloop"}
+    assert {SBOM["normalized_name"](each) for each in PROJECT["dependencies"]} <= required | {
+        "uvloop"
+    }
     assert {each["name"] for each in beside} <= required
     assert "boto3" in scopes(document)
     assert not {"pytest", "mypy", "reppy"} & required
@@ -96,7 +98,7 @@ def test_that_of_aragog_is_valid_and_has_every_dependency():
 
 @pytest.fixture
 def wheels(tmp_path):
-    """Two wheels of the same files, written in another order, at another time, in other modes."""
+    """Two wheels of the same files that differ in order, time and file modes."""
     files = {"aragog/a.py": b"a = 1\n", "aragog-1.0.dist-info/RECORD": b"aragog/a.py,,\n"}
     paths = [tmp_path / "1.whl", tmp_path / "2.whl"]
     for path, names, year, mode in zip(
@@ -110,14 +112,14 @@ def wheels(tmp_path):
     return paths
 
 
-def test_two_builds_are_the_same_bytes(wheels):
-    for path in (*wheels, wheels[0]):  # the last one has it already
+def test_two_builds_are_identical(wheels):
+    for path in (*wheels, wheels[0]):  # the last one already has it
         SBOM["embed"](path, SBOM["bill"](SMALL, LOCK), 1_764_000_000)
 
     assert wheels[0].read_bytes() == wheels[1].read_bytes()
 
 
-def test_it_is_where_installers_expect_it_and_in_the_record(wheels):
+def test_it_is_in_the_standard_folder_and_in_the_record(wheels):
     SBOM["embed"](wheels[0], SBOM["bill"](SMALL, LOCK), 0)
 
     name = "aragog-1.0.dist-info/sboms/aragog.cdx.json"

@@ -1,19 +1,19 @@
-"""A new field of the fetch record gets a line of its own in the Thrift contract."""
+"""A new field of the fetch record is added to the Thrift contract."""
 
 from aragog.fetch_record.outcome import SINGLE_VALUES, FetchRecord, SingleValue
-from scripts.thrift_contract import CONTRACT, completed, docstrings
+from scripts.thrift_contract import CONTRACT, docstrings, with_new_fields
 
 TEXT = CONTRACT.read_text(encoding="utf-8")
 
 
-def test_a_contract_that_has_every_field_is_left_as_it_is():
-    assert completed(TEXT, SINGLE_VALUES, docstrings(FetchRecord)) == TEXT
+def test_complete_contract_is_unchanged():
+    assert with_new_fields(TEXT, SINGLE_VALUES, docstrings(FetchRecord)) == TEXT
 
 
-def test_a_new_field_is_appended_with_the_next_number_and_its_docstring():
+def test_new_field_is_appended_with_the_next_number_and_its_docstring():
     values = {**SINGLE_VALUES, "server": SingleValue(str, True), "tries": SingleValue(int, False)}
 
-    added = completed(TEXT, values, {"server": "The Server header."})
+    added = with_new_fields(TEXT, values, {"server": "The Server header."})
 
     struct = added[added.index("struct FetchReport {") :].partition("\n}")[0]
     assert struct.endswith(
@@ -23,5 +23,5 @@ def test_a_new_field_is_appended_with_the_next_number_and_its_docstring():
     assert len(added.splitlines()) == len(TEXT.splitlines()) + 3
 
 
-def test_every_field_has_a_docstring_to_become_its_comment():
+def test_every_field_has_a_docstring_for_its_comment():
     assert docstrings(FetchRecord)["address"] == "The IP address of the last server."

@@ -18,7 +18,7 @@ def test_no_file_and_no_environment_give_the_defaults(tmp_path, monkeypatch):
     assert load_settings(environ={}) == Settings()
 
 
-def test_the_environment_wins_over_the_file(tmp_path):
+def test_environment_overrides_the_file(tmp_path):
     settings = load("[fetch]\ndeadline_s = 3\n", tmp_path, ARAGOG_FETCH__DEADLINE_S="4.5")
 
     assert settings.fetch.deadline_s == 4.5
@@ -36,7 +36,7 @@ def test_lists_and_tables_can_come_from_the_environment(tmp_path):
     assert settings.fetch.host_map == {"a.test": "127.0.0.1:1"}
 
 
-def test_one_error_names_every_bad_key(tmp_path):
+def test_one_error_lists_every_bad_key(tmp_path):
     with pytest.raises(ConfigError) as caught:
         load(
             "nope = 1\n[fetch]\nconcurrency = 0\n[store]\nengine = 'pg'\n[redis]\nhost = 'x'\n",
@@ -51,20 +51,20 @@ def test_one_error_names_every_bad_key(tmp_path):
     assert "sqlite, postgres, hbase, memory" in reported
 
 
-def test_a_server_behind_a_proxy_may_have_no_limit_of_connections_by_address():
-    without = load_settings(environ={"ARAGOG_SERVING__MAX_CONNECTIONS_PER_ADDRESS": "0"})
+def test_limit_of_connections_by_address_can_be_turned_off():
+    unlimited = load_settings(environ={"ARAGOG_SERVING__MAX_CONNECTIONS_PER_ADDRESS": "0"})
 
-    assert without.serving.max_connections_per_address == 0
+    assert unlimited.serving.max_connections_per_address == 0
     with pytest.raises(ConfigError, match="max_connections_per_address: must be above 0, got -1"):
         load_settings(environ={"ARAGOG_SERVING__MAX_CONNECTIONS_PER_ADDRESS": "-1"})
 
 
-def test_a_value_out_of_bounds_is_named(tmp_path):
+def test_value_out_of_bounds_is_reported(tmp_path):
     with pytest.raises(ConfigError, match=r"fetch\.concurrency: must be above 0, got 0"):
         load("[fetch]\nconcurrency = 0\n", tmp_path)
 
 
-def test_0_turns_off_what_its_docs_say(tmp_path):
+def test_documented_zeros_turn_features_off(tmp_path):
     text = "[serving]\nmax_connections_per_address = 0\nread_cache_s = 0.0\nthrift_port = 0\n"
 
     serving = load(text, tmp_path).serving
@@ -73,13 +73,13 @@ def test_0_turns_off_what_its_docs_say(tmp_path):
 
 
 @pytest.mark.parametrize("value", ["0.5", "101"])
-def test_a_slowdown_by_latency_out_of_bounds_is_named(tmp_path, value):
+def test_latency_slowdown_out_of_bounds_is_reported(tmp_path, value):
     with pytest.raises(ConfigError, match=r"max_latency_slowdown: must be from 1 to 100, got"):
         load(f"[politeness]\nmax_latency_slowdown = {value}\n", tmp_path)
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
-def test_what_is_not_a_finite_number_is_named(tmp_path, number):
+def test_number_that_is_not_finite_is_reported(tmp_path, number):
     with pytest.raises(ConfigError, match=r"politeness\.qps: must be a number"):
         load(f"[politeness]\nqps = {number}\n", tmp_path)
     with pytest.raises(ConfigError, match="ARAGOG_FETCH__DEADLINE_S: must be a number"):
@@ -87,35 +87,35 @@ def test_what_is_not_a_finite_number_is_named(tmp_path, number):
 
 
 @pytest.mark.parametrize("gateways", ["hbase1", "hbase1:", "hbase1:9090,hbase2:thrift"])
-def test_a_gateway_without_a_port_is_named(tmp_path, gateways):
+def test_gateway_without_a_port_is_reported(tmp_path, gateways):
     with pytest.raises(ConfigError, match=r"store\.hbase_gateways: must be host:port"):
         load("", tmp_path, ARAGOG_STORE__HBASE_GATEWAYS=gateways)
     with pytest.raises(ConfigError, match=r"serving\.standby_gateways: must be host:port"):
         load("", tmp_path, ARAGOG_SERVING__STANDBY_GATEWAYS=gateways)
 
 
-def test_an_hbase_store_needs_a_gateway(tmp_path):
+def test_hbase_store_needs_a_gateway(tmp_path):
     with pytest.raises(ConfigError, match=r"store\.hbase_gateways: is required"):
         load("[store]\nengine = 'hbase'\nhbase_gateways = []\n", tmp_path)
 
 
-def test_an_empty_data_folder_is_not_the_current_one(tmp_path):
+def test_empty_data_folder_is_not_the_current_one(tmp_path):
     with pytest.raises(ConfigError, match="ARAGOG_DATA_DIR: must be a path"):
         load("", tmp_path, ARAGOG_DATA_DIR="")
 
 
 @pytest.mark.parametrize("text", ["[fetch", "fetch = 3"])
-def test_a_broken_file_is_named(tmp_path, text):
+def test_broken_file_is_reported(tmp_path, text):
     with pytest.raises(ConfigError, match=r"aragog\.toml|fetch"):
         load(text, tmp_path)
 
 
-def test_a_missing_file_that_was_asked_for_is_an_error(tmp_path):
+def test_missing_file_given_by_name_is_an_error(tmp_path):
     with pytest.raises(ConfigError, match="cannot be read"):
         load_settings(tmp_path / "none.toml", {})
 
 
-def test_a_broker_that_nobody_runs_on_is_refused(tmp_path):
+def test_unsupported_broker_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="use pinlater://"):
         load("[broker]\nurl = 'kafka://x'\n", tmp_path)
 
@@ -154,12 +154,12 @@ def test_a_broker_that_nobody_runs_on_is_refused(tmp_path):
         ),
     ],
 )
-def test_an_identity_that_cannot_be_proved_is_refused(tmp_path, text, problem):
+def test_incomplete_identity_is_refused(tmp_path, text, problem):
     with pytest.raises(ConfigError, match=problem):
         load(f"[identity]\n{text}\n", tmp_path)
 
 
-def test_a_key_and_the_url_of_its_public_half_are_an_identity(tmp_path):
+def test_key_and_the_url_of_its_public_key_are_an_identity(tmp_path):
     text = '[identity]\nkey = "~/k"\nagent = "https://bot.test:8443/keys"\n'
 
     settings = load(text, tmp_path)

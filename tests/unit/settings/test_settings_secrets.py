@@ -1,4 +1,4 @@
-"""Secrets in settings are not shown: not by repr, not in an error about them, not malformed."""
+"""Secrets in settings are never shown: not by repr, not in errors, and not when malformed."""
 
 import copy
 import dataclasses
@@ -51,7 +51,7 @@ URLS = (
 
 
 @pytest.mark.parametrize("url", URLS)
-def test_a_url_is_shown_without_its_password(url):
+def test_url_is_shown_without_its_password(url):
     secret = SecretUrl(url)
 
     for shown in (repr(secret), str(secret), f"{secret}", f"{secret!r}"):
@@ -60,7 +60,7 @@ def test_a_url_is_shown_without_its_password(url):
     assert type(reveal(secret)) is str
 
 
-def test_a_url_without_a_password_is_shown_whole():
+def test_url_without_a_password_is_shown_whole():
     for url in (
         "redis://host:6379/0", "unix:///run/redis.sock?db=0", "", "smtp://x", "localhost:6379",
         "postgresql://a:5432,b:5433/pages?sslmode=require", "host=db port=5432 dbname=pages",
@@ -76,7 +76,7 @@ BROKERS = (
 
 
 @pytest.mark.parametrize("url", BROKERS)
-def test_a_malformed_address_of_a_broker_is_refused_without_its_password(tmp_path, url):
+def test_malformed_broker_url_is_refused_without_its_password(tmp_path, url):
     environ = {"ARAGOG_DATA_DIR": str(tmp_path), "ARAGOG_BROKER__URL": url}
     with pytest.raises(ConfigError) as refused:
         load_settings(environ=environ)
@@ -89,7 +89,7 @@ ADDRESSES = ("http://user:{}@127.0.0.1:1", "thrift://user:{}@127.0.0.1:1", "http
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_a_client_shows_its_address_without_the_password(address):
+def test_client_shows_its_address_without_the_password(address):
     with (
         pytest.raises((ConfigError, TransientError)) as failed,
         connect(address.format(PASSWORD), deadline_s=0.2) as client,
@@ -111,18 +111,18 @@ MESSAGES = (
 
 
 @pytest.mark.parametrize(("url", "message"), MESSAGES)
-def test_a_message_of_a_library_is_shown_without_the_password(url, message):
+def test_library_message_is_shown_without_the_password(url, message):
     assert PASSWORD not in without_login(message, url)
 
 
-def test_a_message_of_a_library_about_a_good_address_stays():
+def test_library_message_about_a_valid_address_is_unchanged():
     text = "connection refused: is the server at db:5432 running?"
 
     assert without_login(text, f"postgresql://user:{PASSWORD}@db/pages") == text
 
 
 @pytest.mark.parametrize("url", [url for url in URLS if "postgres" in url or "host=db" in url])
-def test_connecting_to_a_malformed_postgresql_shows_no_password(url):
+def test_connecting_to_a_malformed_postgresql_url_shows_no_password(url):
     with pytest.raises((ServerError, ConnectionLost)) as refused:
         PostgresConnection(url.replace("host", "127.0.0.1:1"), timeout_s=1, pooler=False)
     with pytest.raises(ConnectionError) as lost:
@@ -133,7 +133,7 @@ def test_connecting_to_a_malformed_postgresql_shows_no_password(url):
 
 
 @pytest.mark.parametrize("kind", [Secret, SecretUrl])
-def test_a_secret_survives_copies_and_pickles(kind):
+def test_secret_survives_copying_and_pickling(kind):
     secret = kind(URLS[0])
 
     for other in (kind(secret), copy.deepcopy(secret), pickle.loads(pickle.dumps(secret))):
@@ -141,7 +141,7 @@ def test_a_secret_survives_copies_and_pickles(kind):
         assert reveal(other) == URLS[0]
 
 
-def test_the_repr_of_settings_holds_no_secret_however_they_were_made():
+def test_repr_of_settings_has_no_secrets():
     settings = Settings(
         redis=RedisSettings(url=URLS[0]),
         broker=BrokerSettings(url=f"pinlater://:{PASSWORD}@host", shards=(URLS[0],)),
@@ -156,7 +156,7 @@ def test_the_repr_of_settings_holds_no_secret_however_they_were_made():
         assert PASSWORD not in shown
 
 
-def test_settings_hold_the_secret_itself_however_often_they_are_copied():
+def test_copies_of_settings_keep_the_secret():
     auth = {"https://a.test": f"user:{PASSWORD}"}
     settings = Settings(
         redis=RedisSettings(url=URLS[0]), fetch=FetchSettings(proxy=URLS[0], basic_auth=auth)
@@ -172,7 +172,7 @@ def test_settings_hold_the_secret_itself_however_often_they_are_copied():
 
 @pytest.mark.parametrize("name", ["BROKER__URL", "REDIS__URL", "POLITENESS__LIMITER_URLS"])
 @pytest.mark.parametrize("url", URLS)
-def test_an_error_about_a_url_does_not_echo_its_password(name, url):
+def test_error_about_a_url_does_not_show_its_password(name, url):
     try:
         reported = repr(load_settings(environ={f"ARAGOG_{name}": url}).resolved())
     except ConfigError as error:
@@ -185,7 +185,7 @@ def test_an_error_about_a_url_does_not_echo_its_password(name, url):
     "value", [PASSWORD, f"a.test={PASSWORD}", f"={PASSWORD}", f"a b={PASSWORD}"]
 )
 @pytest.mark.parametrize("name", ["BASIC_AUTH", "ORIGIN_HEADERS"])
-def test_malformed_credentials_are_refused_and_not_echoed(name, value):
+def test_malformed_credentials_are_refused_and_not_shown(name, value):
     with pytest.raises(ConfigError) as caught:
         load_settings(environ={f"ARAGOG_FETCH__{name}": value})
 
@@ -195,7 +195,7 @@ def test_malformed_credentials_are_refused_and_not_echoed(name, value):
     )
 
 
-def test_a_secret_of_the_wrong_type_is_not_echoed(tmp_path):
+def test_secret_of_the_wrong_type_is_not_shown(tmp_path):
     file = tmp_path / "aragog.toml"
     file.write_text(f'[redis]\nurl = ["{PASSWORD}"]\n[fetch]\nbasic_auth = "{PASSWORD}"\n')
 

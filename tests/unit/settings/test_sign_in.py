@@ -1,4 +1,4 @@
-"""Signing in, in the settings."""
+"""Settings for signing in to sites."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def loaded(tmp_path, text):
     return load_settings(file, {})
 
 
-def test_a_site_to_sign_in_to_is_read_and_written_alike(tmp_path):
+def test_sign_in_round_trips(tmp_path):
     settings = loaded(tmp_path, GOOD)
 
     assert settings.fetch.sign_in["https://members.example"].fields["remember"] == "text:1"
@@ -37,7 +37,7 @@ def test_a_site_to_sign_in_to_is_read_and_written_alike(tmp_path):
         (('"env:MEMBERS_USER"', '["s3cret"]'), "a table of strings, got a hidden value"),
     ],
 )
-def test_what_is_wrong_is_named_and_no_value_shown(tmp_path, changes, expected):
+def test_invalid_sign_in_is_reported_without_values(tmp_path, changes, expected):
     with pytest.raises(ConfigError) as caught:
         loaded(tmp_path, GOOD.replace(*changes))
 

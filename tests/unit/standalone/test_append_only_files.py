@@ -1,4 +1,4 @@
-"""Files of a real server whose manifest is cut, or which are damaged: nothing is lost silently."""
+"""Damaged files of a real server, or a truncated manifest: nothing is lost silently."""
 
 import shutil
 
@@ -43,7 +43,7 @@ def manifest(folder):
     return folder / "appendonlydir" / "appendonly.aof.manifest"
 
 
-def test_files_of_a_server_that_ended_well_have_no_problem(folder):
+def test_files_after_a_clean_shutdown_have_no_problems(folder):
     files = AppendOnlyFiles(folder)
 
     assert (files.problems(), files.damage(), files.repair()) == ([], None, [])
@@ -51,8 +51,8 @@ def test_files_of_a_server_that_ended_well_have_no_problem(folder):
 
 
 @pytest.mark.parametrize("lost", ["folder", "contents"])
-def test_a_server_whose_files_are_all_gone_starts_empty_only_if_told_so(folder, lost):
-    """It started without a word, and without the jobs."""
+def test_server_without_its_files_starts_empty_only_on_request(folder, lost):
+    """Regression: it started silently, without the jobs."""
     shutil.rmtree(folder / "appendonlydir")
     if lost == "contents":
         (folder / "appendonlydir").mkdir()
@@ -68,8 +68,8 @@ def test_a_server_whose_files_are_all_gone_starts_empty_only_if_told_so(folder, 
 
 
 @pytest.mark.parametrize("kept_lines", [0, 1])
-def test_a_cut_manifest_is_refused_and_a_repair_reads_all_files_again(folder, kept_lines):
-    """What was seen: a silent start without the incremental file; 479 waiting URLs were gone."""
+def test_truncated_manifest_is_refused_and_repaired(folder, kept_lines):
+    """Regression: it silently started without the incremental file; 479 waiting URLs were lost."""
     lines = manifest(folder).read_text().splitlines(keepends=True)
     manifest(folder).write_text("".join(lines[:kept_lines]))
 
@@ -83,7 +83,7 @@ def test_a_cut_manifest_is_refused_and_a_repair_reads_all_files_again(folder, ke
     assert keys_of(folder) == 2 * KEYS + 1
 
 
-def test_a_missing_manifest_is_refused_and_made_anew(folder):
+def test_missing_manifest_is_refused_and_repaired(folder):
     text = manifest(folder).read_text()
     manifest(folder).unlink()
 
@@ -104,11 +104,11 @@ def test_a_missing_manifest_is_refused_and_made_anew(folder):
         lambda text: "\0" * len(text),
         lambda text: text.replace("type i", "type ?"),
     ],
-    ids=["bytes behind it", "no end of a line", "last line not ended", "zeros", "a letter"],
+    ids=["trailing bytes", "no end of line", "last line not ended", "zeros", "a letter"],
 )
 @pytest.mark.parametrize("is_empty", [False, True], ids=["with jobs", "new file"])
-def test_a_manifest_of_which_a_line_is_damaged_has_a_way_out(folder, spoil, is_empty):
-    """Redis refused it with raw lines of its log, and the repair found no problem."""
+def test_damaged_manifest_is_reported_and_repaired(folder, spoil, is_empty):
+    """Regression: Redis refused it with raw log lines, and the repair found no problem."""
     whole = manifest(folder).read_text()
     if is_empty:
         incremental(folder).write_bytes(b"")
@@ -123,7 +123,7 @@ def test_a_manifest_of_which_a_line_is_damaged_has_a_way_out(folder, spoil, is_e
     assert keys_of(folder) == (KEYS if is_empty else 2 * KEYS + 1)
 
 
-def test_a_repair_says_which_file_is_missing(folder):
+def test_repair_names_the_missing_file(folder):
     incremental(folder).unlink()
 
     done = AppendOnlyFiles(folder).repair()
@@ -132,8 +132,8 @@ def test_a_repair_says_which_file_is_missing(folder):
     assert keys_of(folder) == KEYS
 
 
-def test_damage_in_the_middle_is_named_and_a_repair_keeps_all_before_it(folder):
-    """What was seen: raw lines of a log, and the name of a program that the wheel lacks."""
+def test_damage_in_the_middle_is_reported_and_the_repair_keeps_everything_before_it(folder):
+    """Regression: the error was raw log lines and the name of a program that is not in the wheel."""
     data = bytearray(incremental(folder).read_bytes())
     at = data.index(b"new:100")
     data[at - 30 : at + 30] = bytes(60)
@@ -149,7 +149,7 @@ def test_damage_in_the_middle_is_named_and_a_repair_keeps_all_before_it(folder):
     assert kept.read_bytes() == data
 
 
-def test_half_a_transaction_before_the_damage_is_not_kept(folder):
+def test_partial_transaction_before_the_damage_is_dropped(folder):
     data = bytearray(incremental(folder).read_bytes())
     at = data.index(b"INCR", data.index(b"new:100"))
     data[at - 8 : at + 4] = b"\xff" * 12
@@ -162,7 +162,7 @@ def test_half_a_transaction_before_the_damage_is_not_kept(folder):
         assert client.get("count") == b"100"
 
 
-def test_an_end_that_a_crash_cut_is_left_to_the_server(folder):
+def test_end_truncated_by_a_crash_is_left_to_the_server(folder):
     data = incremental(folder).read_bytes()
     incremental(folder).write_bytes(data[:-7])
 
@@ -179,7 +179,7 @@ def test_leftovers_of_rewrites_are_not_a_problem(folder):
     assert keys_of(folder) == 2 * KEYS + 1
 
 
-def test_files_that_no_repair_reads_are_set_aside_and_kept(folder):
+def test_unrepairable_files_are_set_aside_and_kept(folder):
     base = folder / "appendonlydir" / "appendonly.aof.2.base.rdb"
     base.write_bytes(base.read_bytes()[:40] + b"\0" * 400)
     with pytest.raises(ConfigError, match=r"(?s)did not start.*repair-redis --set-aside"):

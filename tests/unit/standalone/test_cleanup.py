@@ -11,7 +11,7 @@ from tests.support.waiting import wait_until
 
 @pytest.fixture
 def commands(tmp_path):
-    a_cleanup = cleanup.Cleanup(os.environ, pause_s=0.05)
+    a_cleanup = cleanup.Cleanup(os.environ, retry_delay_s=0.05)
     yield a_cleanup
     a_cleanup.stop()
 
@@ -20,7 +20,7 @@ def python(code):
     return [sys.executable, "-c", code]
 
 
-def test_a_command_that_fails_runs_again_until_it_succeeds(commands, tmp_path):
+def test_failed_command_is_retried_until_it_succeeds(commands, tmp_path):
     file, log = tmp_path / "runs", tmp_path / "log"
     code = f"import sys; f = open({str(file)!r}, 'a+'); f.write('x'); sys.exit(f.tell() < 2)"
     commands.add(python(code), log)
@@ -33,7 +33,7 @@ def test_a_command_that_fails_runs_again_until_it_succeeds(commands, tmp_path):
     assert file.read_text() == "xx"
 
 
-def test_a_command_that_cannot_be_started_is_given_up_after_some_attempts(commands, tmp_path):
+def test_command_that_cannot_start_is_given_up_after_some_attempts(commands, tmp_path):
     commands.add([str(tmp_path / "absent")], tmp_path / "log")  # the first attempt
     checks = []
 
@@ -43,10 +43,10 @@ def test_a_command_that_cannot_be_started_is_given_up_after_some_attempts(comman
         return not commands.pending
 
     wait_until(given_up)
-    assert len(checks) >= cleanup.ATTEMPTS - 1  # each makes one attempt at most
+    assert len(checks) >= cleanup.MAX_ATTEMPTS - 1  # each check makes at most one attempt
 
 
-def test_a_command_that_hangs_holds_up_nobody(commands, tmp_path):
+def test_hanging_command_blocks_nothing(commands, tmp_path):
     commands.add(python("import time; time.sleep(3600)"), tmp_path / "log")
     commands.check()
 

@@ -1,4 +1,4 @@
-"""The demo web's server."""
+"""The server of the demo sites."""
 
 import socket
 import struct
@@ -8,7 +8,7 @@ from aragog.standalone.demo_server import DemoServer
 from tests.support.waiting import wait_until
 
 
-def test_a_client_that_resets_its_connection_prints_no_traceback(capfd):
+def test_reset_connection_prints_no_traceback(capfd):
     with DemoServer() as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         handled = threading.Event()
@@ -21,7 +21,7 @@ def test_a_client_that_resets_its_connection_prints_no_traceback(capfd):
         )
         client = socket.create_connection(("127.0.0.1", server.server_port))
         client.sendall(b"GET / HT")
-        # Lingering for no time makes close() send a reset.
+        # With a linger time of 0, close() sends a reset.
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         client.close()
 
@@ -31,7 +31,7 @@ def test_a_client_that_resets_its_connection_prints_no_traceback(capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_a_request_that_is_sent_before_the_server_runs_is_answered():
+def test_request_sent_before_the_server_runs_is_answered():
     listening = socket.create_server(("127.0.0.1", 0))
     with socket.create_connection(listening.getsockname()) as client:
         client.sendall(b"GET / HTTP/1.1\r\nHost: news.test\r\nConnection: close\r\n\r\n")

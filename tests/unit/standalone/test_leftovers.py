@@ -1,11 +1,11 @@
-"""Notes of the processes of a supervisor."""
+"""The list of child processes that a supervisor keeps."""
 
 import os
 
 from aragog.standalone import leftovers
 
 
-def test_a_note_is_readable_by_its_owner_only(tmp_path):
+def test_list_is_readable_only_by_its_owner(tmp_path):
     path = tmp_path / "children"
     path.with_suffix(".new").write_text("of an earlier release")
     before = os.umask(0o022)

@@ -1,4 +1,4 @@
-"""A function that a child of this process calls."""
+"""Calling a function in a child process."""
 
 import os
 import sys
@@ -21,19 +21,19 @@ def is_killed():
     os.kill(os.getpid(), 9)
 
 
-def test_what_the_function_imports_ends_with_the_child():
+def test_imports_of_the_function_end_with_the_child():
     call_in_child(imports_a_module)
 
     assert "only_in_the_child" not in sys.modules
 
 
-def test_its_error_is_raised_here():
+def test_error_in_the_child_is_raised_in_the_parent():
     with pytest.raises(ConfigError) as caught:
         call_in_child(finds_two_problems)
 
     assert caught.value.problems == ("redis.url: wrong", "data_dir: missing")
 
 
-def test_a_child_that_is_killed_is_an_error():
+def test_killed_child_is_an_error():
     with pytest.raises(ConfigError, match="could not be checked"):
         call_in_child(is_killed)

@@ -1,4 +1,4 @@
-"""Processes of a data folder use the settings of the system that runs there."""
+"""Processes of a data folder use the settings of the system running there."""
 
 import logging
 import os
@@ -22,7 +22,7 @@ def environ(folder, **variables):
 
 @pytest.fixture
 def started(tmp_path):
-    """A function that becomes the supervisor of the folder with these variables."""
+    """A function that starts the supervisor of the folder with the given variables."""
     supervisor = Supervisor(tmp_path, {})
 
     def start(**variables):
@@ -34,7 +34,7 @@ def started(tmp_path):
     supervisor.stop()
 
 
-def test_a_command_uses_the_settings_of_the_running_system(started, tmp_path):
+def test_command_uses_the_settings_of_the_running_system(started, tmp_path):
     started(FETCH__USER_AGENT="examplebot", FETCH__HOST_MAP="*.test=127.0.0.1:8001")
 
     found = settings_in_use(environ(tmp_path))
@@ -45,7 +45,7 @@ def test_a_command_uses_the_settings_of_the_running_system(started, tmp_path):
     assert found.running
 
 
-def test_settings_that_were_given_and_differ_are_named(started, tmp_path):
+def test_differing_settings_are_listed(started, tmp_path):
     started(FETCH__USER_AGENT="examplebot", POLITENESS__QPS="5")
 
     found = settings_in_use(
@@ -56,7 +56,7 @@ def test_settings_that_were_given_and_differ_are_named(started, tmp_path):
     assert found.differing == ("fetch.user_agent",)
 
 
-def test_when_the_system_has_ended_the_own_settings_count(started, tmp_path):
+def test_own_settings_are_used_after_the_system_ends(started, tmp_path):
     started(FETCH__USER_AGENT="examplebot").stop()
 
     found = settings_in_use(environ(tmp_path, FETCH__USER_AGENT="own"))
@@ -65,7 +65,7 @@ def test_when_the_system_has_ended_the_own_settings_count(started, tmp_path):
     assert (found.running, found.differing) == (None, ())
 
 
-def test_a_path_that_was_given_in_another_folder_is_the_same_file(started, tmp_path, monkeypatch):
+def test_path_given_from_another_folder_is_the_same_file(started, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     started(SITE_RULES_FILE="rules.toml")
     monkeypatch.chdir("/")
@@ -75,7 +75,7 @@ def test_a_path_that_was_given_in_another_folder_is_the_same_file(started, tmp_p
     assert found.settings.site_rules_file == tmp_path / "rules.toml"
 
 
-def test_blocked_hosts_of_the_same_settings_file_are_those_of_now(started, tmp_path, monkeypatch):
+def test_blocked_hosts_are_read_from_the_current_settings_file(started, tmp_path, monkeypatch):
     file = tmp_path / "aragog.toml"
     monkeypatch.setenv("ARAGOG_SETTINGS", str(file))
     file.write_text('[politeness]\nblocked_hosts = ["a.test"]\n')
@@ -88,7 +88,7 @@ def test_blocked_hosts_of_the_same_settings_file_are_those_of_now(started, tmp_p
     assert found.differing == ()
 
 
-def test_the_record_is_readable_by_its_owner_only_and_keeps_secrets(started, tmp_path):
+def test_record_is_readable_only_by_its_owner_and_keeps_secrets(started, tmp_path):
     started(REDIS__URL="redis://:hidden@127.0.0.1:1/0", BROKER__URL="amqp://u:hidden@127.0.0.1")
 
     file = tmp_path / "run" / "settings.json"
@@ -99,7 +99,7 @@ def test_the_record_is_readable_by_its_owner_only_and_keeps_secrets(started, tmp
     assert "hidden" not in repr(found)
 
 
-def test_settings_as_a_table_are_read_back_as_they_were(tmp_path):
+def test_settings_round_trip_as_a_table(tmp_path):
     settings = load_settings(
         environ=environ(
             tmp_path,
@@ -115,8 +115,8 @@ def test_settings_as_a_table_are_read_back_as_they_were(tmp_path):
     assert settings_of({}) == settings_of(plain(settings_of({})))
 
 
-def test_a_producer_uses_the_settings_of_the_running_system(started, tmp_path, monkeypatch, caplog):
-    """It used its own: its URLs went to another Redis, in silence."""
+def test_producer_uses_the_settings_of_the_running_system(started, tmp_path, monkeypatch, caplog):
+    """Regression: it used its own, and its URLs silently went to another Redis."""
     started(REDIS__PREFIX="theirs", POLITENESS__QPS="5")
     for name, value in environ(tmp_path, POLITENESS__QPS="7").items():
         monkeypatch.setenv(name, value)
@@ -131,10 +131,8 @@ def test_a_producer_uses_the_settings_of_the_running_system(started, tmp_path, m
     )
 
 
-def test_hosts_that_the_demo_added_to_a_map_are_not_a_difference(
-    started, tmp_path, monkeypatch, caplog
-):
-    """Commands said that the map given to them did not count; it did, with the demo's hosts."""
+def test_demo_hosts_added_to_a_map_are_not_a_difference(started, tmp_path, monkeypatch, caplog):
+    """Regression: commands reported that their map was ignored, but it was in use."""
     mine = "my.test=127.0.0.1:8080"
     started(FETCH__HOST_MAP=f"*.test=127.0.0.1:9999,{mine}")
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
@@ -148,7 +146,7 @@ def test_hosts_that_the_demo_added_to_a_map_are_not_a_difference(
     assert "other values of fetch.host_map" in caplog.text
 
 
-def test_settings_of_a_process_alone_are_its_own(started, tmp_path, monkeypatch, caplog):
+def test_settings_of_one_process_are_its_own(started, tmp_path, monkeypatch, caplog):
     started(LOGS__LEVEL="WARNING", FETCH__USER_AGENT="examplebot")
     for name, value in environ(tmp_path, LOGS__LEVEL="DEBUG", SERVING__HTTP_PORT="9001").items():
         monkeypatch.setenv(name, value)
@@ -161,7 +159,7 @@ def test_settings_of_a_process_alone_are_its_own(started, tmp_path, monkeypatch,
     assert not caplog.records
 
 
-def test_a_worker_by_hand_uses_the_settings_of_the_running_system(started, tmp_path):
+def test_manually_started_worker_uses_the_settings_of_the_running_system(started, tmp_path):
     started(BROKER__URL="redis://127.0.0.1:7777/3", REDIS__URL="redis://127.0.0.1:7777/3")
     code = "from aragog.workers.app import app; print(app.conf.broker_url)"
 

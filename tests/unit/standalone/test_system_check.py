@@ -1,4 +1,4 @@
-"""What the system refuses before it starts anything."""
+"""What is refused before the system starts anything."""
 
 import subprocess
 import sys
@@ -17,8 +17,8 @@ def settings_with(tmp_path, file=None, **more):
     return load_settings(environ={**ports, "ARAGOG_DATA_DIR": str(tmp_path), **more}, path=file)
 
 
-def test_a_crawl_log_without_its_library_is_refused(tmp_path, monkeypatch):
-    """The rows filled Redis, and no file was ever written."""
+def test_crawl_log_without_its_library_is_refused(tmp_path, monkeypatch):
+    """Regression: the rows filled Redis, and no file was ever written."""
     settings = settings_with(tmp_path, ARAGOG_CRAWL_LOG__ENGINE="folder")
     system.check(settings)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -29,7 +29,7 @@ def test_a_crawl_log_without_its_library_is_refused(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("table", "named"),
+    ("table", "message"),
     [
         (
             """[fetch.sign_in."http://members.test"]
@@ -46,18 +46,18 @@ def test_a_crawl_log_without_its_library_is_refused(tmp_path, monkeypatch):
         ),
     ],
 )
-def test_a_login_that_is_not_there_is_refused_before_every_task_fails(tmp_path, table, named):
-    """Nothing was fetched of any site, and only tracebacks of tasks said why."""
+def test_missing_login_is_refused_before_tasks_fail(tmp_path, table, message):
+    """Regression: nothing was fetched from any site, and only task tracebacks gave the reason."""
     file = tmp_path / "aragog.toml"
     file.write_text(table)
     settings = settings_with(tmp_path, file)
 
-    with pytest.raises(ConfigError, match=named):
+    with pytest.raises(ConfigError, match=message):
         system.check(settings)
 
 
-def test_the_supervisor_holds_no_library_that_only_its_children_need():
-    """It held 28 MB of them for as long as the system ran."""
+def test_supervisor_does_not_import_libraries_of_its_children():
+    """Regression: they used 28 MB for as long as the system ran."""
     shown = subprocess.run(
         [sys.executable, "-c", "import sys, aragog.cli.up; print(*sys.modules)"],
         capture_output=True, text=True, check=True,

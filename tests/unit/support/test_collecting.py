@@ -1,4 +1,4 @@
-"""Each worker begins to collect at another part, and all collect all test files."""
+"""Each worker collects all test files, but starts at a different part."""
 
 import pytest
 
@@ -15,13 +15,13 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_the_parts_hold_every_test_file_once(folder):
+def test_parts_contain_every_test_file_once(folder):
     parts = [str(part.relative_to(folder)) for part in parts_of(folder)]
 
     assert parts == ["system/test_c.py", "test_top.py", "unit/test_a.py", "unit/urls"]
 
 
-def test_each_worker_begins_with_another_part_and_leaves_none_out(folder):
+def test_each_worker_starts_with_a_different_part_and_omits_none(folder):
     parts = parts_of(folder)
 
     orders = [rotated(parts, worker, 4) for worker in range(4)]
@@ -30,5 +30,5 @@ def test_each_worker_begins_with_another_part_and_leaves_none_out(folder):
     assert all(sorted(order) == parts for order in orders)
 
 
-def test_fewer_parts_than_workers_are_all_collected_by_each(folder):
+def test_fewer_parts_than_workers_are_collected_by_all(folder):
     assert all(len(rotated(parts_of(folder)[:1], worker, 4)) == 1 for worker in range(4))

@@ -5,7 +5,7 @@ import pytest
 from tests.support.missing_parts import GO, ROOT, THRIFT, lines, skip_without
 
 
-def test_a_line_a_part_says_how_many_tests_it_brings_and_what_to_install():
+def test_each_missing_part_gets_a_line_with_its_tests_and_package():
     reasons = [THRIFT.reason, GO.reason, f"{GO.reason}: go could not build it"]
 
     assert lines(reasons) == [
@@ -14,11 +14,11 @@ def test_a_line_a_part_says_how_many_tests_it_brings_and_what_to_install():
     ]
 
 
-def test_nothing_is_said_of_other_reasons():
+def test_other_reasons_get_no_line():
     assert lines(["a reason of its own"]) == []
 
 
-def test_what_ci_installs_may_not_be_missing_there(monkeypatch):
+def test_missing_part_fails_in_ci(monkeypatch):
     monkeypatch.setenv("CI", "true")
 
     with pytest.raises(pytest.fail.Exception, match="apt install golang"):

@@ -1,4 +1,4 @@
-"""What a task does while our own infrastructure does not answer."""
+"""What a task does during an outage of our own infrastructure."""
 
 import importlib
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from aragog.tasks.policy import (
     return_message,
     stage,
 )
-from pinlater.envelope import TAGGED
+from pinlater.envelope import ATTEMPT_PROPERTY
 from pinlater.worker import RunLater
 
 DOWN = BrokerUnavailable("broker", "connection refused")
@@ -34,14 +34,14 @@ class Task:
         raise self.outcome
 
 
-def test_it_is_tried_again_later():
+def test_task_is_retried():
     task = Task(Retry())
 
     with pytest.raises(Retry):
         retry_after_outage(task, DOWN)
 
 
-def test_waits_grow_up_to_a_bound():
+def test_backoff_grows_up_to_a_limit():
     for retries in (0, 5, 150):
         task = Task(Retry(), retries)
         with pytest.raises(Retry):
@@ -50,19 +50,19 @@ def test_waits_grow_up_to_a_bound():
         assert 0 <= task.waits[0] <= min(MAX_BACKOFF_S, 2**retries)
 
 
-def test_a_retry_that_cannot_be_sent_gives_the_message_back_instead_of_dropping_it():
+def test_message_is_returned_when_a_retry_cannot_be_sent():
     with pytest.raises(Reject) as caught:
         retry_after_outage(Task(Reject("broker is down", requeue=False)), DOWN)
 
     assert caught.value.requeue is True
 
 
-def test_the_last_of_many_tries_ends_with_the_reason():
+def test_last_retry_raises_the_error():
     with pytest.raises(BrokerUnavailable):
         retry_after_outage(Task(DOWN, 200), DOWN)
 
 
-def test_a_defect_is_tried_again_up_to_ten_times_where_the_broker_counts_no_attempts():
+def test_defect_is_retried_up_to_ten_times_if_the_broker_counts_no_attempts():
     task = Task(Retry())
     with pytest.raises(Retry):
         retry_after_defect(task, KeyError("x"))
@@ -72,7 +72,7 @@ def test_a_defect_is_tried_again_up_to_ten_times_where_the_broker_counts_no_atte
         retry_after_defect(Task(Retry(), retries=9), KeyError("x"))
 
 
-def test_arguments_that_a_task_does_not_take_make_a_message_that_cannot_be_read():
+def test_wrong_arguments_are_an_invalid_message():
     @stage("test.one_argument")
     def one_argument(message):
         raise AssertionError(message)
@@ -90,7 +90,7 @@ def test_every_stage_is_retried_by_its_broker():
 
 
 class Newer(Task):
-    """A task whose message only a newer version can read, on a broker other than pinlater."""
+    """A task with a message of a newer version, on a broker other than pinlater."""
 
     def __init__(self, error=None):
         super().__init__(None, retries=3)
@@ -111,7 +111,7 @@ class Newer(Task):
 NEWER = NewerMessage("batch", "version 2 is not 1")
 
 
-def test_a_message_of_a_newer_version_is_sent_again_unchanged_and_that_is_not_an_attempt():
+def test_message_of_a_newer_version_is_resent_unchanged_without_counting_an_attempt():
     task = Newer()
 
     with pytest.raises(Ignore):
@@ -122,16 +122,16 @@ def test_a_message_of_a_newer_version_is_sent_again_unchanged_and_that_is_not_an
     assert RETURN_DELAY_S / 2 <= options["countdown"] <= RETURN_DELAY_S * 1.5
 
 
-def test_a_message_of_a_newer_version_that_cannot_be_sent_again_stays_in_its_queue():
+def test_message_of_a_newer_version_that_cannot_be_resent_stays_in_its_queue():
     with pytest.raises(RunLater) as caught:
         return_message(Newer(OSError("broker is down")), str(NEWER), RETURN_DELAY_S)
 
     assert (caught.value.requeue, caught.value.counts) == (True, False)
 
 
-def test_a_job_of_a_newer_version_is_given_back_to_pinlater_without_an_attempt():
+def test_job_of_a_newer_version_is_returned_to_pinlater_without_counting_an_attempt():
     task = Newer()
-    task.request.properties[TAGGED] = 1
+    task.request.properties[ATTEMPT_PROPERTY] = 1
 
     with pytest.raises(RunLater) as caught:
         return_message(task, str(NEWER), RETURN_DELAY_S)
@@ -141,7 +141,7 @@ def test_a_job_of_a_newer_version_is_given_back_to_pinlater_without_an_attempt()
 
 
 @pytest.mark.parametrize("name", ["fetch", "canonicalize", "store"])
-def test_a_module_of_a_task_is_called_as_its_task(name):
+def test_module_of_a_task_can_be_called_like_the_task(name):
     module = importlib.import_module(f"aragog.tasks.{name}")
     task = getattr(module, name)
 

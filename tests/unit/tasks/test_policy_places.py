@@ -1,4 +1,4 @@
-"""Kinds of upkeep: a server that hangs holds the thread of one kind of work, and no others."""
+"""Kinds of maintenance: a hanging server blocks the thread of only one kind."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -17,19 +17,19 @@ class Hung:
     """The body of a task that waits for a server until the test ends."""
 
     def __init__(self):
-        self.calls, self.called, self.goes_on = 0, threading.Event(), threading.Event()
+        self.calls, self.was_called, self.released = 0, threading.Event(), threading.Event()
 
     def __call__(self):
         self.calls += 1
-        self.called.set()
-        assert self.goes_on.wait(60)
+        self.was_called.set()
+        assert self.released.wait(60)
 
 
 @pytest.fixture
 def hung():
     hung = Hung()
     yield hung
-    hung.goes_on.set()
+    hung.released.set()
 
 
 def task_of(name, call):
@@ -39,8 +39,8 @@ def task_of(name, call):
     return periodic(name)(body)
 
 
-def test_tasks_of_a_crawl_log_that_hangs_leave_the_threads_to_other_work(hung):
-    """What was seen: after two minutes refresh, webhooks and compaction waited, 49 s long."""
+def test_hanging_crawl_log_leaves_threads_to_other_work(hung):
+    """Regression: after two minutes, refresh, webhooks and compaction were delayed by 49 s."""
     refreshed = threading.Event()
     crawl_log, refresh_due = task_of("test.log", hung), task_of("test.refresh", refreshed.set)
 
@@ -51,16 +51,16 @@ def test_tasks_of_a_crawl_log_that_hangs_leave_the_threads_to_other_work(hung):
 
         assert refreshed.wait(10)
         assert hung.calls == 1
-        hung.goes_on.set()
+        hung.released.set()
 
 
-def test_a_task_after_one_that_hung_does_its_work(hung):
+def test_task_works_again_after_one_that_hung(hung):
     crawl_log = task_of("test.later", hung)
     first = threading.Thread(target=crawl_log)
     first.start()
-    assert hung.called.wait(10)
+    assert hung.was_called.wait(10)
     crawl_log()
-    hung.goes_on.set()
+    hung.released.set()
     first.join(10)
 
     crawl_log()
@@ -76,7 +76,7 @@ def test_a_task_after_one_that_hung_does_its_work(hung):
     ],
     ids=lambda task: task.name,
 )  # fmt: skip
-def test_each_task_that_beat_sends_has_its_own_limit(task):
+def test_each_periodic_task_has_its_own_limit(task):
     assert isinstance(closure_of(task)["limit"].cell_contents, TaskLimit)
 
 
@@ -86,12 +86,12 @@ def closure_of(task):
 
 
 @pytest.mark.parametrize(("threads", "expected"), [(8, 1), (13, 6), (4, 1), (1, 1)])
-def test_compactions_leave_a_thread_for_each_other_kind(threads, expected):
+def test_compactions_leave_a_thread_for_every_other_kind(threads, expected):
     assert compactions(threads) == expected
 
 
-def test_compactions_count_the_threads_that_the_worker_has(monkeypatch):
-    """`--concurrency 4`, or few open files: three compactions and four others shared 4 threads."""
+def test_compactions_are_limited_by_the_threads_of_the_worker(monkeypatch):
+    """Regression: with `--concurrency 4`, 3 compactions and 4 other tasks shared 4 threads."""
     closure = closure_of(maintenance.compact_links)
     monkeypatch.setitem(gates._limits, "upkeep", 3)
 
@@ -101,7 +101,7 @@ def test_compactions_count_the_threads_that_the_worker_has(monkeypatch):
     limit.release()
 
 
-def test_a_limit_counts_running_tasks():
+def test_limit_counts_running_tasks():
     limit = TaskLimit(lambda: 1)
     assert limit.acquire()
     assert not limit.acquire()

@@ -35,7 +35,7 @@ def read(text, after=0):
         ),
     ],
 )
-def test_a_capture_has_its_url_and_facts_since_its_time(text):
+def test_capture_has_its_url_and_facts_at_its_time(text):
     ((_, record),) = read(text)
 
     assert record.url == "http://a.example/"
@@ -47,7 +47,7 @@ def test_a_capture_has_its_url_and_facts_since_its_time(text):
     assert set(record.at_ms.values()) == {NEW_YEAR_MS}
 
 
-def test_the_first_line_names_the_columns():
+def test_first_line_names_the_columns():
     with_status = OTHER_ORDER.replace("a b k", "a b s").replace("ABC", "200")
     ((number, record),) = read(with_status)
 
@@ -65,18 +65,18 @@ def test_the_first_line_names_the_columns():
         ("k 2026 {\n", "is not CDXJ: unexpected end of data: line 2 column 1 (char 2)"),
     ],
 )
-def test_a_bad_line_is_reported(text, reason):
+def test_bad_line_is_reported(text, reason):
     ((number, bad),) = read(text)
 
     assert (number, str(bad)) == (1, reason)
 
 
-def test_an_import_continues_after_a_line():
+def test_import_continues_after_a_line():
     assert read(ELEVEN, after=2) == []
 
 
 @pytest.mark.parametrize("key", ["test,a)/my cover.jpg", "test,a)/a 2015 b", "test,a)/x"])
-def test_a_key_with_blanks_is_read_by_the_json_of_its_line(key):
+def test_key_with_spaces_is_accepted_in_cdxj(key):
     text = f'{key} 20150302104602 {{"url": "http://a.test/my cover.jpg", "status": "200"}}\n'
 
     ((_, record),) = read(text)

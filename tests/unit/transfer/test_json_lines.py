@@ -1,4 +1,4 @@
-"""A record and its line of JSON."""
+"""Records as lines of JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aragog.transfer.typed_fields import TypedFields
 from aragog.urlstore.records import OutLink
 
 TYPES = TypedFields()
-# JSON has no half surrogate pairs.
+# JSON has no lone surrogates.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 AT_MS = st.integers(0, MAX_AT_MS)
 RECORDS = st.builds(
@@ -36,7 +36,7 @@ RECORDS = st.builds(
 
 
 @given(RECORDS)
-def test_a_record_survives_its_line(record):
+def test_record_round_trips_through_its_line(record):
     line = to_json(record, TYPES)
 
     assert line.endswith(b"\n")
@@ -46,7 +46,7 @@ def test_a_record_survives_its_line(record):
 
 @given(st.binary(max_size=60) | st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5),
        lambda inner: st.dictionaries(st.sampled_from(["url", "fields", "typed", "fields_base64", "at_ms", "links", "facts", "due_at_ms", "x"]), inner) | st.lists(inner)).map(lambda v: __import__("json").dumps(v).encode()))  # fmt: skip
-def test_any_line_is_a_record_or_a_bad_one(line):
+def test_any_line_is_a_record_or_an_error(line):
     try:
         record = from_json(line, TYPES)
     except BadRecord as error:
@@ -55,7 +55,7 @@ def test_any_line_is_a_record_or_a_bad_one(line):
     assert isinstance(record, BadRecord) or from_json(to_json(record, TYPES), TYPES) == record
 
 
-def test_one_time_stands_for_all_fields():
+def test_single_time_applies_to_all_fields():
     record = from_json(b'{"url": "u", "fields": {"a": "1", "b": "2"}, "at_ms": 5}', TYPES)
 
     assert record.at_ms == {"a": 5, "b": 5}
@@ -80,19 +80,19 @@ def test_one_time_stands_for_all_fields():
         (b'{"url": "u", "provisional": "yes"}', "provisional: must be true or false"),
     ],
 )
-def test_what_is_wrong_with_a_line_is_reported(line, reason):
+def test_invalid_line_is_reported(line, reason):
     with pytest.raises(BadRecord) as caught:
         from_json(line, TYPES)
     assert reason in str(caught.value)
 
 
-def test_lines_of_earlier_versions_have_the_text_of_the_bytes():
+def test_lines_of_earlier_versions_hold_the_bytes_as_text():
     line = b'{"url": "u", "fields": {"page.title": "\\"A page\\"", "product.price": "\\"19.90\\""}}'
 
     assert from_json(line, TYPES).fields == {"page.title": b'"A page"', "product.price": b'"19.90"'}
 
 
-def test_a_line_has_real_values_and_their_bytes_where_they_differ():
+def test_line_has_typed_values_and_their_bytes_where_they_differ():
     fields = {
         "product.price": b'"19.90"', "product.rating": b'{"count":7,"value":"4.5"}',
         "page.keywords": b'["a","b"]', "article.is_free": b"true", "page.title": b'"1984"',

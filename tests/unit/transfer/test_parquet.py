@@ -1,4 +1,4 @@
-"""Parquet files: typed columns, and every value back with its bytes."""
+"""Parquet files have typed columns, and every value keeps its bytes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def written(path, fields=None):
 @pytest.mark.parametrize(
     "fields", [None, ["product.price", "product.rating", "page.title", "team.raw"], []]
 )
-def test_an_import_reads_what_an_export_wrote(tmp_path, fields):
+def test_export_can_be_imported(tmp_path, fields):
     written(tmp_path / "x.parquet", fields)
 
     assert [record for _, record in read_parquet(tmp_path / "x.parquet")] == RECORDS
@@ -77,19 +77,19 @@ def test_each_field_has_a_column_of_its_type(tmp_path):
     assert alias["product.price"] is None
 
 
-def test_without_names_all_known_fields_have_columns_and_others_keep_their_bytes(tmp_path):
+def test_all_known_fields_get_columns_by_default_and_others_keep_their_bytes(tmp_path):
     first, *_ = written(tmp_path / "x.parquet").to_pylist()
 
     assert first["page.title"] == "1984"
     assert first["recipe.cook_minutes"] is None
     others = dict(first["fields"])
     assert others["books.shelf"] == b'{"x":[1]}'
-    # A double does not tell 19.90 from 19.9.
+    # A double cannot distinguish 19.90 from 19.9.
     assert others["product.price"] == b'"19.90"'
     assert others.keys() == {"books.shelf", "team.note", "team.raw", "product.price"}
 
 
-def test_exports_of_earlier_versions_are_read(tmp_path):
+def test_exports_of_earlier_versions_can_be_imported(tmp_path):
     fields = {"product.price": b'"19.90"', "page.title": b'"1984"'}
     table = pa.table(
         {
@@ -105,7 +105,7 @@ def test_exports_of_earlier_versions_are_read(tmp_path):
     assert record == UrlRecord(url=A, fields=fields, at_ms={"page.title": 5})
 
 
-def test_columns_that_another_program_wrote_become_fields_of_their_type(tmp_path):
+def test_columns_of_other_programs_become_typed_fields(tmp_path):
     table = written(tmp_path / "x.parquet").select(["url", "product.price", "page.title"])
     parquet.write_table(table.replace_schema_metadata(None), tmp_path / "y.parquet")
 

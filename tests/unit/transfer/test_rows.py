@@ -1,4 +1,4 @@
-"""Files of plain rows: the columns of tables, what a cell is, and what is added to a file."""
+"""Files of plain rows: table columns, cell values and appending."""
 
 import csv
 import gzip
@@ -80,12 +80,12 @@ def test_json_is_an_array_with_all_digits(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x.json", "x.jsonl", "x.csv", "x.parquet", "x.sqlite"])
-def test_a_file_of_no_rows_can_be_read(tmp_path, name):
+def test_empty_file_can_be_read(tmp_path, name):
     assert write_rows(rows_of([]), tmp_path / name, ("url", "price")) == 0
     assert list(urls_of(tmp_path / name)) == []
 
 
-def test_records_of_many_members_stay_in_one_cell(tmp_path):
+def test_records_with_many_members_stay_in_one_cell(tmp_path):
     many = {f"n{number}": number for number in range(MAX_COLUMNS + 1)}
     write_rows(rows_of([{"url": "u", "many": many}]), tmp_path / "x.csv")
 
@@ -95,7 +95,7 @@ def test_records_of_many_members_stay_in_one_cell(tmp_path):
     assert orjson.loads(row[1]) == many
 
 
-def test_columns_that_differ_only_in_case_are_two_in_sqlite(tmp_path):
+def test_columns_that_differ_only_in_case_stay_separate_in_sqlite(tmp_path):
     write_rows(rows_of([{"url": "u", "Price": 1, "price": 2}]), tmp_path / "x.sqlite")
 
     with closing(sqlite3.connect(tmp_path / "x.sqlite")) as database:
@@ -104,14 +104,14 @@ def test_columns_that_differ_only_in_case_are_two_in_sqlite(tmp_path):
         assert cursor.fetchall() == [("u", 1, 2)]
 
 
-def test_a_name_with_a_quote_is_a_column(tmp_path):
+def test_name_with_a_quote_is_a_column(tmp_path):
     write_rows(rows_of([{'a"; DROP TABLE pages; --': 1}]), tmp_path / "x.sqlite")
 
     with closing(sqlite3.connect(tmp_path / "x.sqlite")) as database:
         assert database.execute("SELECT * FROM pages").fetchall() == [(1,)]
 
 
-def test_rows_are_added_to_the_columns_that_a_csv_file_has(tmp_path):
+def test_rows_are_appended_to_the_columns_of_a_csv_file(tmp_path):
     file = tmp_path / "x.csv"
     write_rows(rows_of([{"b": 1, "url": "u"}]), file)
 
@@ -122,7 +122,7 @@ def test_rows_are_added_to_the_columns_that_a_csv_file_has(tmp_path):
     assert file.read_text() == "b,url\n1,u\n2,v\n"
 
 
-def test_a_line_that_was_cut_off_is_not_continued(tmp_path):
+def test_truncated_line_is_not_continued(tmp_path):
     file = tmp_path / "x.jsonl"
     file.write_bytes(b'{"url":"u"}\n{"url":"to')
 
@@ -133,7 +133,7 @@ def test_a_line_that_was_cut_off_is_not_continued(tmp_path):
 
 @pytest.fixture
 def limited_files():
-    """Files of this process end at 1,000 bytes: writing more is an error."""
+    """Limits files of this process to 1,000 bytes; writing more is an error."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
@@ -142,7 +142,7 @@ def limited_files():
     signal.signal(signal.SIGXFSZ, handler)
 
 
-def test_a_file_stays_as_it_was_when_adding_to_it_fails(tmp_path, limited_files):
+def test_file_is_unchanged_when_appending_fails(tmp_path, limited_files):
     file, line = tmp_path / "x.jsonl", b'{"url":"' + b"u" * 600 + b'"}\n'
     file.write_bytes(line)
 
@@ -153,7 +153,7 @@ def test_a_file_stays_as_it_was_when_adding_to_it_fails(tmp_path, limited_files)
     assert [path.name for path in tmp_path.iterdir()] == ["x.jsonl"]
 
 
-def test_sqlite_gets_the_columns_that_rows_bring(tmp_path):
+def test_new_columns_are_added_to_sqlite(tmp_path):
     file = tmp_path / "x.sqlite"
     write_rows(rows_of([{"url": "u"}]), file)
     append_rows(rows_of([{"url": "v", "price": Decimal("2.50")}]), file)

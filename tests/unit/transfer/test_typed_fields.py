@@ -1,4 +1,4 @@
-"""Values of fields as JSON and in columns, and their bytes back."""
+"""Field values as JSON and in columns, with their exact bytes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ VALUES = (
 @given(NAMES, VALUES)
 @example("product.price", b'"19.90"')
 @example("team.weight", b"1e999")
-def test_a_value_in_json_gives_its_bytes_back_or_says_that_it_does_not(name, value):
+def test_json_value_keeps_its_bytes_or_is_marked_inexact(name, value):
     try:
         shown, exact = TYPES.to_json(name, value)
     except ValueError:
@@ -69,7 +69,7 @@ def test_a_value_in_json_gives_its_bytes_back_or_says_that_it_does_not(name, val
 
 
 @given(NAMES, VALUES)
-def test_a_value_in_a_column_gives_its_bytes_back_or_says_that_it_does_not(name, value):
+def test_column_value_keeps_its_bytes_or_is_marked_inexact(name, value):
     try:
         cell, exact = TYPES.to_column(name, value)
     except ValueError:
@@ -123,7 +123,7 @@ def test_columns_of_other_programs_become_fields(name, value, stored):
     assert TYPES.from_column(name, value) == stored
 
 
-def test_what_is_not_a_number_is_not_stored_as_one():
+def test_nan_is_not_stored_as_a_number():
     with pytest.raises(ValueError, match="not a finite number"):
         TYPES.from_column("product.price", float("nan"))
 

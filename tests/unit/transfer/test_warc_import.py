@@ -1,4 +1,4 @@
-"""Pages of WARC files of other programs, written with warcio."""
+"""Pages in WARC files of other programs, written with warcio."""
 
 import gzip
 import io
@@ -40,12 +40,14 @@ def response(url="http://A.example/", status="200 OK", headers=(), body=PAGE):
     return url, "response", status, [("Content-Type", "text/html"), *headers], body
 
 
-def read(data, most=1_000, **options):
-    return list(read_warc(io.BytesIO(data), RecordedLimits(65_536, 10_000_000, most), **options))
+def read(data, max_bytes=1_000, **options):
+    return list(
+        read_warc(io.BytesIO(data), RecordedLimits(65_536, 10_000_000, max_bytes), **options)
+    )
 
 
 @pytest.mark.parametrize("gzipped", [True, False])
-def test_a_response_is_a_page_as_it_was_fetched_then(gzipped):
+def test_response_becomes_a_fetched_page(gzipped):
     ((number, page),) = read(warc(response(), gzipped=gzipped))
 
     assert number == 1
@@ -55,7 +57,7 @@ def test_a_response_is_a_page_as_it_was_fetched_then(gzipped):
     assert (page.fetch.content_type, page.fetch.address) == ("text/html", "192.0.2.1")
 
 
-def test_the_encodings_of_the_wire_are_undone():
+def test_content_and_transfer_encodings_are_decoded():
     chunked = b"%x\r\n%b\r\n0\r\n\r\n" % (len(PAGE), PAGE)
     pages = read(
         warc(
@@ -67,14 +69,14 @@ def test_the_encodings_of_the_wire_are_undone():
     assert [page.body for _, page in pages] == [PAGE, PAGE]
 
 
-def test_a_large_page_is_read_whole():
+def test_large_page_is_read_whole():
     body = b"<p>many paragraphs</p>" * 50_000
 
-    ((_, page),) = read(warc(response(body=body)), most=len(body))
+    ((_, page),) = read(warc(response(body=body)), max_bytes=len(body))
     assert (page.body, page.fetch.truncated) == (body, False)
 
 
-def test_other_records_are_left_out():
+def test_other_records_are_skipped():
     data = warc(
         response(status="301 Moved"),
         response(status="404 Not Found"),
@@ -91,13 +93,13 @@ def test_other_records_are_left_out():
     )
 
 
-def test_a_long_body_is_cut_and_marked():
-    ((_, page),) = read(warc(response(body=b"x" * 50)), most=10)
+def test_long_body_is_truncated_and_marked():
+    ((_, page),) = read(warc(response(body=b"x" * 50)), max_bytes=10)
 
     assert (page.body, page.fetch.truncated, page.fetch.body_bytes) == (b"x" * 10, True, 10)
 
 
-def test_what_cannot_be_read_is_reported_and_the_rest_is_read():
+def test_unreadable_records_are_reported_and_the_rest_is_read():
     data = warc(
         response(url="http://[no-host"),
         response(headers=[("Content-Encoding", "gzip")], body=b"\x1f\x8b no gzip"),
@@ -109,15 +111,15 @@ def test_what_cannot_be_read_is_reported_and_the_rest_is_read():
     assert read(data)[-1][0] == 3
 
 
-def test_a_file_that_is_cut_off_ends_with_a_report():
+def test_truncated_file_ends_with_an_error():
     whole = warc(response(), response(url="http://a.example/2", body=bytes(range(256)) * 40))
 
-    *_, (number, bad) = read(whole[: len(whole) - 60], most=20_000)
+    *_, (number, bad) = read(whole[: len(whole) - 60], max_bytes=20_000)
     assert number >= 2
     assert isinstance(bad, BadRecord)
 
 
-def test_an_import_continues_after_a_record():
+def test_import_continues_after_a_record():
     assert [number for number, _ in read(warc(response(), response()), after=1)] == [2]
 
 
@@ -141,8 +143,8 @@ def two_members(data):
     ],
     ids=["br", "zstd", "x-gzip", "twice", "two members", "deflate"],
 )
-def test_every_coding_of_the_fetcher_is_undone(coding, encode):
-    """Brotli ended with AttributeError; the others stored compressed bytes, or half of the page."""
+def test_every_content_encoding_of_the_fetcher_is_decoded(coding, encode):
+    """Regression: Brotli raised AttributeError; others stored compressed or truncated pages."""
     record = response(headers=[("Content-Encoding", coding)], body=encode(PAGE))
 
     ((_, page),) = read(warc(record))
@@ -151,7 +153,7 @@ def test_every_coding_of_the_fetcher_is_undone(coding, encode):
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd", "deflate"])
-def test_a_coding_that_the_archive_has_undone_may_still_be_named(coding):
+def test_encoding_already_decoded_by_the_archive_is_accepted(coding):
     record = response(headers=[("Content-Encoding", coding), ("Transfer-Encoding", "chunked")])
 
     ((_, page),) = read(warc(record))
@@ -159,10 +161,10 @@ def test_a_coding_that_the_archive_has_undone_may_still_be_named(coding):
     assert page.body == PAGE
 
 
-def test_a_bomb_is_reported_and_the_next_record_is_read():
+def test_decompression_bomb_is_reported_and_the_next_record_is_read():
     bomb = response(headers=[("Content-Encoding", "gzip, gzip")], body=gz(gz(bytes(50_000_000))))
 
-    (_, bad), (_, page) = read(warc(bomb, response()), most=20_000)
+    (_, bad), (_, page) = read(warc(bomb, response()), max_bytes=20_000)
 
     assert "decompression bomb" in str(bad)
     assert page.body == PAGE
@@ -178,7 +180,7 @@ OF_A_PAGE = (b"WARC-Type: response", b"WARC-Date: 2026-01-01T00:00:00Z")
 
 @pytest.mark.parametrize("packed", [gz, bytes], ids=["gzip", "plain"])
 @pytest.mark.parametrize(
-    ("bad", "says"),
+    ("bad", "message"),
     [
         (raw(*OF_A_PAGE, block=b"HTTP/1.1 200 OK\r\n\r\nx"), "has no WARC-Target-URI"),
         (raw(*OF_A_PAGE).replace(b"Content-Length", b"Length"), "has no valid Content-Length"),
@@ -189,8 +191,8 @@ OF_A_PAGE = (b"WARC-Type: response", b"WARC-Date: 2026-01-01T00:00:00Z")
     ],
     ids=["no target", "no length", "long header", "no response", "no date", "no record"],
 )
-def test_what_is_not_a_record_costs_no_other(packed, bad, says):
-    """A record without a target ended the import; those behind it were lost."""
+def test_invalid_record_does_not_affect_the_others(packed, bad, message):
+    """Regression: a record without a target ended the import, and all records after it were lost."""
     data = (
         packed(warc(response(), gzipped=False))
         + packed(bad)
@@ -200,11 +202,11 @@ def test_what_is_not_a_record_costs_no_other(packed, bad, says):
     (_, first), (_, problem), (_, last) = read(data)
 
     assert (first.fetch.url, last.fetch.url) == ("http://a.example/", "http://a.example/2")
-    assert says in str(problem)
+    assert message in str(problem)
 
 
-def test_targets_in_angle_brackets_and_heads_of_http_2_are_read():
-    """Wget writes the former, recorders of browsers the latter."""
+def test_targets_in_angle_brackets_and_http_2_heads_are_read():
+    """Wget writes the former, and browser recorders the latter."""
     target = b"WARC-Target-URI: <http://a.example/>"
     block = b"HTTP/2 200\r\ncontent-type: text/html\r\n\r\n" + PAGE
 
@@ -214,7 +216,7 @@ def test_targets_in_angle_brackets_and_heads_of_http_2_are_read():
 
 
 class Endless(io.RawIOBase):
-    """A stream that begins as given and goes on with `x` for 300 MB."""
+    """A stream of the given bytes followed by 300 MB of `x`."""
 
     def __init__(self, begin):
         self._begin, self._left = begin, 300 << 20
@@ -245,8 +247,8 @@ class Endless(io.RawIOBase):
     ],
     ids=["warc header", "between records", "nutch", "nutch csv", "cdx", "json lines"],
 )
-def test_an_endless_line_takes_little_memory(begin, reader):
-    """A header of 4 MB compressed took 4.4 GB, a line of Nutch 4.2 GB, of an index 1.1 GB."""
+def test_endless_line_uses_little_memory(begin, reader):
+    """Regression: a 4 MB header took 4.4 GB, a line of Nutch 4.2 GB, and an index line 1.1 GB."""
     stream = io.BufferedReader(Endless(begin))
     tracemalloc.start()
     try:
@@ -257,5 +259,5 @@ def test_an_endless_line_takes_little_memory(begin, reader):
 
     assert all(isinstance(record, BadRecord) for _, record in found)
     assert len(found) <= 3
-    # A line of JSON may have 64 MiB, and is joined from what was read of it.
+    # A JSON line may have 64 MiB and is joined from its pieces.
     assert peak < (210_000_000 if reader is read_json_lines else 20_000_000)

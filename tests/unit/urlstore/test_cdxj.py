@@ -1,4 +1,4 @@
-"""Keys of the index of WARC files. `make archives` compares 20,000 of them with the package surt."""
+"""Keys in the index of WARC files. `make archives` compares 20,000 of them with the package surt."""
 
 import json
 
@@ -23,7 +23,7 @@ from aragog.urlstore.cdxj import Capture, _key_of_parts, ascii_json, line, surt_
         ("https://a.test/a%3Fb%23?q=%2526", "test,a)/a?b%23?&q="),
     ],
 )
-def test_the_key_of_a_url_is_that_of_replay_programs(url, key):
+def test_key_of_a_url_matches_replay_programs(url, key):
     assert surt_key(url) == key
 
 
@@ -36,17 +36,17 @@ def test_the_key_of_a_url_is_that_of_replay_programs(url, key):
         "https://a.test:8080/x", "https://u@a.test/x", "http://www.www.a.test/x/y/", "ftp://a.test/x",
     ],
 )  # fmt: skip
-def test_a_plain_url_has_the_key_that_its_parts_give(url):
+def test_plain_url_has_the_key_built_from_its_parts(url):
     assert surt_key(url) == _key_of_parts(url)
 
 
-def test_the_json_of_a_line_is_ascii():
+def test_json_of_a_line_is_ascii():
     assert ascii_json({"a": "b c"}) == '{"a":"b c"}'
     assert ascii_json({"a": "\u00e9\n"}) == '{"a":"\\u00e9\\n"}'
     assert ascii_json({"a": "\ud800"}) == '{"a":"\\ud800"}'
 
 
-def test_a_line_has_key_time_and_place():
+def test_line_has_key_time_and_location():
     capture = Capture(
         "http://a.test/x", "2026-01-31T08:05:00Z", "text/html", "200", None, 7, 9, "f"
     )
@@ -60,7 +60,7 @@ def test_a_line_has_key_time_and_place():
     }  # fmt: skip
 
 
-def test_an_index_is_in_the_order_of_its_bytes(tmp_path):
+def test_index_is_sorted_by_bytes(tmp_path):
     write_index(tmp_path / "x.cdxj", ["b 1\n", "a,b)/ 1\n", "a)/ 2\n", "a)/ 1\n"])
 
     assert (tmp_path / "x.cdxj").read_text() == "a)/ 1\na)/ 2\na,b)/ 1\nb 1\n"

@@ -1,11 +1,11 @@
-"""What readings of sitemaps write, however often and in whatever pieces they run."""
+"""What readings of sitemaps write, for any number of runs and pieces."""
 
 import pytest
 
 from aragog.pages.sitemaps import SitemapUrl
 from aragog.settings import RefreshSettings
 from aragog.urlstore.refresh_policy import Seen
-from aragog.urlstore.signal_trust import PROBES, Evidence, HostTrust, learned, to_cell
+from aragog.urlstore.signal_trust import PROBES, Evidence, HostTrust, add_evidence, to_cell
 from aragog.urlstore.usual_intervals import DAY_S
 from tests.support.stores import NOW_MS, body, page, stand
 from zengraph.tables.memory import MemoryTables
@@ -13,8 +13,8 @@ from zengraph.tables.memory import MemoryTables
 HOST = "site.example"
 MAP = f"http://{HOST}/sitemap.xml"
 DAY_MS = 86_400_000
-PROVEN = learned(HostTrust(), [Evidence(1.0, True, True, 0.1)] * 30, NOW_MS)
-FALSE = learned(HostTrust(), [Evidence(0.0, True, True, 0.1)] * 30, NOW_MS)
+PROVEN = add_evidence(HostTrust(), [Evidence(1.0, True, True, 0.1)] * 30, NOW_MS)
+FALSE = add_evidence(HostTrust(), [Evidence(0.0, True, True, 0.1)] * 30, NOW_MS)
 
 
 def urls(count):
@@ -23,7 +23,7 @@ def urls(count):
 
 @pytest.fixture
 def a_stand():
-    """A store with thirty pages that were fetched now, and a day that passes."""
+    """A store with 30 pages fetched now, one day later."""
     made = stand(MemoryTables())
     for url in urls(30):
         seen = Seen(outcome="Fetched", fetched_at_ms=NOW_MS, page_type="page")
@@ -32,12 +32,12 @@ def a_stand():
     return made
 
 
-def trust(a_stand, what):
-    a_stand.store.signals.change(HOST, lambda _: what)
+def trust(a_stand, value):
+    a_stand.store.signals.change(HOST, lambda _: value)
 
 
 def read(a_stand, entries, at_ms=NOW_MS + DAY_MS):
-    """Take a file; what it brought."""
+    """Reads a file and returns the number of signals found."""
     reading = a_stand.store.signals.reading(
         entries, kind="sitemap", fetched_at_ms=at_ms, sender=MAP
     )
@@ -55,7 +55,7 @@ def due_now(a_stand):
     return [url for url in urls(30) if a_stand.store.get(url).due_at_ms <= now_ms]
 
 
-def test_the_same_reading_twice_is_one(a_stand):
+def test_repeated_reading_counts_once(a_stand):
     trust(a_stand, PROVEN)
 
     first, second = read(a_stand, changed(3)), read(a_stand, changed(3))
@@ -66,7 +66,7 @@ def test_the_same_reading_twice_is_one(a_stand):
     assert len(a_stand.store.schedule.claim_due(a_stand.clock.now_ms(), 100, 60)) == 3
 
 
-def test_a_later_reading_that_says_the_same_brings_nothing_and_writes_nothing(a_stand):
+def test_later_reading_without_news_writes_nothing(a_stand):
     trust(a_stand, PROVEN)
     read(a_stand, changed(3))
     before = a_stand.store.signals.of_page(urls(1)[0])[0]
@@ -75,13 +75,13 @@ def test_a_later_reading_that_says_the_same_brings_nothing_and_writes_nothing(a_
     assert a_stand.store.signals.of_page(urls(1)[0])[0] == before
 
 
-def test_a_host_that_is_not_proven_is_tried_with_a_few_pages(a_stand):
+def test_unproven_host_is_tried_with_a_few_pages(a_stand):
     read(a_stand, changed(30))
 
     assert len(due_now(a_stand)) == PROBES
 
 
-def test_a_host_that_is_believed_nothing_brings_nothing_and_costs_no_write(a_stand):
+def test_distrusted_host_gives_no_signals_and_costs_no_writes(a_stand):
     trust(a_stand, FALSE)
 
     assert read(a_stand, changed(30)) == 0
@@ -89,7 +89,7 @@ def test_a_host_that_is_believed_nothing_brings_nothing_and_costs_no_write(a_sta
     assert a_stand.store.signals.of_page(urls(1)[0])[0] is None
 
 
-def test_a_page_is_not_fetched_sooner_than_the_shortest_interval(a_stand):
+def test_page_is_not_fetched_before_the_minimum_interval(a_stand):
     a_stand.store.signals.settings = RefreshSettings(min_interval_s=2 * DAY_S)
     trust(a_stand, PROVEN)
     read(a_stand, changed(1))
@@ -97,7 +97,7 @@ def test_a_page_is_not_fetched_sooner_than_the_shortest_interval(a_stand):
     assert a_stand.store.get(urls(1)[0]).due_at_ms == NOW_MS + 2 * DAY_MS
 
 
-def test_of_two_processes_that_change_the_trust_of_a_host_none_loses_it(a_stand):
+def test_concurrent_trust_updates_are_both_kept(a_stand):
     signals = a_stand.store.signals
     key = {"name": HOST, "change": lambda before: before._replace(checked=before.checked + 1)}
 
@@ -113,7 +113,7 @@ def test_of_two_processes_that_change_the_trust_of_a_host_none_loses_it(a_stand)
     assert (round(found.checked, 6), round(found.changed, 6)) == (1, 1)
 
 
-def test_a_page_that_a_signal_named_in_vain_counts_against_its_host(a_stand):
+def test_wrong_signal_counts_against_its_host(a_stand):
     trust(a_stand, PROVEN)
     read(a_stand, changed(1))
     at_ms = NOW_MS + DAY_MS + 60_000
@@ -127,9 +127,9 @@ def test_a_page_that_a_signal_named_in_vain_counts_against_its_host(a_stand):
     assert after.precision < PROVEN.precision
 
 
-def test_the_interval_of_a_page_grows_where_silence_is_believed(a_stand):
-    silent = learned(PROVEN, [Evidence(0.0, False, True, 0.1)] * 30, NOW_MS)
-    trust(a_stand, replace_read(silent))
+def test_interval_grows_for_a_host_whose_silence_is_trusted(a_stand):
+    silent = add_evidence(PROVEN, [Evidence(0.0, False, True, 0.1)] * 30, NOW_MS)
+    trust(a_stand, read_later(silent))
     url, other = urls(2)
     read(a_stand, [SitemapUrl(url, NOW_MS - DAY_MS)])
     at_ms = NOW_MS + 2 * DAY_MS
@@ -142,11 +142,11 @@ def test_the_interval_of_a_page_grows_where_silence_is_believed(a_stand):
     assert wait > 1.5 * usual
 
 
-def replace_read(what):
-    return what._replace(read_at_ms=NOW_MS + DAY_MS)
+def read_later(trust):
+    return trust._replace(read_at_ms=NOW_MS + DAY_MS)
 
 
-def test_a_feed_that_is_stored_as_a_page_stays_one(a_stand):
+def test_feed_stored_as_a_page_stays_a_page(a_stand):
     url = urls(1)[0]
     before = a_stand.store.get(url).due_at_ms
     at_ms = NOW_MS + DAY_MS
@@ -157,7 +157,7 @@ def test_a_feed_that_is_stored_as_a_page_stays_one(a_stand):
     assert a_stand.store.get(url).due_at_ms == before
 
 
-def test_the_trust_of_a_host_takes_few_bytes():
-    most = replace_read(PROVEN)._replace(feeds=("a" * 32,) * 3)
+def test_trust_of_a_host_is_small():
+    most = read_later(PROVEN)._replace(feeds=("a" * 32,) * 3)
 
     assert len(to_cell(most)) < 400

@@ -1,4 +1,4 @@
-"""What became of the pages of a crawl since a moment, by their nodes."""
+"""What happened to the pages of a crawl since a given time, from their nodes."""
 
 from collections import Counter
 
@@ -19,7 +19,7 @@ DAY_MS = 86_400_000
 
 
 class Fetches:
-    """A store, and fetches of it for the crawl `docs`; each is a day after the one before."""
+    """A store and its fetches for the crawl `docs`, each a day after the previous one."""
 
     def __init__(self):
         self.clock = ManualClock(NOW_MS)
@@ -73,7 +73,7 @@ def fetch():
         ([("PaymentRequired", "")], PageNews.WITHHELD),
     ],
 )
-def test_what_became_of_a_page_is_told_whatever_was_fetched_in_between(fetch, later, news):
+def test_news_of_a_page_covers_all_fetches_since_the_time(fetch, later, news):
     fetch(A)
     moment = fetch.now_ms()
 
@@ -83,13 +83,13 @@ def test_what_became_of_a_page_is_told_whatever_was_fetched_in_between(fetch, la
     assert fetch.since(moment) == {A: news}
 
 
-def test_a_page_is_new_once_and_gone_once(fetch):
+def test_page_is_reported_as_new_and_as_gone_once(fetch):
     begin = fetch.now_ms()
     fetch(A)
     fetch(A, text="y")
     assert fetch.since(begin) == {A: PageNews.NEW}
 
-    for _ in range(4):  # the last ones give it up
+    for _ in range(4):  # the last fetches give it up
         fetch(A, "Gone")
         moment = fetch.now_ms()
     fetch(A, "Gone")
@@ -97,7 +97,7 @@ def test_a_page_is_new_once_and_gone_once(fetch):
     assert fetch.since(moment) == {A: PageNews.STILL_ABSENT}
 
 
-def test_a_page_that_another_crawl_had_is_new_to_this_one(fetch):
+def test_page_of_another_crawl_is_new_to_this_one(fetch):
     fetch(A, crawl="other")
     assert fetch.since(0) == {}
     moment = fetch.now_ms()
@@ -107,7 +107,7 @@ def test_a_page_that_another_crawl_had_is_new_to_this_one(fetch):
     assert fetch.since(moment) == {A: PageNews.NEW}
 
 
-def test_a_page_whose_url_leads_to_another_page_is_redirected_once(fetch):
+def test_page_that_leads_to_another_is_reported_as_redirected_once(fetch):
     begin = fetch.now_ms()
     fetch(A)
     fetch(B)
@@ -116,13 +116,13 @@ def test_a_page_whose_url_leads_to_another_page_is_redirected_once(fetch):
     fetch(A, final_url=B, canonical_url=B)
 
     assert fetch.since(moment) == {A: PageNews.REDIRECTED, B: PageNews.UNCHANGED}
-    assert fetch.since(begin) == {B: PageNews.NEW}, "it came and left meanwhile"
+    assert fetch.since(begin) == {B: PageNews.NEW}, "A was added and redirected in between"
     moment = fetch.now_ms()
     fetch(A, final_url=B, canonical_url=B)
     assert fetch.since(moment) == {B: PageNews.UNCHANGED}
 
 
-def test_a_page_that_declares_another_url_is_redirected_too(fetch):
+def test_page_that_declares_another_url_is_also_redirected(fetch):
     for url in (A, B):
         fetch(url, likeness=SAME)
     moment = fetch.now_ms()
@@ -132,7 +132,7 @@ def test_a_page_that_declares_another_url_is_redirected_too(fetch):
     assert fetch.since(moment)[A] == PageNews.REDIRECTED
 
 
-def test_a_page_on_another_domain_is_found_through_the_urls_that_lead_to_it(fetch):
+def test_page_on_another_domain_is_found_by_the_urls_leading_to_it(fetch):
     begin = fetch.now_ms()
     for url in (A, B):
         fetch(url, final_url=ELSEWHERE, canonical_url=ELSEWHERE)
@@ -142,7 +142,7 @@ def test_a_page_on_another_domain_is_found_through_the_urls_that_lead_to_it(fetc
     assert fetch.since(begin, max_domains=0) == {ELSEWHERE: PageNews.NEW}
 
 
-def test_many_pages_are_read_in_parts_and_told_once(fetch):
+def test_many_pages_are_read_in_parts_and_reported_once(fetch):
     urls = [f"http://www.a.example/{n}" for n in range(10)]
     for url in urls:
         fetch(url)
@@ -152,7 +152,7 @@ def test_many_pages_are_read_in_parts_and_told_once(fetch):
     assert Counter(one.url for one in pages) == Counter(urls)
 
 
-def test_a_given_up_page_is_named_so(fetch):
+def test_given_up_page_is_marked(fetch):
     fetch(A)
     for _ in range(3):
         fetch(A, "Gone")
@@ -162,7 +162,7 @@ def test_a_given_up_page_is_named_so(fetch):
     assert (one.is_given_up, one.checked_at_ms) == (True, fetch.now_ms())
 
 
-def test_numbers_in_words_have_the_usual_four_and_what_else_there_is():
+def test_summary_has_the_four_usual_counts_and_others_if_nonzero():
     assert as_text({PageNews.UNCHANGED: 1_310, PageNews.NEW: 3}) == (
         "1,310 unchanged, 0 changed, 3 new, 0 gone"
     )

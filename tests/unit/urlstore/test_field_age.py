@@ -1,4 +1,4 @@
-"""The age of a field's value, and what is said of it."""
+"""The age of a field value and its description."""
 
 import pytest
 
@@ -24,9 +24,9 @@ WRITTEN = FieldInfo(NOW_MS - 5 * HOUR_MS, "json-ld #1")
         ("team.score", None, NOW_MS, ""),
     ],
 )
-def test_a_fetch_confirms_what_extractors_wrote_and_nothing_else(name, info, confirmed_at_ms, text):
+def test_fetch_confirms_only_extracted_values(name, info, confirmed_at_ms, text):
     assert age_text(name, info, confirmed_at_ms, NOW_MS, ("own",)) == text
 
 
-def test_a_value_of_which_nothing_is_known_has_no_age():
+def test_unknown_value_has_no_age():
     assert true_at_ms("product.price", None, None) is None

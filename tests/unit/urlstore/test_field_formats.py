@@ -1,4 +1,4 @@
-"""Field formats: a value reads as it was put, in every format; different bytes read differently."""
+"""Field formats: every value round-trips in every format, and different bytes stay different."""
 
 import json
 
@@ -16,29 +16,29 @@ FORMATS = FieldFormats(
 
 
 @given(st.sampled_from("idjbt"), st.binary(max_size=50))
-def test_any_bytes_survive_the_way_to_json_and_back(name, value):
+def test_any_bytes_survive_conversion_to_json_and_back(name, value):
     shown = orjson.dumps(FORMATS.to_json(name, value))
 
     if name == "j":
-        return  # the value survives, its white space need not: see below
+        return  # the value survives, but perhaps not its whitespace: see below
     assert FORMATS.from_json(name, parse(shown)) == value
 
 
 @pytest.mark.parametrize("text", [b"-0", b"007", b"+1", b"1_000", b"", b" 1", b"1\n"])
-def test_what_is_not_a_plain_integer_survives_as_base64(text):
+def test_text_that_is_not_a_plain_integer_becomes_base64(text):
     assert FORMATS.from_json("i", FORMATS.to_json("i", text)) == text
     assert isinstance(FORMATS.to_json("i", text), dict)
 
 
 @given(st.sampled_from("idbt"), st.binary(max_size=9), st.binary(max_size=9))
-def test_different_bytes_read_differently(name, one, other):
+def test_different_bytes_are_shown_differently(name, one, other):
     shown = [orjson.dumps(FORMATS.to_json(name, value)) for value in (one, other)]
 
     assert (shown[0] == shown[1]) == (one == other)
 
 
 @given(st.integers())
-def test_an_integer_keeps_its_digits(number):
+def test_integer_keeps_its_digits(number):
     shown = orjson.dumps({"v": FORMATS.to_json("i", b"%d" % number)})
 
     assert json.loads(shown)["v"] == number
@@ -48,7 +48,7 @@ def test_an_integer_keeps_its_digits(number):
 @pytest.mark.parametrize(
     "text", [b"12345678901234567890123", b'{"a": 1.10,\n "b": [1e40]}', b'"7x"', b"null"]
 )
-def test_json_reads_byte_by_byte(text):
+def test_json_is_returned_byte_for_byte(text):
     assert orjson.dumps({"v": FORMATS.to_json("j", text)}) == b'{"v":' + text + b"}"
 
 
@@ -59,16 +59,16 @@ def test_json_reads_byte_by_byte(text):
         ("i", "integer"), ("i.x", "text"), ("a.x", "integer"), ("a.b.c.d", "bytes"), ("", "text"),
     ],
 )  # fmt: skip
-def test_the_longest_declared_prefix_counts(name, expected):
+def test_longest_declared_prefix_wins(name, expected):
     assert FORMATS.of(name) == expected
 
 
-def test_a_declaration_wins_over_the_extractors():
+def test_declaration_overrides_the_extractors():
     assert FieldFormats({"page.title": "text"}).of("page.title") == "text"
 
 
 @pytest.mark.parametrize("value", [float("nan"), object(), {"a": {1, 2}}])
-def test_what_is_not_json_is_refused(value):
+def test_value_that_is_not_json_is_refused(value):
     with pytest.raises(InvalidField, match="json"):
         FORMATS.from_json("j", value)
 
@@ -80,7 +80,7 @@ def test_what_is_not_json_is_refused(value):
         b'{"a":[1.10,{}],"\xc3\xbc":[]}', b"123456789012345678901234567890", b'"\xc3\xbc"',
     ],
 )  # fmt: skip
-def test_json_is_stored_with_the_digits_that_were_sent(text):
+def test_json_is_stored_with_the_digits_sent(text):
     assert FORMATS.from_json("j", parse(text)) == text
 
 
@@ -94,7 +94,7 @@ def test_json_of_any_depth_is_stored_or_refused():
 
 
 @pytest.mark.parametrize("name", ["i", "b", "t"])
-def test_a_number_with_a_fraction_fits_json_and_decimals_alone(name):
+def test_fraction_is_only_accepted_by_json_and_decimal(name):
     with pytest.raises(InvalidField):
         FORMATS.from_json(name, parse(b"1.10"))
     assert FORMATS.from_json("d", parse(b"1.10")) == b"1.10"

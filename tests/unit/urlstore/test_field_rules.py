@@ -1,4 +1,4 @@
-"""Which field names the store accepts, and which of them look alike."""
+"""Which field names the store accepts, and which look alike."""
 
 import pytest
 
@@ -21,7 +21,7 @@ from aragog.urlstore.field_rules import FieldRules, lookalike_problem, skeleton
         ("\u2800", "U+2800"),
     ],
 )
-def test_a_name_that_hides_something_is_refused_with_the_remedy(name, reason):
+def test_name_with_hidden_differences_is_refused_with_a_remedy(name, reason):
     with pytest.raises(InvalidField, match="field") as caught:
         FieldRules(StoreSettings()).check({name: b"1"})
 
@@ -32,7 +32,7 @@ def test_a_name_that_hides_something_is_refused_with_the_remedy(name, reason):
     "name",
     ["og:image", "Team.Score", "größe", "café", "цена", "team.цена", "日本語title", "a b", "λ"],
 )
-def test_a_name_in_one_alphabet_is_accepted(name):
+def test_name_in_one_alphabet_is_accepted(name):
     FieldRules(StoreSettings()).check({name: b"1"})
 
     assert lookalike_problem(name) is None
@@ -41,11 +41,11 @@ def test_a_name_in_one_alphabet_is_accepted(name):
 @pytest.mark.parametrize(
     "name", ["TEAM.SCORE", "team.scοre", "team.ѕсоrе", "tеаm.score", "team.sc0re", "ＴＥＡＭ.score"]
 )
-def test_names_that_look_alike_have_one_skeleton(name):
+def test_names_that_look_alike_share_a_skeleton(name):
     assert skeleton(name) == skeleton("team.score")
 
 
-def test_names_that_differ_have_different_skeletons():
+def test_different_names_have_different_skeletons():
     names = ["team.score", "team.scored", "team.store", "steam.score", "team.größe", "цена"]
 
     assert len(set(map(skeleton, names))) == len(names)

@@ -1,4 +1,4 @@
-"""Killed between any two writes and run again: no item twice, lost, or shown after its page."""
+"""Killed between any two writes and run again: no item is duplicated, lost, or kept after its page."""
 
 import pytest
 
@@ -41,7 +41,7 @@ STEPS = (refetch, take_down, extract_again, merge)
 
 
 def settled(a_stand):
-    """What is listed, and the records of the index once they were repaired."""
+    """What is listed before and after a repair, and the entries of the index."""
     shown = listed(a_stand)
     a_stand.clock.advance_ms(3_600_000)
     a_stand.store.maintenance.repair(grace_s=1)
@@ -50,7 +50,7 @@ def settled(a_stand):
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
-def test_killed_anywhere_and_run_again_the_items_are_as_if_never_killed(step):
+def test_items_are_the_same_after_a_kill_and_a_rerun(step):
     expected = settled(unharmed(before, step))
     assert expected[0] == expected[1]
 

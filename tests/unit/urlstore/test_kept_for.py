@@ -1,4 +1,4 @@
-"""The crawls that a page is kept for."""
+"""The crawls for which a page is kept."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from aragog.urlstore.kept_for import crawl_name, crawls_of, fact_of, others, pur
     ("purposes", "name"),
     [(None, "usual"), ("", "any"), ("search", "search"), ("search ai-input", "ai-input+search")],
 )
-def test_a_crawl_is_named_by_its_purposes(purposes, name):
+def test_crawl_is_named_by_its_purposes(purposes, name):
     assert crawl_name(purposes) == name
     assert crawl_name(purposes_of(name)) == name
 
@@ -22,19 +22,19 @@ def test_a_crawl_is_named_by_its_purposes(purposes, name):
         ({"fetched_at_ms": 1, "kept_for": "ai-train usual"}, {"ai-train", "usual"}),
     ],
 )
-def test_a_page_without_the_fact_is_kept_for_the_usual_crawl(facts, crawls):
+def test_page_without_the_fact_is_kept_for_the_usual_crawl(facts, crawls):
     assert crawls_of(facts) == crawls
 
 
-def test_the_usual_crawl_alone_needs_no_fact():
+def test_usual_crawl_alone_needs_no_fact():
     assert fact_of({"usual"}) is None
     assert fact_of(()) is None
     assert fact_of({"usual", "search"}) == "search usual"
 
 
-def test_a_page_stays_for_crawls_that_may_use_it():
+def test_page_is_kept_for_the_crawls_that_may_use_it():
     before = {"fetched_at_ms": 1, "kept_for": "ai-input+search ai-train any search usual"}
-    said = {"page_preferences": "ai-input=n (x)", "robots_preferences": "search=n (y)"}
+    preferences = {"page_preferences": "ai-input=n (x)", "robots_preferences": "search=n (y)"}
 
-    assert others(before, said, "usual") == {"ai-train", "any"}
+    assert others(before, preferences, "usual") == {"ai-train", "any"}
     assert others(before, {}, "search") == {"ai-input+search", "ai-train", "any", "usual"}

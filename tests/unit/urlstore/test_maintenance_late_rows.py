@@ -1,4 +1,4 @@
-"""Journal rows that are written while a compaction reads the journal, bucket by bucket."""
+"""Journal rows written while a compaction reads the journal, bucket by bucket."""
 
 from tests.support.stores import NOW_MS, page, stand, write_into_bucket
 from zengraph.links import ListLimits
@@ -8,7 +8,7 @@ A, B = "http://a.example/", "http://b.example/"
 
 
 class InterruptedTables(MemoryTables):
-    """Calls `between` once: before the first scan of bucket 8 of the journal."""
+    """Calls `between` once, before the first scan of bucket 8 of the journal."""
 
     between = None
 
@@ -32,8 +32,8 @@ class InterruptedJournal:
         return self._table.scan(start, stop, **options)
 
 
-def test_a_removal_found_behind_its_addition_waits_for_it():
-    """The addition was written into a bucket that had been read, the removal into one that had not."""
+def test_removal_read_before_its_addition_waits_for_it():
+    """The addition is written to a bucket already read, and the removal to one not yet read."""
     tables = InterruptedTables()
     a_stand = stand(tables, lists=ListLimits(many_deltas=1))
 

@@ -1,10 +1,10 @@
-"""The names of a node's cells: whoever reads all that begin with one must not get another's."""
+"""The cell names of a node: reading a prefix must not return cells of another kind."""
 
 from aragog.urlstore import nodes
 
 
-def test_no_two_kinds_of_cells_have_one_name_or_beginning():
-    """Records in packs and crawls both began with s:in:, and upkeep failed on every page."""
+def test_no_cell_name_is_a_prefix_of_another():
+    """Regression: pack records and crawls shared the prefix s:in:, so maintenance always failed."""
     names = {
         name: value
         for name, value in vars(nodes).items()

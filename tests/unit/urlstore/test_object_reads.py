@@ -1,4 +1,4 @@
-"""Reading a page's content while a writer replaces it: it has put the object, and not the record."""
+"""Reading content while a writer replaces it: the object is written, but not yet the record."""
 
 import threading
 
@@ -11,7 +11,7 @@ from aragog.transfer.warc_export import export_warc
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.compression import content_key
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.object_reads import PAUSES_S
+from aragog.urlstore.object_reads import RETRY_DELAYS_S
 from aragog.urlstore.store import UrlStore
 from tests.support.stores import NOW_MS, body, page, stand
 from zengraph.tables.memory import MemoryTables
@@ -20,40 +20,40 @@ A = "http://a.example/"
 
 
 class HeldTables(MemoryTables):
-    """Tables whose batched writes wait: a server that is stopped."""
+    """Tables whose batched writes block, as if the server were stopped."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.answers = threading.Event()
-        self.answers.set()
-        self.waits = threading.Event()
+        self.released = threading.Event()
+        self.released.set()
+        self.waiting = threading.Event()
 
     def write(self, puts):
         if any(name == "n" for name, *_ in puts):
-            self.waits.set()
-            assert self.answers.wait(60)
+            self.waiting.set()
+            assert self.released.wait(60)
         super().write(puts)
 
 
 @pytest.fixture
 def replaced():
-    """A store whose page of A is being replaced: new object, old record."""
+    """A store in which page A is being replaced: new object, old record."""
     tables = HeldTables()
     store = UrlStore(tables, MemoryContent(), StoreSettings(), WaitingClock(NOW_MS))
     store.write_pages([page(A, content=body("old"))])
-    tables.answers.clear()
-    tables.waits.clear()
+    tables.released.clear()
+    tables.waiting.clear()
     later = page(A, NOW_MS + 1000, content=body("new"))
     writer = threading.Thread(target=store.write_pages, args=([later],))
     writer.start()
-    assert tables.waits.wait(60)
+    assert tables.waiting.wait(60)
     yield store, tables, writer
-    tables.answers.set()
+    tables.released.set()
     writer.join(60)
 
 
 class WaitingClock(ManualClock):
-    """Counts its sleeps, and calls a function in the last of them."""
+    """Records its sleeps and calls a function in the last one."""
 
     def __init__(self, at_ms):
         super().__init__(at_ms)
@@ -62,16 +62,16 @@ class WaitingClock(ManualClock):
 
     def sleep_s(self, seconds):
         self.slept_s.append(seconds)
-        if seconds == PAUSES_S[-1]:
+        if seconds == RETRY_DELAYS_S[-1]:
             self.at_last()
 
 
-def test_a_reader_waits_for_the_record_of_an_object_that_was_replaced(replaced):
-    """What was seen: CorruptContent in 6 of 346 reads during a refresh with S3 stopped."""
+def test_reader_waits_for_the_record_of_a_replaced_object(replaced):
+    """Regression: CorruptContent in 6 of 346 reads during a refresh with S3 stopped."""
     store, tables, writer = replaced
 
     def go_on():
-        tables.answers.set()
+        tables.released.set()
         writer.join(60)
 
     store.clock.clock.at_last = go_on
@@ -80,18 +80,18 @@ def test_a_reader_waits_for_the_record_of_an_object_that_was_replaced(replaced):
     assert sum(store.clock.clock.slept_s) < 0.5
 
 
-def test_a_page_that_is_still_being_replaced_is_to_be_read_again_later(replaced):
+def test_page_still_being_replaced_can_be_read_later(replaced):
     store, tables, writer = replaced
 
     with pytest.raises(ContentReplaced, match="is being replaced; try again"):
         store.content(A)
 
-    tables.answers.set()
+    tables.released.set()
     writer.join(60)
     assert store.content(A).body == b"new"
 
 
-def test_content_put_by_hand_is_replaced_in_the_same_way():
+def test_content_put_directly_is_replaced_in_the_same_way():
     a_stand = stand(MemoryTables())
     a_stand.store.put_content(A, b"old")
     a_stand.clock.advance_ms(1000)
@@ -105,7 +105,7 @@ def test_content_put_by_hand_is_replaced_in_the_same_way():
         other.store.content(A)
 
 
-def test_an_object_older_than_its_record_is_damage():
+def test_object_older_than_its_record_is_corrupt():
     a_stand = stand(MemoryTables())
     a_stand.store.write_pages([page(A, content=body("old"))])
     older = a_stand.content.get(content_key(A))
@@ -116,13 +116,13 @@ def test_an_object_older_than_its_record_is_damage():
         a_stand.store.content(A)
 
 
-def test_an_export_reads_the_record_again_where_a_writer_was_faster(tmp_path):
+def test_export_rereads_the_record_of_a_replaced_page(tmp_path):
     a_stand = stand(MemoryTables())
     a_stand.store.write_pages([page(A, content=body("old"))])
     problems = []
 
     class Overtaking(MemoryContent):
-        """The page is replaced between the reads of its record and of its object."""
+        """The page is replaced between reading its record and its object."""
 
         def get(self, key):
             if a_stand.store.get(A).facts.get("n") is None:

@@ -1,4 +1,4 @@
-"""Which packs are rewritten together, and which records share a new one."""
+"""Which packs are rewritten together, and which records share a new pack."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,14 +19,14 @@ def fresh(name, hosts, size=8 * MB, at_ms=0):
     return FreshPack(name, size, at_ms, hosts)
 
 
-def test_packs_wait_for_others_until_there_are_enough_or_an_hour_passed():
+def test_packs_wait_until_there_are_enough_or_an_hour_has_passed():
     packs = [fresh(str(n), {b"a": 8 * MB}) for n in range(9)]
 
     assert [len(one.names) for one in fresh_groups(packs, 0)] == [GROUP_BYTES // (8 * MB)]
     assert [len(one.names) for one in fresh_groups(packs, WAIT_MS)] == [8, 1]
 
 
-def test_packs_of_few_hosts_pay_and_those_of_many_do_not():
+def test_rewriting_is_worthwhile_for_packs_of_few_hosts():
     few = fresh("few", {bytes([n]): MB for n in range(8)})
     many = fresh("many", {bytes([n]): 100_000 for n in range(32)})
 
@@ -34,7 +34,7 @@ def test_packs_of_few_hosts_pay_and_those_of_many_do_not():
     assert [one.is_worthwhile for one in fresh_groups([many], WAIT_MS)] == [False]
 
 
-def test_a_host_may_have_its_bytes_in_many_packs():
+def test_bytes_of_a_host_are_summed_over_packs():
     packs = [fresh(str(n), {b"a": 100_000}, size=150_000) for n in range(4)]
 
     assert [one.is_worthwhile for one in fresh_groups(packs, WAIT_MS)] == [True]

@@ -1,4 +1,4 @@
-"""When a page is fetched again: what makes it sooner, later, and never."""
+"""When a page is fetched again: what makes it sooner, later or never."""
 
 import math
 
@@ -16,15 +16,15 @@ SETTINGS = RefreshSettings()
 PRICED = ("page.title", "product.price", "product.rating")
 
 
-def fetched(at_ms, **what):
-    return Seen(outcome="Fetched", fetched_at_ms=at_ms, **{"page_type": "product", **what})
+def fetched(at_ms, **values):
+    return Seen(outcome="Fetched", fetched_at_ms=at_ms, **{"page_type": "product", **values})
 
 
-def run(history, present=PRICED, settings=SETTINGS, **what):
-    """The state after fetches when due; each of `history` says what had changed."""
-    state, due = decide(None, fetched(T0, **what), (), present, settings)
+def run(history, present=PRICED, settings=SETTINGS, **values):
+    """The state after on-time fetches; each entry of `history` lists the changed fields."""
+    state, due = decide(None, fetched(T0, **values), (), present, settings)
     for changed in history:
-        state, due = decide(state, fetched(due, **what), changed, present, settings)
+        state, due = decide(state, fetched(due, **values), changed, present, settings)
     return state
 
 
@@ -38,7 +38,7 @@ def run(history, present=PRICED, settings=SETTINGS, **what):
         ("page", ["page.title"], 7 * DAY_S),
     ],
 )
-def test_a_new_page_comes_back_after_the_usual_interval_of_its_fastest_field(
+def test_new_page_is_refetched_after_the_usual_interval_of_its_fastest_field(
     page_type, fields, usual
 ):
     _, due = decide(None, fetched(T0, page_type=page_type), (), fields, SETTINGS)
@@ -46,7 +46,7 @@ def test_a_new_page_comes_back_after_the_usual_interval_of_its_fastest_field(
     assert (due - T0) / 1000 == pytest.approx(usual, rel=0.01)
 
 
-def test_changes_make_it_sooner_and_their_absence_later():
+def test_changes_shorten_the_interval_and_their_absence_lengthens_it():
     quiet = [run([()] * n).interval_s for n in range(8)]
     lively = [run([["product.price"]] * n).interval_s for n in range(5)]
 
@@ -56,24 +56,24 @@ def test_changes_make_it_sooner_and_their_absence_later():
     assert lively[-1] < 0.4 * lively[0]
 
 
-def test_a_page_that_grew_quiet_is_left_alone_again():
+def test_interval_grows_again_when_changes_stop():
     lively = [["product.price"]] * 6
 
     assert run([*lively, *[()] * 30]).interval_s > 2 * run(lively).interval_s
 
 
-def test_a_slow_field_is_not_a_reason_to_ask_for_prices_every_hour():
+def test_changes_of_a_slow_field_do_not_shorten_the_interval():
     ratings = run([["product.rating"]] * 6)
 
     assert ratings.interval_s > 0.8 * run([()] * 6).interval_s
     assert 0 < ratings.changes < 1
 
 
-def test_our_own_version_is_not_a_change_of_the_page():
+def test_new_extractor_version_is_not_a_change():
     assert run([["page.extractor_version"]]) == run([()])
 
 
-def test_bytes_count_for_pages_without_a_type_alone():
+def test_body_changes_only_count_for_pages_without_a_type():
     def twice(page_type):
         first = fetched(T0, page_type=page_type, body_hash="a" * 64)
         state, due = decide(None, first, (), (), SETTINGS)
@@ -93,7 +93,7 @@ def test_not_modified_is_a_check_without_a_change():
     )
 
 
-def test_a_page_that_says_it_is_old_is_asked_later():
+def test_page_modified_long_ago_is_checked_later():
     old = run([], modified_at_ms=T0 - int(400 * DAY_S * 1000))
     dynamic = run([], modified_at_ms=T0 - 1000)
 
@@ -101,7 +101,7 @@ def test_a_page_that_says_it_is_old_is_asked_later():
     assert dynamic.interval_s == run([]).interval_s
 
 
-def test_nothing_is_asked_while_its_answer_is_fresh_but_a_year_is_not_believed():
+def test_fresh_response_is_not_refetched_but_its_lifetime_is_capped():
     lively = [["product.price"]] * 5
     state = run(lively)
     at = state.due_at_ms
@@ -115,7 +115,7 @@ def test_nothing_is_asked_while_its_answer_is_fresh_but_a_year_is_not_believed()
     assert wait_s(365 * DAY_S) == pytest.approx(6 * HOUR_S)
 
 
-def test_a_page_is_given_up_after_three_spaced_404s():
+def test_page_is_given_up_after_three_spaced_404s():
     state, due = decide(None, fetched(T0), (), PRICED, SETTINGS)
     waits = []
     while due is not None:
@@ -126,7 +126,7 @@ def test_a_page_is_given_up_after_three_spaced_404s():
     assert waits == [1, 3, None]
 
 
-def test_404s_within_a_minute_are_one_confirmation():
+def test_several_404s_within_a_minute_are_one_confirmation():
     state, _ = decide(None, fetched(T0), (), PRICED, SETTINGS)
     for n in range(1, 9):
         seen = Seen(outcome="Gone", fetched_at_ms=T0 + n * 60_000)
@@ -136,19 +136,19 @@ def test_404s_within_a_minute_are_one_confirmation():
     assert due is not None
 
 
-def test_where_intervals_are_short_confirmations_come_sooner_but_spaced_all_the_same():
-    hasty = RefreshSettings(min_interval_s=1, max_interval_s=60)
-    state, _ = decide(None, fetched(T0), (), PRICED, hasty)
+def test_short_intervals_bring_confirmations_sooner_but_still_spaced():
+    frequent = RefreshSettings(min_interval_s=1, max_interval_s=60)
+    state, _ = decide(None, fetched(T0), (), PRICED, frequent)
     counted = []
     for second in (10, 20, 50, 55, 90):
         seen = Seen(outcome="Gone", fetched_at_ms=T0 + second * 1000)
-        state, _ = decide(state, seen, (), (), hasty)
+        state, _ = decide(state, seen, (), (), frequent)
         counted.append(state.gone)
 
     assert counted == [1, 1, 2, 2, 3]
 
 
-def test_a_page_that_came_back_is_refreshed_again():
+def test_returned_page_is_refreshed_again():
     state, due = decide(None, fetched(T0), (), PRICED, SETTINGS)
     for n in (2, 4):
         seen = Seen(outcome="Gone", fetched_at_ms=T0 + int(n * DAY_S * 1000))
@@ -168,7 +168,7 @@ def test_a_page_that_came_back_is_refreshed_again():
         ("UnavailableLegally", [30, 60, 90]),
     ],
 )
-def test_a_withheld_page_is_asked_for_at_intervals_of_its_own_and_never_given_up(outcome, days):
+def test_withheld_page_has_its_own_intervals_and_is_never_given_up(outcome, days):
     state, due = decide(None, fetched(T0), (), PRICED, SETTINGS)
     waits = []
     for _ in days:
@@ -180,7 +180,7 @@ def test_a_withheld_page_is_asked_for_at_intervals_of_its_own_and_never_given_up
 
 
 def waits_d(*outcomes):
-    """How long the page waits after each of these fetches, in days."""
+    """The waiting time after each of these fetches, in days."""
     state, due = decide(None, fetched(T0), (), PRICED, SETTINGS)
     waits = []
     for outcome in outcomes:
@@ -190,8 +190,8 @@ def waits_d(*outcomes):
     return waits
 
 
-def test_refusals_and_failures_begin_their_waits_anew_after_each_other():
-    """What was seen: the first 403 after ten timeouts waited for 90 days."""
+def test_refusals_and_failures_reset_the_backoff_of_each_other():
+    """Regression: the first 403 after ten timeouts waited for 90 days."""
     assert waits_d(*["Unreachable"] * 10, "Forbidden")[-1] == 7
     assert waits_d("Forbidden", "Forbidden", "Unreachable", "Unreachable") == [7, 14, 1, 2]
     assert waits_d("Unreachable", "Forbidden", "Unreachable", "Forbidden") == [1, 7, 1, 7]
@@ -208,7 +208,7 @@ def test_a_403_between_404s_shows_that_the_page_exists():
     assert due is not None
 
 
-def test_a_setting_changes_the_interval_of_one_status():
+def test_setting_changes_the_interval_of_one_status():
     weekly = RefreshSettings(withheld_intervals={"402": "2d"})
     _, due = decide(None, Seen(outcome="PaymentRequired", fetched_at_ms=T0), (), (), weekly)
     _, other = decide(None, Seen(outcome="Unauthorized", fetched_at_ms=T0), (), (), weekly)
@@ -216,14 +216,14 @@ def test_a_setting_changes_the_interval_of_one_status():
     assert ((due - T0) / DAY_S / 1000, (other - T0) / DAY_S / 1000) == (2, 30)
 
 
-def test_robots_refusal_is_tried_again_when_the_rules_expire():
+def test_robots_refusal_is_retried_when_the_rules_expire():
     expire = T0 + int(1.7 * DAY_S * 1000)
     seen = Seen(outcome="Refused", fetched_at_ms=T0, not_before_ms=expire)
 
     assert decide(None, seen, (), (), SETTINGS)[1] == expire
 
 
-def test_failures_are_asked_ever_more_rarely_and_for_ever():
+def test_failures_back_off_but_are_retried_forever():
     state, due, waits = None, T0, []
     for _ in range(9):
         at = due
@@ -241,22 +241,22 @@ def test_intervals_can_be_set_by_type_and_by_field():
     assert run([], settings=settings).interval_s == pytest.approx(90 * 60, rel=0.01)
 
 
-def test_the_planned_interval_is_within_its_bounds():
-    # What was seen: `aragog due` showed 30 minutes where at least an hour passes.
-    hasty = RefreshSettings(intervals={"product.price": "10m"}, min_interval_s=3600)
-    lazy = RefreshSettings(max_interval_s=7200)
+def test_planned_interval_is_within_its_bounds():
+    # Regression: `aragog due` showed 30 minutes although the minimum was an hour.
+    frequent = RefreshSettings(intervals={"product.price": "10m"}, min_interval_s=3600)
+    rare = RefreshSettings(max_interval_s=7200)
 
-    assert run([["product.price"]] * 6, settings=hasty).interval_s == 3600
-    assert run([()] * 6, settings=lazy).interval_s == 7200
+    assert run([["product.price"]] * 6, settings=frequent).interval_s == 3600
+    assert run([()] * 6, settings=rare).interval_s == 7200
 
 
-def test_more_effort_makes_shorter_intervals():
+def test_more_effort_shortens_intervals():
     twice = run([["product.price"], ()], settings=RefreshSettings(effort=2)).interval_s
 
     assert run([["product.price"], ()]).interval_s / twice == pytest.approx(2**0.5, rel=0.1)
 
 
-def test_what_cannot_be_followed_is_asked_four_times_as_rarely_as_usual():
+def test_page_that_changes_too_fast_gets_four_times_the_usual_interval():
     kind = kind_of(6 * HOUR_S)
 
     assert interval_s(1 / 60, kind) == 4 * kind.usual_s
@@ -276,7 +276,7 @@ def test_what_cannot_be_followed_is_asked_four_times_as_rarely_as_usual():
         max_size=30,
     )
 )
-def test_whatever_was_seen_the_next_fetch_is_within_bounds(history):
+def test_next_fetch_is_within_bounds_for_any_history(history):
     state, at = None, T0
     for outcome, passed_ms, changed, spread, fresh_s, modified in history:
         at += passed_ms
@@ -299,7 +299,7 @@ def test_whatever_was_seen_the_next_fetch_is_within_bounds(history):
 
 
 @given(st.floats(0, 1))
-def test_jitter_is_a_tenth_at_most(spread):
+def test_jitter_is_at_most_a_tenth(spread):
     _, due = decide(None, fetched(T0), (), PRICED, SETTINGS, spread=spread)
 
     assert abs((due - T0) / 1000 / (6 * HOUR_S) - 1) <= JITTER + 0.001
@@ -313,12 +313,12 @@ def test_ratio_solves_its_equation(gain):
 
 
 @given(st.floats(60, 1e8), st.floats(1e-10, 1e-3))
-def test_the_interval_of_a_kind_is_usual_at_its_prior_and_never_below_its_floor(usual, rate):
+def test_interval_of_a_kind_is_usual_at_its_prior_and_never_below_its_floor(usual, rate):
     kind = kind_of(usual)
 
     assert interval_s(kind.prior_rate, kind) == pytest.approx(usual, rel=1e-3)
     assert interval_s(rate, kind) >= kind.floor_s * 0.999
 
 
-def test_a_state_is_made_of_numbers_and_text_alone():
+def test_state_consists_of_plain_values():
     assert RefreshState(*RefreshState()) == RefreshState()

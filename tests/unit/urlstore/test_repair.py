@@ -1,4 +1,4 @@
-"""Each thing that repair repairs: damaged by hand, reported by name, read correctly, and repaired once."""
+"""Every kind of damage is reported by name, repaired once, and read correctly afterward."""
 
 import pytest
 
@@ -68,7 +68,7 @@ DAMAGES = {
     lose_the_alias_mark: ["alias mark missing"],
     leave_an_alias_edge: ["alias edge without its pointer"],
     lose_the_content: ["content missing or damaged"],
-    # What is damaged has no pointer any more, so the object goes, too.
+    # Damaged content loses its pointer, so the object is deleted too.
     damage_the_content: ["content missing or damaged", "content that nothing points to"],
     leave_content: ["content that nothing points to"],
 }
@@ -92,7 +92,7 @@ def a_stand():
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
-def test_it_is_mended_reported_by_name_and_mended_once(a_stand, damage):
+def test_damage_is_reported_and_repaired_once(a_stand, damage):
     damage(a_stand)
 
     reported = a_stand.store.maintenance.repair(grace_s=1).repaired
@@ -106,7 +106,7 @@ def test_it_is_mended_reported_by_name_and_mended_once(a_stand, damage):
 
 
 @pytest.mark.parametrize("damage", [lose_the_content, damage_the_content])
-def test_content_that_is_wrong_is_not_served_and_its_page_is_due(a_stand, damage):
+def test_wrong_content_is_not_served_and_its_page_is_due(a_stand, damage):
     damage(a_stand)
 
     a_stand.store.maintenance.repair(grace_s=1)
@@ -115,22 +115,22 @@ def test_content_that_is_wrong_is_not_served_and_its_page_is_due(a_stand, damage
     assert a_stand.store.get(PAGE).due_at_ms <= a_stand.clock.now_ms()
 
 
-def test_without_waiting_content_of_no_page_is_left_to_a_later_repair(a_stand):
+def test_orphaned_content_is_left_to_a_later_repair_without_waiting(a_stand):
     leave_content(a_stand)
-    said = []
+    lines = []
     before_ms = a_stand.clock.now_ms()
 
-    report = a_stand.store.maintenance.repair(wait=False, report=said.append)
+    report = a_stand.store.maintenance.repair(wait=False, report=lines.append)
 
     assert report.repaired == {}
     assert a_stand.clock.now_ms() == before_ms
-    assert "1 stored bodies belong to no page" in said[0]
+    assert "1 stored bodies belong to no page" in lines[0]
     assert a_stand.store.maintenance.repair(grace_s=1).repaired == {
         "content that nothing points to": 1
     }
 
 
-def test_the_progress_of_pages_and_contents_is_a_share(a_stand):
+def test_progress_of_pages_and_contents_is_a_fraction(a_stand):
     for number in range(600):
         a_stand.store.put_content(f"http://many.example/{number}", b"x", {})
     shares = {}
@@ -145,21 +145,21 @@ def test_the_progress_of_pages_and_contents_is_a_share(a_stand):
     assert shares["h"] == [None, None]
 
 
-def test_what_is_young_is_left_to_its_writer(a_stand):
+def test_recent_rows_are_left_to_their_writer(a_stand):
     leave_an_alias_edge(a_stand)
     leave_a_host_row(a_stand)
 
     assert a_stand.store.maintenance.repair(grace_s=2 * 3600).repaired == {}
 
 
-def test_a_store_that_nothing_happened_to_needs_nothing(a_stand):
+def test_intact_store_needs_no_repair(a_stand):
     report = a_stand.store.maintenance.repair(grace_s=1)
 
     assert report.repaired == {}
     assert report.walked["n"] >= 3
 
 
-def test_it_says_what_it_waits_for_before_it_waits(a_stand):
+def test_repair_announces_a_wait_before_it_starts(a_stand):
     a_stand.content.put("ab" * 32, b"x", {})
     lines = []
 

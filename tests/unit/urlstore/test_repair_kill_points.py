@@ -1,4 +1,4 @@
-"""A repair of a damaged SQLite file, killed at each of its steps and run again: no URL is lost."""
+"""Killing a repair of a damaged SQLite file at each step, and repeating it, loses no URL."""
 
 import multiprocessing
 import os
@@ -26,7 +26,7 @@ STEPS = {
     "note", "replace", "set_aside", "schedule", "delete_at", "delete", "delete_many", "drop",
     "forget", "rename", "sync_folder", "write", "put", "_copy_rows", "_remove", "salvage_finished",
 }  # fmt: skip
-"""The functions that change something; the process is killed as one of them begins."""
+"""The functions that change something; the process is killed as one of them is called."""
 
 
 def opened(folder, at_ms):
@@ -36,7 +36,7 @@ def opened(folder, at_ms):
 
 
 def damaged(folder):
-    """A store of all URLs; the 100 bytes at the start of some pages of one file are zeroed."""
+    """A store of all URLs with 100 bytes zeroed at the start of some pages of one file."""
     store = opened(folder, NOW_MS)
     store.write_pages([page(url, content=body(url), fields={"title": b"t" * 300}) for url in URLS])
     store.close()
@@ -60,7 +60,7 @@ def repaired(folder, at_ms, **options):
 
 
 def killed_at(folder, step):
-    """Repair in a process that is killed as its step of that number begins; False: it ended."""
+    """Kills a repair at the given step; returns False if it finished first."""
 
     def child():
         seen = 0
@@ -92,10 +92,10 @@ def neither_stored_nor_due(folder, at_ms):
     return set(URLS) - due - stored, due - stored
 
 
-def test_a_repair_that_is_killed_at_any_step_and_run_again_loses_no_url(tmp_path):
-    """What was seen: 41 of 600 pages lost for good, because only the killed run knew of them."""
+def test_killed_and_repeated_repair_loses_no_url(tmp_path):
+    """Regression: 41 of 600 pages were lost for good because only the killed run knew of them."""
     damaged(tmp_path / "damaged")
-    step, had_to_be_fetched = 1, set()
+    step, refetched = 1, set()
     while True:
         folder = tmp_path / f"killed at {step}"
         shutil.copytree(tmp_path / "damaged", folder)
@@ -105,17 +105,17 @@ def test_a_repair_that_is_killed_at_any_step_and_run_again_loses_no_url(tmp_path
 
         lost, again = neither_stored_nor_due(folder, NOW_MS + 3 * HOUR_MS)
         assert not lost, f"killed at step {step}"
-        had_to_be_fetched |= again
+        refetched |= again
         shutil.rmtree(folder)
         if not was_killed:
             break
         step += 1
     assert step > 40
-    assert len(had_to_be_fetched) > 3
+    assert len(refetched) > 3
 
 
-def test_urls_that_a_repair_made_due_are_still_due_after_another_one(tmp_path):
-    """Only their due rows had their text: a repair ten minutes later took them for waste."""
+def test_urls_made_due_by_a_repair_are_still_due_after_another_one(tmp_path):
+    """Regression: only their due rows had their text, and a repair ten minutes later deleted them."""
     damaged(tmp_path)
     for hours in range(1, 4):
         repaired(tmp_path, NOW_MS + hours * HOUR_MS)
@@ -126,7 +126,7 @@ def test_urls_that_a_repair_made_due_are_still_due_after_another_one(tmp_path):
     assert due
 
 
-def test_a_repair_that_waits_for_no_content_leaves_it_to_one_that_makes_its_pages_due(tmp_path):
+def test_repair_without_waiting_leaves_content_to_a_later_repair(tmp_path):
     damaged(tmp_path)
     store = opened(tmp_path, NOW_MS + HOUR_MS)
     for position, _ in list(store.zen.by_order.walk()):
@@ -145,8 +145,8 @@ def test_a_repair_that_waits_for_no_content_leaves_it_to_one_that_makes_its_page
 
 
 @pytest.mark.parametrize("text", [b"", b"\0" * 200, b"{}", b"[1]", b'{"first_bytes": 1}'])
-def test_a_repair_whose_note_was_damaged_is_done_by_the_next_one(tmp_path, text):
-    """Every later repair ended with the same traceback."""
+def test_repair_with_a_damaged_note_is_finished_by_the_next_one(tmp_path, text):
+    """Regression: every later repair failed with the same traceback."""
     damaged(tmp_path)
     store = opened(tmp_path, NOW_MS + HOUR_MS)
     for position, _ in list(store.zen.by_order.walk()):

@@ -1,4 +1,4 @@
-"""The content store over S3 servers that answer as the standard does not expect."""
+"""The content store with S3 servers that do not follow the standard."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def error(status, code):
 
 @pytest.mark.parametrize("before", [0, 1, 2, 3, 7])
 @pytest.mark.parametrize("cycle", [1, 2, 3, 5])
-def test_a_list_that_comes_back_to_a_page_ends(before, cycle):
+def test_list_that_returns_to_an_earlier_page_ends(before, cycle):
     tokens = [f"before-{n}" for n in range(before)] + [f"again-{n}" for n in range(cycle)] * 60
 
     result = answer({"do": "keys", "answers": [*map(page, tokens), page(more=False)]})
@@ -41,13 +41,13 @@ def test_a_list_that_comes_back_to_a_page_ends(before, cycle):
 
 @pytest.mark.parametrize("token", [None, ""])
 @pytest.mark.parametrize("before", [0, 1])
-def test_a_list_without_a_way_to_its_next_page_is_not_taken_as_whole(token, before):
+def test_list_without_a_token_for_its_next_page_is_refused(token, before):
     pages = [page("one")] * before + [page(token)]
 
     assert answer({"do": "keys", "answers": pages})["last"].startswith("ContentUnavailable")
 
 
-def test_a_list_of_many_pages_is_read_to_its_end():
+def test_list_of_many_pages_is_read_completely():
     pages = [page(f"token-{n}") for n in range(70)]
 
     assert answer({"do": "keys", "answers": [*pages, page(more=False)]})["last"] == "71 keys"
@@ -62,7 +62,7 @@ def test_a_list_of_many_pages_is_read_to_its_end():
         (409, "OperationAborted", "ContentUnavailable"),
     ],
 )
-def test_only_an_object_that_is_gone_counts_as_deleted(status, code, last):
+def test_only_a_missing_object_counts_as_deleted(status, code, last):
     given = {"do": "delete", "answers": [error(status, code)] * 3}
 
     assert answer(given)["last"].startswith(last)
@@ -70,15 +70,15 @@ def test_only_an_object_that_is_gone_counts_as_deleted(status, code, last):
 
 @pytest.mark.parametrize("spelling", ["lower", "title", "upper", "swapcase", "capitalize"])
 @pytest.mark.parametrize("meta", [{"a": "b"}, {"long": "x" * 4000}])
-def test_metadata_is_found_however_its_header_is_spelled(spelling, meta):
+def test_metadata_is_found_in_a_header_of_any_case(spelling, meta):
     given = {"do": ["put", "get"], "meta": meta, "answers": [{}, {"stored": spelling}]}
 
     assert answer(given)["last"] == f"a body {meta}"
 
 
 @pytest.mark.parametrize("times", [1, 50_000])
-def test_a_put_does_not_ask_before_it_sends_its_body(times):
-    """A server or proxy that did not answer the question cost a second for every put."""
+def test_put_does_not_send_an_expect_header(times):
+    """Regression: a server or proxy that ignored the header cost a second per put."""
     result = answer({"do": "put", "times": times, "answers": [{}]})
 
     assert result["last"] == "done"

@@ -1,4 +1,4 @@
-"""What an entry of a sitemap says of a page that is stored."""
+"""What a sitemap entry means for a stored page."""
 
 import pytest
 
@@ -29,14 +29,14 @@ def instant(at_ms):
 TODAY = ReportedChange(URL, MIDNIGHT_MS, MIDNIGHT_MS + DAY_MS - 1)
 
 
-def test_a_change_after_the_page_was_compared_is_news_and_an_older_one_is_not():
+def test_change_after_the_last_comparison_is_news():
     later = instant(NOON_MS + HOUR_MS)
 
     assert is_news(later, None, NOON_MS, NOON_MS + 2 * HOUR_MS)
     assert not is_news(instant(NOON_MS - 1), None, NOON_MS, NOON_MS + 2 * HOUR_MS)
 
 
-def test_what_was_said_before_is_no_news_unless_the_same_reading_says_it_again():
+def test_repeated_date_is_only_news_in_the_same_reading():
     read_ms = NOON_MS + 2 * HOUR_MS
     change = instant(NOON_MS + HOUR_MS)
     mark = PageMark(change.start_ms, read_ms)
@@ -45,15 +45,15 @@ def test_what_was_said_before_is_no_news_unless_the_same_reading_says_it_again()
     assert not is_news(change, mark, NOON_MS, read_ms + HOUR_MS)
 
 
-def test_a_page_that_was_fetched_after_the_file_is_as_new_as_the_file():
+def test_page_fetched_after_the_file_is_up_to_date():
     assert not is_news(instant(NOON_MS + 1), None, NOON_MS + HOUR_MS, NOON_MS + HOUR_MS)
 
 
-def test_an_instant_in_the_future_is_not_a_change():
+def test_future_date_is_not_a_change():
     assert not is_news(instant(NOON_MS + DAY_MS), None, NOON_MS, NOON_MS + HOUR_MS)
 
 
-def test_the_day_of_a_change_is_news_once_even_if_the_page_was_compared_that_day():
+def test_day_of_a_change_is_news_once_even_after_a_comparison_that_day():
     before = PageMark(MIDNIGHT_MS - DAY_MS)
     read_ms = NOON_MS + HOUR_MS
 
@@ -64,28 +64,28 @@ def test_the_day_of_a_change_is_news_once_even_if_the_page_was_compared_that_day
 @pytest.mark.parametrize(
     ("dates", "stamp"), [([0, 0, 0], True), ([0, 0, 5, 5], False), ([0], False)]
 )
-def test_a_file_most_of_whose_dates_are_that_of_the_response_is_a_stamp(dates, stamp):
+def test_file_dated_mostly_at_its_response_is_a_stamp(dates, stamp):
     entries = [instant(NOON_MS - hours * HOUR_MS) for hours in dates]
 
     assert is_stamp(entries, NOON_MS + 900) is stamp
 
 
-def test_a_page_that_changes_all_the_time_is_not_fetched_for_each_signal():
+def test_page_that_changes_constantly_is_not_fetched_for_each_signal():
     assert is_worth_a_fetch(1 / (30 * DAY_S), 7 * DAY_S, 0.9, SETTINGS)
     assert not is_worth_a_fetch(1 / HOUR_S, 7 * DAY_S, 1.0, SETTINGS)
     assert not is_worth_a_fetch(1 / (30 * DAY_S), 7 * DAY_S, 0.0, SETTINGS)
 
 
-def test_a_page_has_changed_by_its_own_rate_with_a_probability():
+def test_probability_of_a_change_follows_the_rate_of_the_page():
     assert expected_change(1 / DAY_S, DAY_S) == pytest.approx(0.632, abs=0.001)
     assert expected_change(0.0, DAY_S) == 0
 
 
 @pytest.mark.parametrize("mark", [PageMark(), PageMark(1, 2, 0.5, covered=False, kind="feed")])
-def test_the_cell_is_the_mark_again(mark):
+def test_mark_round_trips_through_its_cell(mark):
     assert from_cell(to_cell(mark)) == mark
 
 
 @pytest.mark.parametrize("cell", [None, b"", b"[9, 1]", b"[1, 2]"])
-def test_what_another_version_wrote_says_nothing(cell):
+def test_cell_of_another_version_is_ignored(cell):
     assert from_cell(cell) is None

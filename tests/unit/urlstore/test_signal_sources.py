@@ -26,7 +26,7 @@ def read(at_ms, signals=0.0, outcome="Fetched", kind=SITEMAP):
 
 
 def after(*brought, kind=SITEMAP, outcome="Fetched"):
-    """The state after readings at their due times, with the number of signals that each brought."""
+    """The state after on-time readings, with the number of signals from each."""
     state, due = decide(None, read(T0, kind=kind), (), (), SETTINGS)
     for number in brought:
         state, due = decide(state, read(due, number, outcome, kind), (), (), SETTINGS)
@@ -34,32 +34,32 @@ def after(*brought, kind=SITEMAP, outcome="Fetched"):
 
 
 @pytest.mark.parametrize(("kind", "usual_s"), [(SITEMAP, DAY_S), (FEED, 6 * HOUR_S)])
-def test_a_new_file_is_read_again_after_its_usual_interval(kind, usual_s):
+def test_new_file_is_reread_after_its_usual_interval(kind, usual_s):
     a, b_s = first_belief(kind, SETTINGS)
 
     assert reading_interval_s(a / b_s, SETTINGS) == pytest.approx(usual_s)
     assert after(kind=kind).interval_s == pytest.approx(usual_s)
 
 
-def test_a_file_that_brings_much_is_read_often_and_one_that_brings_nothing_rarely():
+def test_file_with_many_signals_is_read_often_and_one_without_any_rarely():
     lively, quiet = after(20, 20, 20, 20), after(0, 0, 0, 0)
 
     assert lively.interval_s < DAY_S / 3
     assert quiet.interval_s > 1.5 * DAY_S
 
 
-def test_a_304_brings_nothing():
+def test_a_304_gives_no_signals():
     assert after(0, 0, outcome="NotModified").interval_s == after(0, 0).interval_s
 
 
-def test_a_file_that_comes_to_life_is_read_more_often():
+def test_file_that_becomes_active_is_read_more_often():
     asleep = after(*[0] * 20)
     awake = after(*[0] * 20, 30, 30)
 
     assert awake.interval_s < asleep.interval_s / 4
 
 
-def test_a_file_that_is_gone_is_given_up():
+def test_missing_file_is_given_up():
     state, due = None, T0
     for _ in range(SETTINGS.gone_confirmations):
         state, due = decide(state, read(due, outcome="Gone"), (), (), SETTINGS)
@@ -67,13 +67,13 @@ def test_a_file_that_is_gone_is_given_up():
     assert (due, state.page_type) == (None, SITEMAP)
 
 
-def test_without_signals_no_file_is_read_again():
+def test_no_file_is_reread_with_signals_disabled():
     off = RefreshSettings(signals=False)
 
     assert decide(None, read(T0), (), (), off)[1] is None
 
 
-def test_a_page_that_is_read_as_a_sitemap_from_now_on_begins_anew():
+def test_page_newly_read_as_a_sitemap_starts_over():
     page = RefreshState(a=3, b_s=1000, compared_at_ms=T0, checked_at_ms=T0, page_type="product")
 
     state, _ = decide(page, read(T0 + 1000), (), (), SETTINGS)
@@ -82,7 +82,7 @@ def test_a_page_that_is_read_as_a_sitemap_from_now_on_begins_anew():
 
 
 @given(st.floats(1e-9, 1), st.floats(1.0, 1e7))
-def test_a_reading_gains_as_much_as_any_other_fetch_when_it_is_due(rate, age_s):
+def test_due_reading_gains_as_much_as_any_other_fetch(rate, age_s):
     every_s = reading_interval_s(rate, SETTINGS)
 
     assert math.isclose(reading_gain_s(rate, every_s), min_gain_s(SETTINGS), rel_tol=1e-6)
@@ -92,7 +92,7 @@ def test_a_reading_gains_as_much_as_any_other_fetch_when_it_is_due(rate, age_s):
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e7), st.floats(0, 1e4)), max_size=30))
-def test_a_belief_stays_a_belief(readings):
+def test_belief_stays_positive(readings):
     a, b_s = first_belief(SITEMAP, SETTINGS)
     for passed_s, brought in readings:
         a, b_s = read_belief(a, b_s, passed_s, brought)

@@ -1,4 +1,4 @@
-"""How far a host's dates are believed, by what they proved."""
+"""How much the dates of a host are trusted, based on evidence."""
 
 import random
 
@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from aragog.urlstore.signal_trust import (
     HALF_LIFE_MS,
-    MAX_CHECKED,
+    MAX_FETCHES,
     MIN_BELIEF,
     UNPROVEN_BELIEF,
     Evidence,
     HostTrust,
+    add_evidence,
     decayed,
     from_cell,
-    learned,
     to_cell,
     with_feed,
 )
@@ -30,46 +30,46 @@ def seen(*, named, changed, expected=0.1, times=1):
     return [Evidence(changed, named, covered=True, expected=expected)] * times
 
 
-def test_a_new_host_is_believed_by_half_and_its_silence_not_at_all():
+def test_new_host_is_half_trusted_and_its_silence_is_not():
     assert HostTrust().belief == UNPROVEN_BELIEF
     assert HostTrust().stretch == 1
 
 
-def test_a_host_whose_dates_prove_true_is_believed_and_so_is_its_silence():
-    trust = learned(HostTrust(), seen(named=True, changed=1, times=30), NOW_MS)
-    trust = learned(trust, seen(named=False, changed=0, times=30), NOW_MS)
+def test_host_with_correct_dates_is_trusted_and_so_is_its_silence():
+    trust = add_evidence(HostTrust(), seen(named=True, changed=1, times=30), NOW_MS)
+    trust = add_evidence(trust, seen(named=False, changed=0, times=30), NOW_MS)
 
     assert trust.belief > 0.7
     assert trust.recall > 0.9
     assert trust.stretch > 1.7
 
 
-def test_dates_that_name_pages_which_change_as_often_anyway_are_believed_nothing():
-    """Pages change half of the time between two fetches, and all are named each time."""
+def test_dates_no_better_than_chance_are_not_trusted():
+    """Pages change between half of all fetches, and all are listed each time."""
     rng = random.Random(1)
     found = [Evidence(float(rng.random() < 0.5), True, True, 0.5) for _ in range(100)]
 
-    trust = learned(HostTrust(), found, NOW_MS)
+    trust = add_evidence(HostTrust(), found, NOW_MS)
 
     assert (trust.is_proven, trust.belief, trust.stretch) == (True, 0.0, 1.0)
 
 
-def test_dates_that_prove_false_are_believed_nothing():
-    trust = learned(HostTrust(), seen(named=True, changed=0, times=20), NOW_MS)
+def test_wrong_dates_are_not_trusted():
+    trust = add_evidence(HostTrust(), seen(named=True, changed=0, times=20), NOW_MS)
 
     assert trust.belief == 0
 
 
-def test_a_host_that_conceals_changes_is_not_believed_when_it_is_silent():
-    trust = learned(HostTrust(), seen(named=True, changed=1, times=20), NOW_MS)
-    concealing = learned(trust, seen(named=False, changed=1, times=60), NOW_MS)
+def test_silence_of_a_host_that_hides_changes_is_not_trusted():
+    trust = add_evidence(HostTrust(), seen(named=True, changed=1, times=20), NOW_MS)
+    concealing = add_evidence(trust, seen(named=False, changed=1, times=60), NOW_MS)
 
     assert concealing.recall < 0.3
     assert concealing.stretch < trust.stretch
 
 
-def test_evidence_fades_so_that_a_host_that_was_not_believed_is_tried_again():
-    trust = learned(HostTrust(), seen(named=True, changed=0, times=20), NOW_MS)
+def test_evidence_fades_so_a_distrusted_host_is_tried_again():
+    trust = add_evidence(HostTrust(), seen(named=True, changed=0, times=20), NOW_MS)
 
     later = decayed(trust, NOW_MS + 4 * HALF_LIFE_MS)
 
@@ -77,7 +77,7 @@ def test_evidence_fades_so_that_a_host_that_was_not_believed_is_tried_again():
     assert later.belief == UNPROVEN_BELIEF
 
 
-def test_a_host_has_room_for_three_feeds():
+def test_host_keeps_up_to_three_feeds():
     trust = HostTrust()
     for key in "aabcd":
         trust = with_feed(trust, key)
@@ -86,27 +86,27 @@ def test_a_host_has_room_for_three_feeds():
 
 
 @given(st.lists(evidence, max_size=50), st.integers(0, 10**12))
-def test_whatever_is_found_shares_are_shares_and_evidence_is_bounded(found, passed_ms):
-    trust = learned(HostTrust(at_ms=NOW_MS), found * 8, NOW_MS)
+def test_fractions_and_evidence_are_bounded(found, passed_ms):
+    trust = add_evidence(HostTrust(at_ms=NOW_MS), found * 8, NOW_MS)
     trust = decayed(trust, NOW_MS + passed_ms)
 
     assert 0 <= trust.precision <= 1
     assert 0 <= trust.recall <= 1
     assert 1 <= trust.stretch <= 4.5
-    assert max(trust.checked, trust.silent) <= MAX_CHECKED + 1e-6
+    assert max(trust.checked, trust.silent) <= MAX_FETCHES + 1e-6
 
 
 @given(st.lists(evidence, max_size=20))
-def test_the_stored_form_is_the_trust_again(found):
-    trust = with_feed(learned(HostTrust(), found, NOW_MS), "a")
+def test_trust_round_trips(found):
+    trust = with_feed(add_evidence(HostTrust(), found, NOW_MS), "a")
 
     assert from_cell(to_cell(trust)) == trust
 
 
 @pytest.mark.parametrize("cell", [None, b"", b"[2, 1, 2]", b"[1, 5]"])
-def test_what_another_version_wrote_is_a_new_host(cell):
+def test_cell_of_another_version_is_a_new_host(cell):
     assert from_cell(cell) == HostTrust()
 
 
-def test_a_cell_with_more_numbers_than_are_known_is_read():
+def test_unknown_numbers_in_a_cell_are_ignored():
     assert from_cell(to_cell(HostTrust(checked=3.0))[:-1] + b", 17]") == HostTrust(checked=3.0)

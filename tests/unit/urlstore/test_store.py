@@ -1,4 +1,4 @@
-"""Each part of a UrlStore is built and works without the others."""
+"""Each part of a UrlStore can be built and used without the others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ A = "http://a.example/"
 
 
 class Parts:
-    """What a part may be given, each built from tables and a clock alone."""
+    """The possible dependencies of a part, built only from tables and a clock."""
 
     def __init__(self) -> None:
         self.time = ManualClock(NOW_MS)
@@ -52,7 +52,7 @@ class Parts:
         )
 
 
-def test_a_write_after_a_reported_delete_is_later_than_the_delete():
+def test_write_after_a_reported_delete_is_later_than_the_delete():
     time = ManualClock(NOW_MS)
     clock = WriteClock(time)
     clock.deleted_at(NOW_MS + 5)
@@ -66,14 +66,14 @@ def put(fields, title):
     fields.put(A, {"title": title}, at_ms=None, provenance={}, if_version=None)
 
 
-def test_fields_that_were_put_are_read_by_pages_alone():
+def test_stored_fields_are_read_through_pages():
     parts = Parts()
     fields = Fields(parts.zen, StoreSettings(), parts.takedowns, parts.clock)
     put(fields, b"x")
     assert Pages(parts.zen).get(A).fields == {"title": b"x"}
 
 
-def test_fields_put_right_after_a_removal_are_not_hidden_by_it():
+def test_fields_put_right_after_a_removal_are_visible():
     parts = Parts()
     fields = Fields(parts.zen, StoreSettings(), parts.takedowns, parts.clock)
     put(fields, b"x")
@@ -82,14 +82,14 @@ def test_fields_put_right_after_a_removal_are_not_hidden_by_it():
     assert Pages(parts.zen).get(A).fields == {"title": b"y"}
 
 
-def test_a_schedule_claims_what_it_planned():
+def test_schedule_claims_planned_urls():
     parts = Parts()
     schedule = Schedule(parts.zen, parts.takedowns, parts.clock)
     schedule.plan(A, NOW_MS)
     assert [due.url for due in schedule.claim_due(NOW_MS, 10, 60)] == [A]
 
 
-def test_a_feed_returns_what_was_published():
+def test_feed_returns_published_changes():
     parts = Parts()
     publish(parts.zen, [Change(A, NOW_MS, "changed")], parts.time)
     parts.time.advance_ms(10_000)
@@ -103,14 +103,14 @@ def test_maintenance_of_empty_tables_finds_nothing():
     assert maintenance.repair(grace_s=0).repaired == {}
 
 
-def test_a_compaction_plan_is_read_back_as_it_was_packed():
+def test_compaction_plan_round_trips():
     plan = CompactionPlan((PlannedRow(b"\x01k", (b"a", b"b")), PlannedRow(b"\xff")), (b"\x02",))
     for depths in (None, {}, {b"\xab": 2}):
         assert CompactionPlan.unpack(replace(plan, depths=depths).pack()).depths == depths
     assert CompactionPlan.unpack(plan.pack()) == plan
 
 
-def test_a_compaction_plan_of_an_earlier_version_has_no_depths():
+def test_compaction_plan_of_an_earlier_version_has_no_depths():
     assert CompactionPlan.unpack(b'{"rows":[["016b",["61"]]],"void":[]}') == CompactionPlan(
         (PlannedRow(b"\x01k", (b"a",)),)
     )

@@ -1,4 +1,4 @@
-"""A batch of pages leaves what its pages would leave if each came alone, however they are tied."""
+"""A batch of related pages has the same result as its pages written one at a time."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ A, B, C = URLS = [f"http://{x}.example/" for x in "abc"]
 
 @st.composite
 def fetches(draw, number):
-    """A page, its like under another canonical URL, or a failure, at a time of its own."""
+    """A page, one with another canonical URL, or a failure, at its own time."""
     url, at_ms = draw(st.sampled_from(URLS)), NOW_MS + 1000 * number
     if draw(st.booleans()):
         home = draw(st.sampled_from([url, *URLS]))
@@ -44,7 +44,7 @@ def shown(a_stand, url):
     record, content = a_stand.store.get(url), a_stand.store.content(url)
     return (
         record and (record.canonical_url, record.fields, record.facts, record.content_hash),
-        # An undone alias is due some minutes from the writing, which the singles reach later.
+        # An undone alias is due some minutes after the write, which is later for single writes.
         record and record.due_at_ms and record.due_at_ms // 1000,
         content and content.body,
         [link.url for link in a_stand.store.links.outlinks(url).items],
@@ -55,7 +55,7 @@ def shown(a_stand, url):
 
 @settings(deadline=None)
 @given(histories, histories)
-def test_a_batch_leaves_what_its_pages_would_leave_alone(before, pages):
+def test_batch_has_the_same_result_as_single_writes(before, pages):
     pages = [replace(p, fetched_at_ms=p.fetched_at_ms + 10_000) for p in pages]
     together, alone = stand(MemoryTables()), stand(MemoryTables())
     for a_stand in (together, alone):
@@ -73,7 +73,7 @@ def test_a_batch_leaves_what_its_pages_would_leave_alone(before, pages):
         assert shown(together, url) == shown(alone, url)
 
 
-def test_a_failure_of_an_alias_in_the_batch_loses_nothing_of_its_page():
+def test_failed_alias_in_the_batch_keeps_its_page():
     a_stand = stand(MemoryTables())
     a_stand.store.write_pages([page(A, canonical_url=B, fields={"t": b"1"}, content=body("old"))])
     at_ms = NOW_MS + 1000
@@ -90,7 +90,7 @@ def test_a_failure_of_an_alias_in_the_batch_loses_nothing_of_its_page():
     assert [link.url for link in a_stand.store.links.outlinks(B).items] == [C]
 
 
-def test_a_page_that_stands_for_itself_again_leaves_no_double_at_its_former_home():
+def test_page_that_becomes_its_own_canonical_leaves_no_duplicate():
     a_stand = stand(MemoryTables())
     a_stand.store.write_pages(
         [page(A, canonical_url=B, provisional=True, fields={"t": b"1"}, content=body("x"))]
@@ -104,7 +104,7 @@ def test_a_page_that_stands_for_itself_again_leaves_no_double_at_its_former_home
     assert a_stand.store.aliases.of(B) == []
 
 
-def test_a_page_that_goes_to_another_home_takes_along_what_it_brought():
+def test_page_with_a_new_canonical_url_moves_its_data():
     a_stand = stand(MemoryTables())
     a_stand.store.write_pages([page(A, canonical_url=B, fields={"t": b"1"}, links=[C])])
     a_stand.clock.advance_ms(5000)
@@ -116,7 +116,7 @@ def test_a_page_that_goes_to_another_home_takes_along_what_it_brought():
     assert a_stand.store.links.outlinks(B).items == []
 
 
-def test_a_home_that_was_fetched_itself_keeps_its_page():
+def test_separately_fetched_canonical_url_keeps_its_page():
     a_stand = stand(MemoryTables())
     a_stand.store.write_pages([page(B, fields={"t": b"b"})])
     a_stand.store.write_pages([page(A, NOW_MS + 1, canonical_url=B, fields={"t": b"a"})])
@@ -128,7 +128,7 @@ def test_a_home_that_was_fetched_itself_keeps_its_page():
     assert a_stand.store.get(B).fields == {"t": b"b"}
 
 
-def test_a_page_from_a_worker_whose_clock_is_ahead_leaves_no_pointer_to_lost_content():
+def test_page_from_a_worker_with_a_fast_clock_leaves_no_pointer_to_lost_content():
     a_stand = stand(MemoryTables())
     for url, ahead_ms, home in ((A, 0, A), (B, 1000, B), (B, 2000, A), (A, 10_000, C)):
         fetched = page(
@@ -146,8 +146,8 @@ def test_a_page_from_a_worker_whose_clock_is_ahead_leaves_no_pointer_to_lost_con
     assert a_stand.store.content(B).body == f"{A} after 10000".encode()
 
 
-def test_a_fetch_of_the_future_is_one_of_now_and_keeps_no_later_fetch_out(caplog):
-    """What was seen: a time of 2099 froze a page that was written without the pipeline."""
+def test_fetch_time_in_the_future_is_replaced_by_now(caplog):
+    """Regression: a time in 2099 froze a page written without the pipeline."""
     a_stand = stand(MemoryTables())
     in_2099_ms = 4_070_908_800_000
     a_stand.store.write_pages(

@@ -1,9 +1,9 @@
-"""Killed between any two writes, and run again: nothing is lost, doubled or shown wrong."""
+"""Killed between any two writes and run again: nothing is lost, duplicated or wrong."""
 
 import pytest
 
 from aragog.urlstore.records import Likeness, OutLink
-from aragog.urlstore.writing.alias_merger import SOON_MS
+from aragog.urlstore.writing.alias_merger import REFETCH_DELAY_MS
 from tests.support.faults import every_kill_point, unharmed
 from tests.support.stores import NOW_MS, alias_page, body, page
 from zengraph.links import _compaction as compaction
@@ -13,7 +13,7 @@ URLS = [A, B, C, D, E, F]
 
 
 def before(a_stand):
-    """What was there before anything was killed."""
+    """The state before anything is killed."""
     a_stand.store.write_pages(
         [
             page(A, fields={"t": b"a0"}, content=body("a0"), links=[B, C], due_at_ms=NOW_MS + 7),
@@ -81,7 +81,7 @@ def repair(a_stand):
 
 
 def leave(a_stand):
-    """Twice of one page in a batch: it leaves the home that it had, then fails."""
+    """Writes one page twice in a batch: it leaves its canonical URL and then fails."""
     at = NOW_MS + 60_000
     a_stand.store.write_pages(
         [
@@ -95,12 +95,12 @@ def _declaring(url, at_ms, canonical, text):
     return page(
         url, at_ms, canonical_url=canonical, provisional=canonical != url,
         fields={"t": text.encode()}, content=body(text), links=[B], facts={"status": 200},
-        likeness=Likeness(body=text[0]), provenance={"t": "meta"}, due_at_ms=NOW_MS + 100_000 + SOON_MS,
+        likeness=Likeness(body=text[0]), provenance={"t": "meta"}, due_at_ms=NOW_MS + 100_000 + REFETCH_DELAY_MS,
     )  # fmt: skip
 
 
 def dispute(a_stand):
-    """Two pages agree on a canonical URL that nobody fetched, and a third differs."""
+    """Two pages share a canonical URL that was never fetched, and a third page differs."""
     at = NOW_MS + 60_000
     for one in (
         _declaring(A, at, F, "x of A"),
@@ -111,7 +111,7 @@ def dispute(a_stand):
 
 
 def decide(a_stand):
-    """The canonical URL that two pages agree on is fetched, and differs from both."""
+    """The canonical URL shared by two pages is fetched and differs from both."""
     at = NOW_MS + 60_000
     for one in (
         _declaring(A, at, F, "x of A"),
@@ -125,14 +125,14 @@ STEPS = (write_a_batch, merge, undo, remove, edit, leave, dispute, decide)
 
 
 def shown(a_stand):
-    """All that a reader can see, but versions."""
+    """Everything a reader can see except versions."""
     seen = {}
     for url in URLS:
         record = a_stand.store.get(url, info=True)
         content = a_stand.store.content(url)
         seen[url] = (
             record
-            # Due to the second: the write clock moves on by a millisecond with each run.
+            # Due times are in seconds: the write clock advances by a millisecond in each run.
             and (
                 record.canonical_url,
                 record.fields,
@@ -150,7 +150,7 @@ def shown(a_stand):
 
 
 def settled(a_stand):
-    """What is shown when all upkeep has run, long after."""
+    """What is shown after all maintenance has run."""
     a_stand.clock.advance_ms(2 * compaction.GRACE_MS)
     a_stand.compact()
     a_stand.store.maintenance.repair()
@@ -159,7 +159,7 @@ def settled(a_stand):
 
 
 def consistent(a_stand):
-    """What must hold however little of the last write was done."""
+    """Checks the invariants that hold after any partial write."""
     for url in URLS:
         record = a_stand.store.get(url)
         content = a_stand.store.content(url)
@@ -173,7 +173,7 @@ def consistent(a_stand):
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
-def test_killed_anywhere_and_run_again_it_ends_as_if_never_killed(step):
+def test_result_is_the_same_after_a_kill_and_a_rerun(step):
     expected = settled(unharmed(before, step))
 
     points = 0
@@ -185,7 +185,7 @@ def test_killed_anywhere_and_run_again_it_ends_as_if_never_killed(step):
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
-def test_killed_anywhere_and_never_run_again_repair_leaves_nothing_wrong(step):
+def test_repair_fixes_everything_after_a_kill_without_a_rerun(step):
     for _, a_stand in every_kill_point(before, step=step):
         a_stand.clock.advance_ms(2 * compaction.GRACE_MS)
         a_stand.compact()
@@ -197,7 +197,7 @@ def test_killed_anywhere_and_never_run_again_repair_leaves_nothing_wrong(step):
 
 
 @pytest.mark.parametrize("step", [compact_all, repair])
-def test_upkeep_killed_anywhere_and_run_again_ends_the_same(step):
+def test_killed_maintenance_has_the_same_result_after_a_rerun(step):
     expected = settled(unharmed(before, write_a_batch, step))
 
     for point, a_stand in every_kill_point(before, write_a_batch, step=step):

@@ -1,4 +1,4 @@
-"""Several processes on one store at once, on SQLite."""
+"""Several processes on one store at the same time, with SQLite."""
 
 import multiprocessing
 import os
@@ -28,8 +28,8 @@ def opened(folder, clock=None):
     )
 
 
-def all_at_once(folder, acts):
-    """Each act in a process of its own with a store of its own, started together."""
+def run_concurrently(folder, acts):
+    """Runs each function in its own process with its own store, all at the same time."""
     barrier = FORK.Barrier(len(acts))
 
     def run(number, act):
@@ -52,14 +52,14 @@ def all_at_once(folder, acts):
     assert [process.exitcode for process in processes] == [0] * len(acts)
 
 
-def test_one_alias_merged_by_several_at_once_ends_at_the_latest_evidence(tmp_path):
+def test_concurrent_merges_of_an_alias_keep_the_latest_evidence(tmp_path):
     store = opened(tmp_path)
     store.write_pages([page(A, NOW_MS - 9, fields={"t": b"1"}, content=body("x"), links=[C])])
 
     def merging(home, at_ms):
-        return lambda its: its.aliases.merge(A, home, at_ms=at_ms)
+        return lambda store: store.aliases.merge(A, home, at_ms=at_ms)
 
-    all_at_once(
+    run_concurrently(
         tmp_path,
         [merging(B, NOW_MS), merging(B, NOW_MS), merging(C, NOW_MS - 1), merging(B, NOW_MS)],
     )
@@ -71,26 +71,26 @@ def test_one_alias_merged_by_several_at_once_ends_at_the_latest_evidence(tmp_pat
     assert store.maintenance.repair(grace_s=0.001).repaired == {}
 
 
-def test_one_page_written_by_several_at_once_keeps_lists_and_counts_right(tmp_path):
+def test_concurrent_writes_of_a_page_keep_lists_and_counts_correct(tmp_path):
     targets = [f"http://t.example/{i}" for i in range(12)]
 
     def writing(number):
-        def act(its):
+        def act(store):
             for round_ in range(15):
                 at_ms = NOW_MS + round_ * 10 + number
                 links = targets[(round_ * number) % 5 : 4 + (round_ + number) % 8]
-                its.write_pages(
+                store.write_pages(
                     [
                         page(A, at_ms, links=links),
                         page(f"http://p{number}.example/", at_ms, links=links),
                     ]
                 )
-                its.maintenance.compact_links(50)
+                store.maintenance.compact_links(50)
 
         return act
 
-    all_at_once(tmp_path, [writing(number) for number in range(4)])
-    # A change that another process overtook waits until its writer counts as dead.
+    run_concurrently(tmp_path, [writing(number) for number in range(4)])
+    # A change overtaken by another process waits until its writer is considered dead.
     later = ManualClock(SystemClock().now_ms() + 2 * GRACE_MS)
     store = opened(tmp_path, later)
     while store.maintenance.compact_links(1000).journal_rows:
@@ -106,20 +106,20 @@ def test_one_page_written_by_several_at_once_keeps_lists_and_counts_right(tmp_pa
 
 
 class FastClock(SystemClock):
-    """A clock that is ahead by more than a claim lasts, so that it takes over those of the living."""
+    """A clock that is ahead by more than a lease, so it takes over leases of live processes."""
 
     def now_ms(self):
         return super().now_ms() + LOCK_MS + 1000
 
 
-def test_compactors_that_are_killed_at_any_moment_keep_lists_and_counts_exact(tmp_path):
+def test_killed_compactors_keep_lists_and_counts_exact(tmp_path):
     store, rng = opened(tmp_path), random.Random(1)
     pages = [f"http://h{number % 9}.example/{number}" for number in range(60)]
 
     def compacting(clock):
-        its = opened(tmp_path, clock)
+        store = opened(tmp_path, clock)
         while True:
-            its.maintenance.compact_links(3)
+            store.maintenance.compact_links(3)
 
     for round_ in range(8):
         clocks = (SystemClock(), SystemClock(), FastClock())
@@ -145,39 +145,39 @@ def test_compactors_that_are_killed_at_any_moment_keep_lists_and_counts_exact(tm
         assert store.links.count_inlinks(target) == len(sources)
 
 
-def test_a_conditional_write_is_won_once(tmp_path):
+def test_conditional_write_succeeds_once(tmp_path):
     store = opened(tmp_path)
     version = store.put(A, {"n": b"0"})
 
     def claiming(number):
-        def act(its):
+        def act(store):
             try:
-                its.put(A, {"n": b"%d" % number}, if_version=version)
+                store.put(A, {"n": b"%d" % number}, if_version=version)
             except Exception:
                 return
             (tmp_path / f"won{number}").write_text("")
 
         return act
 
-    all_at_once(tmp_path, [claiming(number) for number in range(1, 5)])
+    run_concurrently(tmp_path, [claiming(number) for number in range(1, 5)])
 
     won = [path.name for path in tmp_path.glob("won*")]
     assert len(won) == 1
     assert store.get(A).fields == {"n": won[0].removeprefix("won").encode()}
 
 
-def test_due_urls_are_claimed_by_one_process_each(tmp_path):
+def test_due_urls_are_claimed_by_only_one_process(tmp_path):
     store = opened(tmp_path)
     store.write_pages([page(f"http://d{i}.example/", due_at_ms=NOW_MS) for i in range(60)])
 
     def claiming(number):
-        def act(its):
-            taken = [due.url for due in its.schedule.claim_due(NOW_MS, 40, lease_s=60)]
+        def act(store):
+            taken = [due.url for due in store.schedule.claim_due(NOW_MS, 40, lease_s=60)]
             (tmp_path / f"taken{number}").write_text("\n".join(taken))
 
         return act
 
-    all_at_once(tmp_path, [claiming(number) for number in range(3)])
+    run_concurrently(tmp_path, [claiming(number) for number in range(3)])
 
     taken = "\n".join(path.read_text() for path in tmp_path.glob("taken*")).split()
     assert len(taken) == len(set(taken))

@@ -1,4 +1,4 @@
-"""How often the tables are asked: on HBase every time is a round trip."""
+"""How many calls the tables get: on HBase each one is a round trip."""
 
 import pytest
 
@@ -9,7 +9,7 @@ A, B, C = (f"http://{x}.example/" for x in "abc")
 
 
 class Counting(MemoryTables):
-    """Counts calls; a scan is one."""
+    """Counts calls; a scan is one call."""
 
     def __init__(self):
         super().__init__()
@@ -41,17 +41,17 @@ def a_stand():
     return a_stand
 
 
-def test_a_url_that_is_not_an_alias_costs_one(a_stand):
+def test_url_that_is_not_an_alias_takes_one_call(a_stand):
     assert a_stand.store.get(C).fields == {"t": b"2"}
     assert a_stand.tables.calls == ["n.get"]
 
 
-def test_an_alias_costs_two(a_stand):
+def test_alias_takes_two_calls(a_stand):
     assert a_stand.store.get(A).canonical_url == B
     assert len(a_stand.tables.calls) == 2
 
 
-def test_many_cost_one_and_with_aliases_two(a_stand):
+def test_many_urls_take_one_call_or_two_with_aliases(a_stand):
     a_stand.store.get_many([C, "http://nobody.example/"])
     assert len(a_stand.tables.calls) == 1
     a_stand.tables.calls.clear()
@@ -60,12 +60,12 @@ def test_many_cost_one_and_with_aliases_two(a_stand):
 
 
 @pytest.mark.parametrize("read", ["inlinks", "count_inlinks"])
-def test_inlinks_of_a_page_without_aliases_cost_two(a_stand, read):
+def test_inlinks_of_a_page_without_aliases_take_two_calls(a_stand, read):
     assert getattr(a_stand.store.links, read)(C) is not None
     assert len(a_stand.tables.calls) == 2
 
 
-def test_a_batch_costs_the_same_however_many_pages_it_has(a_stand):
+def test_batch_takes_the_same_number_of_calls_for_any_size(a_stand):
     def cost(start, count):
         a_stand.tables.calls.clear()
         urls = [f"http://p{number}.example/" for number in range(start, start + count)]

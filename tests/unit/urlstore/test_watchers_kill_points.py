@@ -1,4 +1,4 @@
-"""A refresh, a hold, a release killed between any two writes, and run again."""
+"""A refresh, watch or unwatch killed between any two writes, and run again."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def lose_a_field(a_stand):
 
 
 def read_again(a_stand):
-    """As a walk does it, which passes over pages that bear the new version's mark."""
+    """Like a walk, which skips pages that have the mark of the new version."""
     mark = {"page.extractor_version": b"9"}
     if a_stand.store.get(A).fields.get("page.extractor_version") != b"9":
         a_stand.store.fields.replace(A, {"page.title": b'"New"', **mark}, {}, at_ms=NOW_MS)
@@ -86,7 +86,7 @@ def reported(a_stand):
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
-def test_it_ends_as_if_never_killed_and_every_change_is_reported(step):
+def test_result_and_changes_are_the_same_after_a_kill_and_a_rerun(step):
     a_stand = unharmed(before, step)
     expected, changes = shown(a_stand), reported(a_stand)
 

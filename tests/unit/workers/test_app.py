@@ -1,4 +1,4 @@
-"""A worker with settings that cannot work ends before it takes a message."""
+"""A worker with unusable settings exits before it takes a message."""
 
 import pytest
 from celery.signals import worker_init
@@ -6,7 +6,7 @@ from celery.signals import worker_init
 from aragog.workers import app
 
 
-def test_a_worker_whose_extractor_is_not_installed_ends_at_its_start(monkeypatch, tmp_path):
+def test_worker_exits_at_startup_if_its_extractor_is_not_installed(monkeypatch, tmp_path):
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("ARAGOG_PIPELINE__EXTRACTORS", "nobodys")
 

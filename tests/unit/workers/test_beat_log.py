@@ -1,4 +1,4 @@
-"""What beat logs while it cannot send: one line a minute, not a traceback a task."""
+"""What beat logs while it cannot send: one line a minute instead of a traceback per task."""
 
 import io
 import logging
@@ -11,13 +11,13 @@ from aragog.workers.beat_log import BeatErrors
 
 
 class FullBroker(Scheduler):
-    """Celery's scheduler on a broker that takes nothing; what it logs is its own."""
+    """The scheduler of Celery, including its logging, on a broker that accepts nothing."""
 
     def apply_async(self, entry, *_, **__):
         raise SchedulingError(f"Couldn't apply scheduled task {entry.name}: its memory is full")
 
 
-def test_a_broker_that_takes_nothing_leaves_a_line_a_minute_without_tracebacks():
+def test_full_broker_gives_one_line_a_minute_without_tracebacks():
     written = io.StringIO()
     handler, clock = logging.StreamHandler(written), ManualClock()
     limit, logger = BeatErrors(clock), logging.getLogger("celery.beat")
@@ -25,7 +25,7 @@ def test_a_broker_that_takes_nothing_leaves_a_line_a_minute_without_tracebacks()
     installed, logger.filters = (
         logger.filters,
         [limit],
-    )  # the Celery app of this process has its own
+    )  # the Celery app of this process has a filter of its own
     try:
         app = Celery(broker="memory://", set_as_current=False)
         app.conf.beat_schedule = {"often": {"task": "t", "schedule": 1.0}}

@@ -32,13 +32,13 @@ def threads():
 
 @pytest.fixture
 def beat(tmp_path):
-    """Start beat with a scheduler; stop it."""
+    """Starts beat with a scheduler, and stops it at the end."""
     app = Celery("beat", broker="memory://", set_as_current=False)
     app.conf.beat_schedule = {"often": {"task": "tasks.often", "schedule": 0.05}}
     started = []
 
     def start(scheduler):
-        started.append(EmbeddedBeat(app, first_pause_s=0.01))
+        started.append(EmbeddedBeat(app, first_delay_s=0.01))
         controller = SimpleNamespace(schedule_filename=str(tmp_path / "beat"), scheduler=scheduler)
         started[-1].start(SimpleNamespace(controller=controller))
         return app, started[-1]
@@ -60,8 +60,8 @@ def test_tasks_are_sent_until_it_is_stopped(beat):
         assert queue.qsize() == 0
 
 
-def test_a_full_disk_ends_no_worker_and_beat_begins_again(beat, caplog):
-    """The worker ended, was started again and ended, and with it upkeep and webhooks."""
+def test_full_disk_does_not_end_the_worker_and_beat_restarts(beat, caplog):
+    """Regression: the worker kept exiting and restarting, and with it maintenance and webhooks."""
     OnFullDisk.full = True
     app, _ = beat(OnFullDisk)
     wait_until(lambda: "restarts: database or disk is full" in caplog.text)
@@ -81,8 +81,8 @@ def terminated():
     signal.signal(signal.SIGTERM, before)
 
 
-def test_a_worker_whose_beat_cannot_start_stops(terminated):
-    """Celery logs what a receiver of its signal raises, and the worker went on without beat."""
+def test_worker_stops_if_its_beat_cannot_start(terminated):
+    """Regression: Celery only logged the error of the receiver, and the worker ran without beat."""
     worker_without_options = SimpleNamespace(controller=None)
 
     EmbeddedBeat(Celery(set_as_current=False)).start(worker_without_options)
@@ -90,7 +90,7 @@ def test_a_worker_whose_beat_cannot_start_stops(terminated):
     assert wait_until(lambda: terminated)
 
 
-def test_a_worker_whose_beat_failed_stops_instead_of_sending_nothing(beat, terminated, caplog):
+def test_worker_stops_if_its_beat_fails(beat, terminated, caplog):
     beat(Failing)
 
     assert wait_until(lambda: terminated)

@@ -1,4 +1,4 @@
-"""Workers of some roles let the others run first."""
+"""Workers of some roles have a lower priority."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ with_groups = pytest.mark.skipif(
 
 
 def after_being_nice(*, own_session: bool) -> tuple[int, str]:
-    """How much nicer a process became, and what Linux says of its scheduling group."""
+    """How much nicer a process became, and the scheduling group shown by Linux."""
     argv = [sys.executable, "-c", SHOW]
     done = subprocess.run(
         argv, capture_output=True, text=True, check=True, start_new_session=own_session
@@ -31,18 +31,18 @@ def after_being_nice(*, own_session: bool) -> tuple[int, str]:
     return int(raised), group.strip()
 
 
-def test_a_process_becomes_nice():
+def test_process_becomes_nice():
     assert after_being_nice(own_session=True)[0] == 3
 
 
 @with_groups
-def test_the_first_process_of_a_session_makes_its_scheduling_group_nice_as_well():
+def test_first_process_of_a_session_also_makes_its_scheduling_group_nice():
     assert after_being_nice(own_session=True)[1].endswith("nice 3")
 
 
 @with_groups
-def test_processes_that_start_at_once_all_make_their_groups_nice():
-    # Root is never refused: this fails as an ordinary user alone.
+def test_groups_of_processes_that_start_together_all_become_nice():
+    # Root is never refused, so this can only fail as an ordinary user.
     with ThreadPoolExecutor(8) as pool:
         shown = list(pool.map(lambda _: after_being_nice(own_session=True)[1], range(8)))
 
@@ -50,14 +50,14 @@ def test_processes_that_start_at_once_all_make_their_groups_nice():
 
 
 @with_groups
-def test_the_group_of_a_terminal_stays_as_it_is():
-    # Empty for what descends from init in init's own session, as in some containers.
+def test_group_of_a_terminal_is_unchanged():
+    # Empty for descendants of init in its own session, as in some containers.
     group = AUTOGROUP.read_text().strip()
 
     assert after_being_nice(own_session=False)[1] == group
 
 
-def test_what_brings_work_runs_after_what_does_it():
+def test_roles_that_produce_work_run_at_lower_priority():
     nice = {name for name, role in ROLES.items() if role.niceness}
 
     assert nice == {"fetch", "upkeep", "render"}

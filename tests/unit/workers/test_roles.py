@@ -1,4 +1,4 @@
-"""A role's queues and threads, on each kind of broker."""
+"""The queues and threads of a role, for each kind of broker."""
 
 from itertools import product
 
@@ -10,7 +10,14 @@ from aragog.errors import ConfigError
 from aragog.settings import WorkerSettings, load_settings
 from aragog.standalone.system import worker_roles
 from aragog.tasks.routes import CRAWL_LOG, QUEUE_OF
-from aragog.workers.roles import ROLES, joined, keep_store_room, share_threads, share_upkeep, sized
+from aragog.workers.roles import (
+    ROLES,
+    combined_role,
+    configured_role,
+    reserve_store_threads,
+    share_threads,
+    share_upkeep,
+)
 from pinlater import gates
 
 
@@ -35,18 +42,24 @@ def settings_of(broker):
         ("amqp://h", {"fetch"}, {"upkeep", "watches", "robots"}),
     ],
 )
-def test_fetch_workers_fetch_robots_txt_where_their_jobs_can_be_bounded(broker, fetch, upkeep):
+def test_fetch_workers_fetch_robots_txt_only_if_their_jobs_can_be_limited(broker, fetch, upkeep):
     settings = settings_of(broker)
 
-    assert set(sized("fetch", settings).queues) == fetch
-    assert set(sized("upkeep", settings).queues) == upkeep
-    both = sized("fetch", settings).concurrency + sized("upkeep", settings).concurrency
+    assert set(configured_role("fetch", settings).queues) == fetch
+    assert set(configured_role("upkeep", settings).queues) == upkeep
+    both = (
+        configured_role("fetch", settings).concurrency
+        + configured_role("upkeep", settings).concurrency
+    )
     workers = settings.workers
     assert both == workers.fetch + workers.robots + workers.upkeep
-    assert {q for role in ROLES for q in sized(role, settings).queues} >= {"fetch", "robots"}
+    assert {q for role in ROLES for q in configured_role(role, settings).queues} >= {
+        "fetch",
+        "robots",
+    }
 
 
-def test_slow_robots_txt_files_take_a_quarter_of_the_threads_at_most(unbounded):
+def test_slow_robots_txt_files_take_at_most_a_quarter_of_the_threads(unbounded):
     for threads, robots in product((4, 8, 40), (1, 8, 100)):
         share_threads(threads, robots, {"fetch", "robots"})
         limits = gates.limit_of("fetch"), gates.limit_of("robots")
@@ -56,53 +69,53 @@ def test_slow_robots_txt_files_take_a_quarter_of_the_threads_at_most(unbounded):
         assert 1 <= limits[1] <= threads // 4
 
 
-def test_robots_txt_files_alone_are_not_bounded(unbounded):
+def test_robots_txt_queue_alone_is_not_limited(unbounded):
     for queues in ({"fetch"}, {"robots", "upkeep"}):
         share_threads(40, 8, queues)
 
         assert gates.limit_of("robots") is None
 
 
-def test_a_process_starts_with_a_few_batches_and_room_for_urgent_ones(unbounded):
+def test_process_starts_with_a_few_batches_and_room_for_urgent_ones(unbounded):
     share_threads(40, 8, {"fetch", "robots"})
 
     assert gates.limit_of("fetch") == 8 + gates.reserved_room("fetch").jobs
 
 
-def test_a_worker_with_few_threads_is_not_bounded(unbounded):
+def test_worker_with_few_threads_is_not_limited(unbounded):
     share_threads(3, 8, {"fetch", "robots"})
 
     assert gates.limit_of("robots") is None
 
 
-def test_an_eighth_of_the_threads_for_fetches_is_kept_for_urgent_ones(unbounded):
+def test_part_of_the_fetch_threads_is_reserved_for_urgent_batches(unbounded):
     share_threads(40, 8, {"fetch", "robots"})
 
     assert gates.reserved_room("fetch").jobs == 4
 
 
 @pytest.mark.parametrize(("threads", "kept"), [(2, 0), (16, 2), (40, 4), (400, 4)])
-def test_batches_that_wait_for_a_pack_leave_room_for_urgent_ones(unbounded, threads, kept):
+def test_batches_waiting_for_a_pack_leave_room_for_urgent_ones(unbounded, threads, kept):
     """A page that somebody waited for came two seconds late when all threads waited for a pack."""
-    keep_store_room(threads, {"store"})
+    reserve_store_threads(threads, {"store"})
 
     assert gates.reserved_room("store").jobs == kept
 
 
-def test_a_process_with_several_roles_has_their_queues_and_threads():
+def test_process_with_several_roles_has_their_queues_and_threads():
     settings = settings_of("")
 
-    both = joined(["upkeep", "webhooks"], settings)
+    both = combined_role(["upkeep", "webhooks"], settings)
 
     assert both.queues == ("upkeep", "watches", "webhooks")
     assert both.concurrency == settings.workers.upkeep + settings.workers.webhooks
     assert both.niceness == ROLES["upkeep"].niceness
 
 
-def test_a_role_of_processes_shares_none():
-    assert joined(["canonicalize"], settings_of("")).pool == "prefork"
+def test_role_with_a_process_pool_cannot_be_shared():
+    assert combined_role(["canonicalize"], settings_of("")).pool == "prefork"
     with pytest.raises(ConfigError, match="canonicalize,beat: beat needs a role that uses threads"):
-        joined(["canonicalize", "beat"], settings_of(""))
+        combined_role(["canonicalize", "beat"], settings_of(""))
 
 
 @pytest.mark.parametrize(
@@ -115,10 +128,10 @@ def test_a_role_of_processes_shares_none():
         (["upkeep", "webhooks"], "redis://h:1", "only be limited on a pinlater broker"),
     ],
 )
-def test_roles_that_would_take_the_threads_of_each_other_share_no_process(roles, broker, reason):
-    """Others were accepted: slow receivers of webhooks could stop store, fetches could too."""
+def test_roles_that_would_block_each_other_cannot_share_a_process(roles, broker, reason):
+    """Regression: other roles were accepted, so slow webhooks or fetches could block store."""
     with pytest.raises(ConfigError, match=reason):
-        joined(roles, settings_of(broker))
+        combined_role(roles, settings_of(broker))
 
 
 @pytest.mark.parametrize(
@@ -132,17 +145,17 @@ def test_roles_that_would_take_the_threads_of_each_other_share_no_process(roles,
         (2, 100, 1, (1, 1)),
     ],
 )
-def test_upkeep_and_webhooks_have_the_threads_of_their_settings(
+def test_upkeep_and_webhooks_have_the_threads_in_their_settings(
     unbounded, threads, upkeep, webhooks, expected
 ):
-    """Webhooks had half of the threads at most, and upkeep all others, whatever was set."""
+    """Regression: webhooks had at most half of the threads, and upkeep the rest, for any settings."""
     workers = WorkerSettings(upkeep=upkeep, webhooks=webhooks)
     share_upkeep(threads, workers, {"upkeep", "webhooks"})
 
     assert (gates.limit_of("upkeep"), gates.limit_of("webhooks")) == expected
 
 
-def test_a_worker_of_one_of_them_is_not_bounded(unbounded):
+def test_worker_with_only_one_of_them_is_not_limited(unbounded):
     share_upkeep(8, WorkerSettings(), {"webhooks", "store"})
 
     assert gates.limit_of("upkeep") is None
@@ -159,7 +172,7 @@ def test_a_worker_of_one_of_them_is_not_bounded(unbounded):
     ],
 )
 def test_watches_take_one_thread_of_upkeep(unbounded, threads, queues, upkeep):
-    """A million watches took all threads of upkeep, and stood before every refresh."""
+    """Regression: a million watches took all threads of upkeep and delayed every refresh."""
     share_upkeep(threads, WorkerSettings(), queues)
 
     assert (gates.limit_of("upkeep"), gates.limit_of("watches")) == (upkeep, 1)
@@ -167,8 +180,8 @@ def test_watches_take_one_thread_of_upkeep(unbounded, threads, queues, upkeep):
     assert gates.limit_of("upkeep") + 1 <= threads
 
 
-def test_no_message_of_a_producer_goes_to_the_queue_of_what_beat_sends():
-    """They would wait in one line, and beat's messages expire after 30 s."""
+def test_producers_send_no_messages_to_the_queue_of_beat():
+    """They would share a queue with messages of beat, which expire after 30 s."""
     assert Queue.UPKEEP not in {destination.queue for destination in Destination}
     assert {task for task, queue in QUEUE_OF.items() if queue is Queue.UPKEEP} == {
         entry["task"] for entry in beat_schedule.values()
@@ -182,7 +195,7 @@ def test_no_message_of_a_producer_goes_to_the_queue_of_what_beat_sends():
         ("redis://h:1", ("upkeep", "beat"), {"webhooks"}),
     ],
 )
-def test_one_machine_has_few_processes_where_their_queues_can_be_bounded(broker, upkeep, alone):
+def test_one_machine_has_few_processes_if_their_queues_can_be_limited(broker, upkeep, alone):
     roles = worker_roles(settings_of(broker))
 
     assert roles["upkeep"] == upkeep

@@ -1,4 +1,4 @@
-"""`in_store_thread`: batches that wait for packs hold no thread that has connections."""
+"""`in_store_thread`: batches waiting for packs hold no threads that have connections."""
 
 import contextvars
 import threading
@@ -22,23 +22,23 @@ def _settings(monkeypatch, tmp_path):
     services._store_threads.cache_clear()
 
 
-def test_what_is_done_comes_back_and_so_does_what_went_wrong():
-    def wrong():
+def test_results_and_errors_are_passed_on():
+    def fails():
         raise ValueError("it went wrong")
 
     assert services.in_store_thread(lambda: 7) == 7
     with pytest.raises(ValueError, match="it went wrong"):
-        services.in_store_thread(wrong)
+        services.in_store_thread(fails)
 
 
-def test_the_work_has_the_context_of_its_task():
+def test_work_has_the_context_of_its_task():
     name = contextvars.ContextVar("name", default="none")
     name.set("a trace")
 
     assert services.in_store_thread(name.get) == "a trace"
 
 
-def test_as_many_threads_write_as_the_settings_say_whatever_waits():
+def test_number_of_writing_threads_follows_the_settings():
     inside, most, done = set(), 0, []
     lock, go_on = threading.Lock(), threading.Event()
     packed = threading.Event()
@@ -61,7 +61,7 @@ def test_as_many_threads_write_as_the_settings_say_whatever_waits():
     waiting = [threading.Thread(target=batch) for _ in range(BATCHES)]
     for thread in waiting:
         thread.start()
-    assert services.in_store_thread(lambda: "free") == "free"  # although all of them wait
+    assert services.in_store_thread(lambda: "free") == "free"  # although all batches wait
     packed.set()
     wait_until(lambda: len(inside) == WRITING)
     go_on.set()
@@ -72,8 +72,8 @@ def test_as_many_threads_write_as_the_settings_say_whatever_waits():
     assert most == WRITING
 
 
-def test_urgent_work_does_not_wait_for_the_work_of_others():
-    """It waited in line with the thousand pages of a pack that had just been put."""
+def test_urgent_work_does_not_wait_for_other_work():
+    """Regression: it waited behind the thousand pages of a pack just written."""
     go_on = threading.Event()
     others = [
         threading.Thread(target=services.in_store_thread, args=(lambda: go_on.wait(60),))

@@ -1,4 +1,4 @@
-"""Beat keeps its intervals when the clock is set back, also if that happened while it was down."""
+"""Beat keeps its intervals when the clock is set back, even while beat was not running."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -13,7 +13,7 @@ DAY = timedelta(days=1)
 
 
 class Clock:
-    """One for the module: the scheduler stores its schedules, and with them where the time is."""
+    """A clock shared by the module: the scheduler stores its schedules with a reference to it."""
 
     now = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -23,12 +23,12 @@ def now():
 
 
 class Beat:
-    """A scheduler of two tasks, on a clock that the test moves."""
+    """A scheduler of two tasks on a manual clock."""
 
     def __init__(self, folder):
         self._file = str(folder / "beat")
         self._app = Celery("beat", broker="memory://", set_as_current=False)
-        self._app.conf.result_expires = None  # or Celery adds a task of its own
+        self._app.conf.result_expires = None  # otherwise Celery adds a task of its own
         self._app.conf.beat_schedule = {
             name: {"task": name, "schedule": schedule(every_s, nowfun=now, app=self._app)}
             for name, every_s in (("often", 3.0), ("rarely", 5.0))
@@ -39,7 +39,7 @@ class Beat:
         self.scheduler = SteadyScheduler(self._app, schedule_filename=self._file)
 
     def run(self, seconds):
-        """How often each task was sent in the meantime."""
+        """Runs for some seconds and returns how often each task was sent."""
         before = self._counts()
         end = Clock.now + timedelta(seconds=seconds)
         while Clock.now < end:
@@ -66,15 +66,15 @@ def test_tasks_are_sent_at_their_intervals(beat):
     assert keeps_its_intervals(beat.run(30))
 
 
-def test_a_clock_that_is_set_back_stops_no_task(beat):
-    """Celery's scheduler sent nothing until the clock was again where it had been."""
+def test_clock_set_back_stops_no_task(beat):
+    """Regression: the scheduler of Celery sent nothing until the clock reached its old time."""
     beat.run(30)
     Clock.now -= DAY
 
     assert keeps_its_intervals(beat.run(30))
 
 
-def test_a_clock_that_was_set_back_before_beat_started_again_stops_no_task(beat):
+def test_clock_set_back_before_a_restart_of_beat_stops_no_task(beat):
     beat.run(30)
     beat.scheduler.close()
     Clock.now -= DAY
@@ -83,7 +83,7 @@ def test_a_clock_that_was_set_back_before_beat_started_again_stops_no_task(beat)
     assert keeps_its_intervals(beat.run(30))
 
 
-def test_a_clock_that_is_set_ahead_sends_each_task_once_more(beat):
+def test_clock_set_ahead_sends_each_task_once_more(beat):
     beat.run(30)
     Clock.now += DAY
 

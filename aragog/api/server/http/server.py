@@ -23,11 +23,11 @@ from aragog.api.server.http.connection import ApiConnection, HttpService
 from aragog.api.server.listener import BACKLOG, Listener, tls_context
 from aragog.api.server.tokens import check_exposure
 from aragog.errors import ConfigError
-from aragog.runtime.open_files import WANTED, raise_limit
+from aragog.runtime.open_files import REQUESTED_LIMIT, raise_limit
 from aragog.settings import ServingSettings
 
 DRAIN_S = 5
-OTHER_FILES = 1024
+EXTRA_FILES = 1024
 """Open files needed in addition to the client connections over HTTP and Thrift."""
 
 
@@ -154,7 +154,7 @@ class ApiServer(uvicorn.Server):
 
 def allow_connections(settings: ServingSettings) -> None:
     """Raise the limit on open files (often 1,024) as far as needed and permitted."""
-    raise_limit(max(WANTED, OTHER_FILES + 2 * settings.max_connections))
+    raise_limit(max(REQUESTED_LIMIT, EXTRA_FILES + 2 * settings.max_connections))
 
 
 def run(

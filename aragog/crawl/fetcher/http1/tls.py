@@ -209,7 +209,7 @@ def wrapped(
     except (OSError, ValueError) as error:
         reason = f"the connection broke during the TLS handshake: {error}"
         raise _failed(OTHER, reason) from error
-    TLS_HANDSHAKES.of("resumed" if secure.session_reused else "full").add()
+    TLS_HANDSHAKES.labels("resumed" if secure.session_reused else "full").add()
     return secure
 
 
@@ -227,7 +227,7 @@ def _refused(kind: str) -> str:
 
 
 def _failed(kind: str, reason: str) -> TransportError:
-    TLS_FAILURES.of(kind).add()
+    TLS_FAILURES.labels(kind).add()
     return TransportError(UnreachableKind.TLS, reason)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aragog.runtime.secret import reveal
-from pinlater.redis.address import hosts_of, is_sentinel, plain
+from pinlater.redis.address import hosts_of, is_sentinel, redis_py_url
 
 # The name of the server at `redis.url`, whose address may change.
-SHARED = "redis.url"
+SHARED_NAME = "redis.url"
 
 
 class NodeAddresses:
@@ -25,15 +25,15 @@ class NodeAddresses:
         self.first = tuple(self.name(url) for url in urls)
         """The names of these URLs."""
         self._urls = {self.name(url): reveal(url) for url in urls}
-        known = [*urls, *([] if shared is None else [shared])]
-        self._hosts = frozenset[str]().union(*map(hosts_of, known))
+        urls_with_shared = [*urls, *([] if shared is None else [shared])]
+        self._hosts = frozenset[str]().union(*map(hosts_of, urls_with_shared))
 
     def name(self, url: str) -> str:
         """Return a URL's name: the URL without user and password, or `redis.url`."""
         text = reveal(url)
-        if text in (SHARED, self._shared):
-            return SHARED
-        scheme, separator, rest = plain(text).partition("://")
+        if text in (SHARED_NAME, self._shared):
+            return SHARED_NAME
+        scheme, separator, rest = redis_py_url(text).partition("://")
         return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
     def url(self, name: str) -> str:
@@ -44,16 +44,16 @@ class NodeAddresses:
         hosts in the settings gets those of `redis.url`. Any other host gets none, because anyone
         who can write the record could insert their own host.
         """
-        if name == SHARED and self._shared is not None:
+        if name == SHARED_NAME and self._shared is not None:
             return self._shared
         return self._urls.get(name) or self._with_login(name)
 
     def _with_login(self, name: str) -> str:
         shared = self._shared or ""
         login, at, _ = shared.partition("://")[2].rpartition("@")
-        scheme, separator, place = name.partition("://")
+        scheme, separator, address = name.partition("://")
         if scheme == "unix" or is_sentinel(name) != is_sentinel(shared):
             return name
         if not hosts_of(name) <= self._hosts:
             return name
-        return f"{scheme}{separator}{login}{at}{place}"
+        return f"{scheme}{separator}{login}{at}{address}"

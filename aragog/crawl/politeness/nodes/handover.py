@@ -15,7 +15,7 @@ from aragog.crawl.politeness.nodes.node import LimiterNode
 from aragog.crawl.politeness.nodes.record import RingRecord
 
 # How many domains one call handles. Limited, because Redis serves no other client meanwhile.
-MAX_AT_ONCE = 200
+MAX_DOMAINS_PER_CALL = 200
 
 
 class TakenDomain(NamedTuple):
@@ -52,13 +52,13 @@ def take_over(
         OtherRing: a node has another ring.
         LimiterUnavailable: a node did not respond.
     """
-    for start in range(0, len(keys), MAX_AT_ONCE):
-        missing = _missing(owner, keys[start : start + MAX_AT_ONCE])
+    for start in range(0, len(keys), MAX_DOMAINS_PER_CALL):
+        missing = _not_arrived(owner, keys[start : start + MAX_DOMAINS_PER_CALL])
         if missing:
-            _import(owner, _exported(record, nodes, owner, missing))
+            _import(owner, _collect_exports(record, nodes, owner, missing))
 
 
-def _missing(owner: LimiterNode, keys: Sequence[str]) -> list[str]:
+def _not_arrived(owner: LimiterNode, keys: Sequence[str]) -> list[str]:
     reply = owner.call(
         "domain_arrived",
         epoch=owner.key("slots", "epoch"),
@@ -69,7 +69,7 @@ def _missing(owner: LimiterNode, keys: Sequence[str]) -> list[str]:
     return [key for key, arrived in zip(keys, reply[8:], strict=True) if not arrived]
 
 
-def _exported(
+def _collect_exports(
     record: RingRecord,
     nodes: Mapping[str, LimiterNode],
     owner: LimiterNode,
@@ -78,8 +78,8 @@ def _exported(
     before = {key: record.owners_before(key) for key in keys}
     exports: dict[str, list[bytes]] = {key: [] for key in keys}
     for name in record.exporters:
-        asked = [key for key in keys if name in before[key] and name != owner.name]
-        for key, export in zip(asked, _export(nodes[name], asked), strict=True):
+        moving = [key for key in keys if name in before[key] and name != owner.name]
+        for key, export in zip(moving, _export(nodes[name], moving), strict=True):
             exports[key] += [export] if export else []
     closed_us = record.lease_s * 1e6 + owner.hold_us
     return [

@@ -32,7 +32,7 @@ from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
 
 # The clocks of two machines drift apart by less than this (NTP slews at up to 500 ppm, usually 50).
-DRIFT = 0.0005
+MAX_DRIFT = 0.0005
 TIMEOUT_S = 2.0
 # Every response starts with the server's time.
 _NOW = struct.Struct("<d")
@@ -130,12 +130,12 @@ class LimiterNode:
         Return the server's time, estimated from its last response.
         Reads it if there was none.
         """
-        if not self.clock.known:
-            self.ask_time()
+        if not self.clock.is_known:
+            self.read_time()
         now = stopwatch_us()
         return (self.clock.earliest_us(now) + self.clock.latest_us(now)) / 2
 
-    def ask_time(self) -> None:
+    def read_time(self) -> None:
         """Read the server's clock, in one round trip."""
         with self._errors():
             sent_us = stopwatch_us()
@@ -192,7 +192,7 @@ class ServerClock:
         self._at_us = 0.0
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """False until the first response."""
         return self._high_us != float("inf")
 
@@ -200,9 +200,11 @@ class ServerClock:
         """Record a response: the monotonic clock before and after it, and the server's clock."""
         low, high = server_us - received_us, server_us - sent_us
         with self._lock:
-            drift = max(0.0, received_us - self._at_us) * DRIFT
-            both = max(low, self._low_us - drift), min(high, self._high_us + drift)
-            self._low_us, self._high_us = both if both[0] <= both[1] else (low, high)
+            drift = max(0.0, received_us - self._at_us) * MAX_DRIFT
+            intersection = max(low, self._low_us - drift), min(high, self._high_us + drift)
+            self._low_us, self._high_us = (
+                intersection if intersection[0] <= intersection[1] else (low, high)
+            )
             self._at_us = received_us
 
     def earliest_us(self, stopwatch_us: float) -> float:
@@ -214,4 +216,4 @@ class ServerClock:
         return stopwatch_us + self._high_us + self._drift(stopwatch_us)
 
     def _drift(self, stopwatch_us: float) -> float:
-        return max(0.0, stopwatch_us - self._at_us) * DRIFT
+        return max(0.0, stopwatch_us - self._at_us) * MAX_DRIFT

@@ -14,13 +14,13 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
-from aragog.crawl.politeness.nodes.addresses import SHARED
+from aragog.crawl.politeness.nodes.addresses import SHARED_NAME
 from aragog.crawl.shared_redis.nodes import Ring
 from aragog.errors import BadInput, LimiterUnavailable
 from pinlater.redis.address import is_usable
 
 _MAX_NODES = 1_000
-_MAX_FORMER = 1_000
+_MAX_FORMER_RINGS = 1_000
 _MAX_NAME_CHARS = 500
 _MAX_LEASE_S = 3_600.0
 # How long a process may use a record after reading it, in seconds.
@@ -71,7 +71,7 @@ class RingRecord:
             LimiterUnavailable: it is not a valid record.
         """
         try:
-            return cls(**_checked(json.loads(text)))
+            return cls(**_validated(json.loads(text)))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             reason = f"is invalid: {type(error).__name__}: {str(error)[:200]}"
             raise LimiterUnavailable("the record of the limiter's ring", reason) from error
@@ -98,8 +98,8 @@ class RingRecord:
     @property
     def exporters(self) -> tuple[str, ...]:
         """The nodes that may have state of moving domains, without lost ones."""
-        named = (node for nodes in self.former for node in nodes if node not in self.lost)
-        return tuple(dict.fromkeys(named))
+        names = (node for nodes in self.former for node in nodes if node not in self.lost)
+        return tuple(dict.fromkeys(names))
 
     @cached_property
     def ring(self) -> Ring:
@@ -121,8 +121,8 @@ class RingRecord:
         """
         if node not in self.active:
             return 0.0
-        mine = sum(self.ring.node_for(f"{number}.example") == node for number in range(_SAMPLE))
-        return mine / _SAMPLE
+        owned = sum(self.ring.node_for(f"{number}.example") == node for number in range(_SAMPLE))
+        return owned / _SAMPLE
 
     def moves(self, key: str) -> bool:
         """Return True if a node other than its owner may have state of a domain."""
@@ -136,9 +136,9 @@ class RingRecord:
         """
         if node in self.active:
             return self
-        rest = tuple(each for each in self.drained if each != node)
-        lost = tuple(each for each in self.lost if each != node)
-        return self._moved((*self.active, node), drained=rest, lost=lost)
+        drained = tuple(name for name in self.drained if name != node)
+        lost = tuple(name for name in self.lost if name != node)
+        return self._moved((*self.active, node), drained=drained, lost=lost)
 
     def with_drained(self, node: str) -> RingRecord:
         """
@@ -156,7 +156,7 @@ class RingRecord:
         """Return the record without a drained node; see `with_drained`."""
         if node not in self.drained:
             return self
-        return self._next(drained=tuple(each for each in self.drained if each != node))
+        return self._next(drained=tuple(name for name in self.drained if name != node))
 
     def with_lost(self, node: str) -> RingRecord:
         """
@@ -169,7 +169,7 @@ class RingRecord:
         if node not in self.exporters:
             self._check_member(node)
         active = self._active_without(node) if node in self.active else self.active
-        drained = tuple(each for each in self.drained if each != node)
+        drained = tuple(name for name in self.drained if name != node)
         if node in self.drained and node not in self.exporters:
             return self._next(drained=drained)
         return self._moved(active, drained=drained, lost=(*self.lost, node))
@@ -191,7 +191,7 @@ class RingRecord:
             )
 
     def _active_without(self, node: str) -> tuple[str, ...]:
-        active = tuple(each for each in self.active if each != node)
+        active = tuple(name for name in self.active if name != node)
         if not active:
             raise BadInput(f"{node}: is the only active node; add another one first")
         return active
@@ -204,11 +204,11 @@ class RingRecord:
         return replace(self, version=version, **changes)  # type: ignore[arg-type]
 
 
-def _checked(values: dict[str, Any]) -> dict[str, Any]:
+def _validated(values: dict[str, Any]) -> dict[str, Any]:
     """Return the known members of a record. Raises ValueError or similar for an invalid record."""
     active, drained, lost = (_names(values[name]) for name in ("active", "drained", "lost"))
     former = values["former"]
-    if not active or set(active) & set(drained) or len(former) > _MAX_FORMER:
+    if not active or set(active) & set(drained) or len(former) > _MAX_FORMER_RINGS:
         raise ValueError("its nodes contradict each other")
     lease_s = float(values["lease_s"])
     if not 0 < lease_s <= _MAX_LEASE_S:
@@ -237,7 +237,7 @@ def _names(values: Any) -> tuple[str, ...]:
     for name in values:
         if not isinstance(name, str) or len(name) > _MAX_NAME_CHARS:
             raise ValueError("the name of a node is not a short string")
-        if name != SHARED and ("@" in name or not is_usable(name)):
+        if name != SHARED_NAME and ("@" in name or not is_usable(name)):
             raise ValueError("the name of a node is not a Redis URL without credentials")
     if len(set(values)) < len(values):
         raise ValueError("a node is listed twice")

@@ -30,8 +30,8 @@ RENEW_SHARE = 1 / 3
 # How soon to retry a failed read while the lease lasts.
 RETRY_S = 1.0
 # How often in a row the ring may change during one call.
-ATTEMPTS = 8
-MAX_ARRIVED = 200_000
+MAX_ATTEMPTS = 8
+MAX_CACHED_DOMAINS = 200_000
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
@@ -66,7 +66,7 @@ class LeasedRing:
         self.until_s = read_s + self.record.lease_s
         self.renew_at_s = read_s + self.record.lease_s * RENEW_SHARE
 
-    def of(self, key: str) -> LimiterNode:
+    def node_for(self, key: str) -> LimiterNode:
         """Return the node that decides for a domain."""
         return self.nodes[self.record.ring.node_for(key)]
 
@@ -84,7 +84,7 @@ class LeasedRing:
         if not moving:
             return
         take_over(record, self.nodes, owner, moving)
-        if len(self._arrived) > MAX_ARRIVED:
+        if len(self._arrived) > MAX_CACHED_DOMAINS:
             self._arrived.clear()
         self._arrived.update(moving)
 
@@ -139,16 +139,16 @@ class NodeRing:
         leased = self.leased()
         return iter([leased.nodes[name] for name in leased.record.active])
 
-    def of(self, key: str) -> LimiterNode:
+    def node_for(self, key: str) -> LimiterNode:
         """Return the node that decides for a domain."""
-        return self.leased().of(key)
+        return self.leased().node_for(key)
 
     def last_of(self, key: str) -> LimiterNode:
         """
         Return the node of a domain in the ring that was read last, even if its
         lease has ended.
         """
-        return (self._leased or self.leased()).of(key)
+        return (self._leased or self.leased()).node_for(key)
 
     def first(self) -> LimiterNode:
         """Return the first active node."""
@@ -186,31 +186,31 @@ class NodeRing:
         Returns:
             The items and the result of each call.
         """
-        todo, done = list(items), []
-        for _ in range(ATTEMPTS):
-            if not todo:
+        remaining, results = list(items), []
+        for _ in range(MAX_ATTEMPTS):
+            if not remaining:
                 break
             leased, refused = self.leased(), []
-            for node, group in leased.group((key, (key, item)) for key, item in todo):
+            for node, group in leased.group((key, (key, item)) for key, item in remaining):
                 try:
                     leased.ensure_arrived(node, (key for key, _ in group))
                     values = [item for _, item in group]
-                    done.append((values, call(node, values)))
+                    results.append((values, call(node, values)))
                 except OtherRing as error:
                     self.renew(error.node)
                     refused += group
-            todo = refused
-        if todo:
+            remaining = refused
+        if remaining:
             raise LimiterUnavailable("the limiter", "its ring keeps changing; try again")
-        return done
+        return results
 
     def leased(self) -> LeasedRing:
         """Return the ring, with a lease that has not ended."""
         leased, now_s = self._leased, lease_clock_s()
         if leased is not None and now_s < leased.renew_at_s:
             return leased
-        over = leased is None or now_s >= leased.until_s
-        if not self._lock.acquire(blocking=over):
+        has_expired = leased is None or now_s >= leased.until_s
+        if not self._lock.acquire(blocking=has_expired):
             return leased or self.leased()  # another thread is reading it
         try:
             renewed = self._leased
@@ -236,10 +236,10 @@ class NodeRing:
                     copy = self.server(name).ring_copy()
                 except LimiterUnavailable:
                     continue
-                if copy is not None and (found := RingRecord.parse(copy)).version > (
+                if copy is not None and (newer := RingRecord.parse(copy)).version > (
                     leased.record.version
                 ):
-                    leased = self._publish(found)
+                    leased = self._publish(newer)
             return leased
 
     def renew(self, node: LimiterNode) -> None:
@@ -284,16 +284,16 @@ class NodeRing:
             hold_us=self.hold_us,
             blank_is_restart=int(lost),
         )
-        found = RingRecord.parse(stored)
-        if found.version > record.version:
-            self._publish(found)
+        installed = RingRecord.parse(stored)
+        if installed.version > record.version:
+            self._publish(installed)
 
     def _read_record(self) -> LeasedRing:
         """Read the record and start a new lease. Restores a lost record from a copy."""
         read_s = lease_clock_s()
-        stored, known = self.authority.read(), self._leased
-        if known is not None and (stored is None or stored.version < known.record.version):
-            stored = self.authority.publish(known.record)
+        stored, current = self.authority.read(), self._leased
+        if current is not None and (stored is None or stored.version < current.record.version):
+            stored = self.authority.publish(current.record)
         elif stored is None:
             stored = self.authority.publish(self._restore_record(), replaces=0)
         return self._adopt(stored, read_s)
@@ -303,14 +303,14 @@ class NodeRing:
         Return the newest copy of the nodes in the settings, or else a first ring of
         these nodes.
         """
-        found: list[RingRecord] = []
+        copies: list[RingRecord] = []
         for name in self.addresses.first:
             try:
                 copy = self.server(name).ring_copy()
             except LimiterUnavailable:
                 continue
-            found += [RingRecord.parse(copy)] if copy else []
-        newest = max(found, key=lambda record: record.version, default=None)
+            copies += [RingRecord.parse(copy)] if copy else []
+        newest = max(copies, key=lambda record: record.version, default=None)
         return newest or RingRecord.first(self.addresses.first, self._lease_s)
 
     def _publish(self, record: RingRecord) -> LeasedRing:

@@ -13,7 +13,7 @@ from aragog.crawl.politeness.slots import VERDICTS, PermitDecision, Slot, latenc
 # A permit expires after this time if its holder does not report, because it died or hangs.
 PERMIT_TTL_US = 750_000
 # A permit is granted for a time at most this far ahead.
-BOOK_AHEAD_US = 8_000
+MAX_GRANT_LEAD_US = 8_000
 # A concurrency slot (`max_concurrent`) of a killed sender expires after this time.
 CONCURRENCY_TTL_S = 120
 
@@ -53,7 +53,7 @@ class ReservedSlot(NamedTuple):
 def reserve(
     node: LimiterNode,
     keys: Sequence[str],
-    asks: Iterable[SlotArguments],
+    arguments: Iterable[SlotArguments],
 ) -> tuple[float, Iterator[ReservedSlot]]:
     """
     Reserve one slot for each of `keys`, in their order.
@@ -61,7 +61,7 @@ def reserve(
     Args:
         node: the server.
         keys: the limiter keys of the domains.
-        asks: the arguments for each key.
+        arguments: the arguments for each key.
 
     Returns:
         The server's time in microseconds, and one result per key.
@@ -72,7 +72,7 @@ def reserve(
         epoch=node.key("slots", "epoch"),
         slots=[prefix + key for key in keys],
         ring=_RESERVE_HEAD.pack(node.version, node.hold_us),
-        requests=b"".join(_ASK.pack(*ask) for ask in asks),
+        requests=b"".join(_ASK.pack(*ask) for ask in arguments),
     )
     (now_us,) = struct.unpack_from("<d", reply)
     return now_us, (
@@ -104,7 +104,7 @@ def acquire_permit(
         interval_us=slot.interval_us,
         token=slot.token,
         hold_us=PERMIT_TTL_US,
-        lead_us=BOOK_AHEAD_US,
+        lead_us=MAX_GRANT_LEAD_US,
         window_us=window_us,
         max_running=max_concurrent,
         running_ttl_us=CONCURRENCY_TTL_S * 1_000_000,
@@ -136,13 +136,14 @@ def release_permits(node: LimiterNode, departures: Sequence[PermitReport]) -> li
     """
     reply = node.call(
         "release_permit",
-        slots=[node.key("slot", one.slot.key) for one in departures],
+        slots=[node.key("slot", departure.slot.key) for departure in departures],
         departures=b"".join(
             _PERMIT_RELEASE.pack(
-                one.at_us, one.slot.token, one.slot.interval_us, latency_steps_of(one.max_slowdown),
-                one.latency.servers, one.latency.log_ms,
+                departure.at_us, departure.slot.token, departure.slot.interval_us,
+                latency_steps_of(departure.max_slowdown),
+                departure.latency.servers, departure.latency.log_ms,
             )
-            for one in departures
+            for departure in departures
         ),
     )  # fmt: skip
     return [number - 1 for (number,) in struct.iter_unpack("<H", reply[8:])]

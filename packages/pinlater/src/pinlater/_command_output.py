@@ -16,24 +16,28 @@ from pinlater.terminal import SafeConsole, echo, echo_json
 from pinlater.wording import span
 
 
-def print_json(what: Any) -> None:
+def print_json(value: Any) -> None:
     """Print a value as indented JSON."""
-    echo_json(what, indent=True)
+    echo_json(value, indent=True)
 
 
-def cells(status: QueueStatus) -> list[str]:
+def status_cells(status: QueueStatus) -> list[str]:
     """Return a queue's sizes, oldest due job's age and rate as table cells."""
-    z = status.sizes
+    sizes = status.sizes
     rate = "" if status.rate_per_s is None else f"{status.rate_per_s:g}"
-    counts = (z.due, z.later, z.running, z.succeeded, z.failed)
-    return [*(f"{n:,}" for n in counts), span(z.oldest_due_ms) if z.oldest_due_ms else "", rate]
+    counts = (sizes.due, sizes.later, sizes.running, sizes.succeeded, sizes.failed)
+    return [
+        *(f"{n:,}" for n in counts),
+        span(sizes.oldest_due_ms) if sizes.oldest_due_ms else "",
+        rate,
+    ]
 
 
 def remarks(status: QueueStatus) -> str:
     """Return whether a queue is paused and which shards did not answer, as one text."""
     texts = ["paused"] if status.paused else []
     if status.missing_shards:
-        texts.append(f"no answer from shards{', '.join(status.missing_shards)}")
+        texts.append(f"no answer from shards {', '.join(status.missing_shards)}")
     return ", ".join(texts)
 
 
@@ -50,10 +54,10 @@ def status_as_dict(status: QueueStatus) -> dict[str, Any]:
     }
 
 
-def done(as_json: bool, sentence: str, **facts: object) -> None:
-    """Print the result of a command: `facts` as JSON, or the sentence."""
+def print_result(as_json: bool, sentence: str, **fields: object) -> None:
+    """Print the result of a command: `fields` as JSON, or the sentence."""
     if as_json:
-        print_json(facts)
+        print_json(fields)
     else:
         note(sentence)
 
@@ -75,7 +79,7 @@ def job_as_dict(job: JobInfo) -> dict[str, Any]:
 
 
 @contextmanager
-def bar(what: str, total: int) -> Iterator[Any]:
+def progress_bar(description: str, total: int) -> Iterator[Any]:
     """Show a progress bar on standard error, if it is a terminal and the operation is long."""
     columns = (
         TextColumn("{task.description}"),
@@ -87,5 +91,5 @@ def bar(what: str, total: int) -> Iterator[Any]:
     with Progress(
         *columns, console=SafeConsole(stderr=True), disable=hidden, transient=True
     ) as progress:
-        task = progress.add_task(what, total=total)
+        task = progress.add_task(description, total=total)
         yield lambda count: progress.advance(task, count)

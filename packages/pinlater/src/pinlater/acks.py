@@ -56,7 +56,7 @@ class Claim:
     The channel is closed. The claim is renewed until one claim timeout after the job has ended.
     """
     ended_s: float | None = None
-    """When an orphan's job was first found to have ended; None while it runs."""
+    """When the renewer first saw that an orphan's job had ended; None while it runs."""
     task: str = ""
     """Name of the task that runs it; empty unless runs are logged."""
     started_s: float | None = None
@@ -94,7 +94,7 @@ class AckBuffer:
         self._pending: deque[_PendingAck] = deque()
         self._lock = threading.Lock()
         self._retry_at_s = 0.0
-        self._silent: set[str] = set()
+        self._unavailable: set[str] = set()
         """Names of unavailable shards with pending acks."""
 
     def __len__(self) -> int:
@@ -112,8 +112,8 @@ class AckBuffer:
         if step is not None:
             policy = RetryPolicy.of(self._cluster.settings(claim.queue), _job_type(claim.job))
             delay_ms = policy.delay_ms(claim.job.attempt, self._rng.random())
-        explicit: Step = step or cast("Step", disposition.step)
-        return Nack(claim.job.job_id, claim.job.token, explicit, delay_ms, disposition.problem)
+        resolved: Step = step or cast("Step", disposition.step)
+        return Nack(claim.job.job_id, claim.job.token, resolved, delay_ms, disposition.problem)
 
     def flush(self) -> None:
         """
@@ -139,17 +139,17 @@ class AckBuffer:
         try:
             self._cluster.require(shard)
             with self._cluster.watched(shard):
-                done: list[bool] | list[JobState | None] = (
+                results: list[bool] | list[JobState | None] = (
                     shard.ack(queue, [(ack.claim.job.job_id, ack.claim.job.token) for ack in group])
                     if acks
                     else shard.nack(queue, [ack.nack for ack in group if ack.nack])
                 )
         except BrokerUnavailable as error:
-            self._keep(shard, group, error)
+            self._requeue(shard, group, error)
             return
-        self._silent.discard(shard.name)
-        for ack, accepted in zip(group, done, strict=True):
-            run_log.write(ack.claim, _state(accepted))
+        self._unavailable.discard(shard.name)
+        for ack, accepted in zip(group, results, strict=True):
+            run_log.write(ack.claim, _state_after(accepted))
             if not accepted:
                 logger.warning(
                     "the ack of job %s of %s came too late: another worker has it, or the server "
@@ -157,16 +157,16 @@ class AckBuffer:
                     ack.claim.job.job_id, queue,
                 )  # fmt: skip
 
-    def _keep(self, shard: Shard, group: list[_PendingAck], error: BrokerUnavailable) -> None:
+    def _requeue(self, shard: Shard, group: list[_PendingAck], error: BrokerUnavailable) -> None:
         """Keep a group for a later attempt; log the outage once, not several times a second."""
-        level = logging.DEBUG if shard.name in self._silent else logging.WARNING
-        self._silent.add(shard.name)
+        level = logging.DEBUG if shard.name in self._unavailable else logging.WARNING
+        self._unavailable.add(shard.name)
         logger.log(level, "%d acks are kept until their shard answers: %s", len(group), error)
         self._pending.extendleft(reversed(group))
         self._retry_at_s = self._clock.monotonic_s() + RETRY_AFTER_S
 
 
-def _state(accepted: bool | JobState | None) -> JobState | None:
+def _state_after(accepted: bool | JobState | None) -> JobState | None:
     """Return the state after an ack (True: accepted) or a nack."""
     if isinstance(accepted, JobState):
         return accepted

@@ -80,7 +80,7 @@ class Admin:
         cluster = Cluster(connect_shards((*shard_urls(broker_url), *shards), prefix=prefix))
         return cls(cluster, before_delete)
 
-    def _collect(self, what: Callable[[Shard], T]) -> tuple[dict[str, T], tuple[str, ...]]:
+    def _collect(self, operation: Callable[[Shard], T]) -> tuple[dict[str, T], tuple[str, ...]]:
         """
         Call every shard.
 
@@ -88,20 +88,20 @@ class Admin:
         """
         results: dict[str, T] = {}
         missing: list[str] = []
-        problem: BrokerUnavailable | None = None
+        last_error: BrokerUnavailable | None = None
         for shard in self.cluster.shards:
             try:
                 with self.cluster.watched(shard):
-                    results[shard.name] = what(shard)
+                    results[shard.name] = operation(shard)
             except BrokerUnavailable as error:
                 missing.append(shard.name)
-                problem = error
-        if problem and not results:
-            raise problem
+                last_error = error
+        if last_error and not results:
+            raise last_error
         return results, tuple(missing)
 
-    def _change(self, what: Callable[[Shard], T]) -> None:
-        _, missing = self._collect(what)
+    def _change(self, operation: Callable[[Shard], T]) -> None:
+        _, missing = self._collect(operation)
         if missing:
             raise BrokerUnavailable(
                 f"shards {', '.join(missing)}", "did not apply the change; the others did"
@@ -184,8 +184,8 @@ class Admin:
 
         Args:
             queue: its name.
-            word: a policy of `RetryPolicy.NAMED`, such as `pinlater`. It replaces the whole policy
-                before `changes` apply. Empty: keep the current policy.
+            word: the name of a policy in `RetryPolicy.PRESETS`, such as `pinlater`. It replaces the
+                whole policy before `changes` apply. Empty: keep the current policy.
             job_type: the job type to change; empty: all types without a policy of their own.
             changes: fields of `RetryPolicy`; None restores the default, or for a job type the
                 queue's value.
@@ -194,34 +194,34 @@ class Admin:
             InvalidArgument: an unknown policy or field.
         """
         if word:
-            named = RetryPolicy.NAMED.get(word)
-            if named is None:
-                words = ", ".join(RetryPolicy.NAMED)
+            preset = RetryPolicy.PRESETS.get(word)
+            if preset is None:
+                words = ", ".join(RetryPolicy.PRESETS)
                 raise InvalidArgument(f"{word}: not a retry policy; use {words}")
-            changes = {**dict.fromkeys(RetryPolicy.fields()), **named, **changes}
+            changes = {**dict.fromkeys(RetryPolicy.fields()), **preset, **changes}
         self.configure(queue, **RetryPolicy.settings(changes, job_type))
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
         """Return up to `limit` jobs in a state: soonest first, or latest first if ended."""
         pages, _ = self._collect(lambda shard: shard.jobs(queue, state, limit=limit))
-        infos = [
+        jobs = [
             replace(job, job_id=f"{name}-{job.job_id}")
             for name, page in pages.items()
             for job in page
         ]
-        late = state in (JobState.SUCCEEDED, JobState.FAILED)
-        infos.sort(key=lambda job: (job.priority * (not late), job.at_ms), reverse=late)
-        return infos[:limit]
+        has_ended = state in (JobState.SUCCEEDED, JobState.FAILED)
+        jobs.sort(key=lambda job: (job.priority * (not has_ended), job.at_ms), reverse=has_ended)
+        return jobs[:limit]
 
-    def find(self, queue: str, key: str, *, look_at: int = 10_000) -> JobInfo | None:
+    def find(self, queue: str, key: str, *, scan_limit: int = 10_000) -> JobInfo | None:
         """
         Return the job with this id or key (the id of a Celery task), or None.
 
-        The key search reads up to `look_at` jobs of each state: it is meant for people, not for
+        The key search reads up to `scan_limit` jobs of each state: it is meant for people, not for
         programs.
         """
         for state in JobState:
-            for job in self.jobs(queue, state, limit=look_at):
+            for job in self.jobs(queue, state, limit=scan_limit):
                 if key in (job.job_id, job.key):
                     return job
         return None
@@ -235,7 +235,7 @@ class Admin:
     ) -> int:
         """Run FAILED jobs again, those named or all; returns how many."""
         if ids:
-            return self._of_shards(ids, lambda shard, own: shard.retry(queue, ids=own))
+            return self._sum_over_shards(ids, lambda shard, own: shard.retry(queue, ids=own))
         return self._in_steps(
             queue, JobState.FAILED, progress, lambda shard, n: shard.retry(queue, limit=n)
         )
@@ -257,12 +257,14 @@ class Admin:
         if state is JobState.RUNNING:
             raise InvalidArgument("state: a RUNNING job cannot be deleted; revoke its task instead")
         if ids:
-            return self._of_shards(ids, lambda shard, own: self._delete(shard, queue, state, own))
+            return self._sum_over_shards(
+                ids, lambda shard, own: self._delete(shard, queue, state, own)
+            )
 
-        def step(shard: Shard, most: int) -> int:
-            return delete_some(shard, queue, state, most, self._before_delete)
+        def delete_step(shard: Shard, limit: int) -> int:
+            return delete_some(shard, queue, state, limit, self._before_delete)
 
-        return self._in_steps(queue, state, progress, step)
+        return self._in_steps(queue, state, progress, delete_step)
 
     def _delete(self, shard: Shard, queue: str, state: JobState, ids: list[str]) -> int:
         if not ids:
@@ -286,7 +288,7 @@ class Admin:
             raise InvalidArgument(f"worker: {worker!r} is not host:pid:…, as RUNNING jobs show it")
         total = 0
 
-        def work(shard: Shard) -> None:
+        def release_on(shard: Shard) -> None:
             nonlocal total
             for queue in shard.queues():
                 running = shard.jobs(
@@ -295,43 +297,49 @@ class Admin:
                 own = [job.job_id for job in running if job.worker.startswith(worker)]
                 total += shard.release(queue, worker, own) if own else 0
 
-        self._change(work)
+        self._change(release_on)
         return total
 
-    def _of_shards(self, ids: Sequence[str], act: Callable[[Shard, list[str]], int]) -> int:
-        done = 0
-        for shard, own in self._by_shard(ids):
-            for at in range(0, len(own), MAX_BATCH):
-                done += act(shard, own[at : at + MAX_BATCH])
-        return done
+    def _sum_over_shards(
+        self, ids: Sequence[str], operation: Callable[[Shard, list[str]], int]
+    ) -> int:
+        total = 0
+        for shard, shard_ids in self._by_shard(ids):
+            for start in range(0, len(shard_ids), MAX_BATCH):
+                total += operation(shard, shard_ids[start : start + MAX_BATCH])
+        return total
 
     def _by_shard(self, ids: Sequence[str]) -> Iterator[tuple[Shard, list[str]]]:
-        own: dict[str, list[str]] = {}
+        ids_by_shard: dict[str, list[str]] = {}
         for job_id in ids:
-            name, dash, local = job_id.rpartition("-")
+            name, dash, shard_job_id = job_id.rpartition("-")
             if not dash or self.cluster.find(name) is None:
                 raise InvalidArgument(
                     f"job id: {job_id!r} is not <shard>-<number>, as `jobs` shows it"
                 )
-            own.setdefault(name, []).append(local)
-        return ((s, own[s.name]) for s in self.cluster.shards if s.name in own)
+            ids_by_shard.setdefault(name, []).append(shard_job_id)
+        return ((s, ids_by_shard[s.name]) for s in self.cluster.shards if s.name in ids_by_shard)
 
     def _in_steps(
-        self, queue: str, state: JobState, progress: Progress, act: Callable[[Shard, int], int]
+        self,
+        queue: str,
+        state: JobState,
+        progress: Progress,
+        operation: Callable[[Shard, int], int],
     ) -> int:
         total = 0
 
-        def work(shard: Shard) -> None:
+        def run_on(shard: Shard) -> None:
             nonlocal total
             # Only the jobs that are there now: a job that fails again meanwhile would cause an
             # endless loop.
             left = count_of(shard.sizes(queue), state)
-            while left > 0 and (done := act(shard, min(left, MAX_BATCH))):
+            while left > 0 and (done := operation(shard, min(left, MAX_BATCH))):
                 left -= done
                 total += done
                 progress(done)
 
-        self._change(work)
+        self._change(run_on)
         return total
 
     def messages(self, queues: Sequence[str]) -> list[dict[str, str | int]]:
@@ -353,16 +361,16 @@ class Admin:
 
 
 def delete_some(
-    shard: Shard, queue: str, state: JobState, most: int, before_delete: BeforeDelete | None
+    shard: Shard, queue: str, state: JobState, limit: int, before_delete: BeforeDelete | None
 ) -> int:
-    """Delete up to `most` (1 to 200) jobs in a state other than RUNNING; returns how many."""
+    """Delete up to `limit` (1 to 200) jobs in a state other than RUNNING; returns how many."""
     if before_delete is None:
-        return shard.delete(queue, state, limit=most)
-    deleted = shard.jobs(queue, state, limit=most)
-    if not deleted:
+        return shard.delete(queue, state, limit=limit)
+    jobs = shard.jobs(queue, state, limit=limit)
+    if not jobs:
         return 0
-    before_delete(queue, deleted)
-    return shard.delete(queue, state, ids=[job.job_id for job in deleted])
+    before_delete(queue, jobs)
+    return shard.delete(queue, state, ids=[job.job_id for job in jobs])
 
 
 def count_of(sizes: Sizes, state: JobState) -> int:

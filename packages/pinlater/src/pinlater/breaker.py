@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-ERRORS_IN_A_ROW = 3
-"""The number of failures in a row that takes a server out of rotation."""
+MAX_CONSECUTIVE_ERRORS = 3
+"""After this many failures in a row, a server is taken out of rotation."""
 SLOW_S = 1.0
-"""A single response that takes longer than this is enough to take the server out."""
+"""A single response slower than this takes the server out of rotation."""
 PROBE_EVERY_S = 5.0
 """The time between two probes of a server that is out of rotation."""
 
@@ -31,11 +31,11 @@ class Breaker:
             no response does.
     """
 
-    errors: int = ERRORS_IN_A_ROW
+    errors: int = MAX_CONSECUTIVE_ERRORS
     first_wait_s: float = PROBE_EVERY_S
     max_wait_s: float = PROBE_EVERY_S
     slow_s: float = SLOW_S
-    in_a_row: int = 0
+    consecutive_errors: int = 0
     out_since_s: float | None = None
     """When the server left the rotation, or None while it is in rotation."""
     probe_at_s: float = 0.0
@@ -55,7 +55,7 @@ class Breaker:
         if took_s > self.slow_s:
             self.failed(now_s, at_once=True)
             return
-        self.in_a_row, self.out_since_s, self.probe_at_s = 0, None, 0.0
+        self.consecutive_errors, self.out_since_s, self.probe_at_s = 0, None, 0.0
 
     def failed(self, now_s: float, *, at_once: bool = False) -> None:
         """
@@ -63,8 +63,8 @@ class Breaker:
 
         With `at_once`, meant for timeouts and refused connections, one failure is enough.
         """
-        self.in_a_row += self.errors if at_once else 1
-        doublings = self.in_a_row - self.errors
+        self.consecutive_errors += self.errors if at_once else 1
+        doublings = self.consecutive_errors - self.errors
         if doublings >= 0:
             self.probe_at_s = now_s + min(
                 math.ldexp(self.first_wait_s, min(doublings, 32)), self.max_wait_s

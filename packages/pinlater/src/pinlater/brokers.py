@@ -32,7 +32,7 @@ PINLATER_SCHEMES = (
     "pinlater", "pinlaters", "pinlater+socket", *SENTINEL_SCHEMES, POSTGRES_SCHEME,
 )  # fmt: skip
 # kombu drops the part of a scheme before a plus sign.
-SECOND_HALVES = ("socket", "sentinel", "sentinels", "postgresql")
+KOMBU_SCHEMES = ("socket", "sentinel", "sentinels", "postgresql")
 DEFAULT_PORT = 6379
 Kind = Literal["pinlater", "redis", "rabbitmq", "memory"]
 SCHEMES: dict[str, Kind] = {
@@ -51,7 +51,7 @@ SCHEMES: dict[str, Kind] = {
     "memory": "memory",
 }
 REDIS_ETA = (
-    "redis:// delivers a task with an ETA at once, and the worker keeps it inmemory until it is "
+    "redis:// delivers a task with an ETA at once, and the worker keeps it in memory until it is "
     "due by that worker's own clock (8.5 KB each, measured), and delivers it again after an hour "
     "(visibility_timeout): keep delays short and clocks right, or use pinlater://"
 )
@@ -76,8 +76,8 @@ def kind_of(broker_url: str) -> Kind:
         return SCHEMES[scheme]
     except KeyError:
         schemes = ", ".join(f"{s}://" for s in SCHEMES)
-        shown = f"{scheme}://" if "://" in broker_url else "a URL without a scheme"
-        raise InvalidConfig(f"broker URL: {shown} is not one of {schemes}") from None
+        scheme_text = f"{scheme}://" if "://" in broker_url else "a URL without a scheme"
+        raise InvalidConfig(f"broker URL: {scheme_text} is not one of {schemes}") from None
 
 
 def celery_settings(
@@ -123,10 +123,10 @@ def celery_settings(
         if is_postgres(broker_url):
             options["control"] = reveal(control)
         return common | {"broker_transport_options": options}
-    return common | _OF_KIND[kind]
+    return common | _SETTINGS_BY_KIND[kind]
 
 
-_OF_KIND: dict[Kind, dict[str, Any]] = {
+_SETTINGS_BY_KIND: dict[Kind, dict[str, Any]] = {
     "redis": {"broker_transport_options": {"visibility_timeout": 3600}},
     "rabbitmq": {
         "task_default_queue_type": "quorum",
@@ -143,7 +143,7 @@ _OF_KIND: dict[Kind, dict[str, Any]] = {
 def limitations(broker_url: str) -> list[str]:
     """Return the limitations of this broker, one sentence each; empty for pinlater."""
     kind = kind_of(broker_url)
-    shared = [f"{broker_url.partition('://')[0]}:// {lack}" for lack in (
+    shared = [f"{broker_url.partition('://')[0]}:// {limitation}" for limitation in (
         NO_STATES, NO_QUEUE_SETTINGS, NO_UNIQUE,
     )]  # fmt: skip
     match kind:
@@ -188,12 +188,12 @@ def redis_urls(broker_url: str) -> tuple[str, ...]:
         return ()
     if scheme in ("pinlater+socket", "socket"):
         return (_socket_url(rest),)
-    if scheme in (*SENTINEL_SCHEMES, *SECOND_HALVES):
+    if scheme in (*SENTINEL_SCHEMES, *KOMBU_SCHEMES):
         return (f"{scheme.removeprefix('pinlater+')}://{rest}",)
     if scheme not in PINLATER_SCHEMES:
         schemes = ", ".join(f"{s}://" for s in PINLATER_SCHEMES)
-        shown = f"{scheme}://" if "://" in broker_url else "a URL without a scheme"
-        raise InvalidConfig(f"broker URL: {shown} is not one of {schemes}")
+        scheme_text = f"{scheme}://" if "://" in broker_url else "a URL without a scheme"
+        raise InvalidConfig(f"broker URL: {scheme_text} is not one of {schemes}")
     redis_scheme = "rediss" if scheme == "pinlaters" else "redis"
     user, at, hosts_and_path = rest.rpartition("@")
     if "/" in user:
@@ -215,7 +215,7 @@ class ServerAddress(NamedTuple):
     """The Redis database; `/` means 0."""
 
 
-def single(broker_url: str) -> ServerAddress | None:
+def single_server(broker_url: str) -> ServerAddress | None:
     """
     Return the unquoted parts of a broker URL.
 
@@ -227,8 +227,8 @@ def single(broker_url: str) -> ServerAddress | None:
     scheme, sep, rest = broker_url.partition("://")
     if not sep or scheme not in ("pinlater", "pinlaters") or "," in rest or "?" in rest:
         return None
-    place, _, path = rest.partition("/")
-    user, _, host = place.rpartition("@")
+    authority, _, path = rest.partition("/")
+    user, _, host = authority.rpartition("@")
     name, _, port = _host(host).rpartition(":")
     userid, _, password = user.partition(":")
     return ServerAddress(
@@ -276,10 +276,10 @@ def _socket_url(rest: str) -> str:
 def masked(url: str, mask: str = "**") -> str:
     """Return the URL without its password, which may contain unescaped `/` and `@`."""
     scheme, sep, rest = url.partition("://")
-    user, at, place = rest.rpartition("@")
+    user, at, server = rest.rpartition("@")
     if not at or ":" not in user:
         return url
-    return f"{scheme}{sep}{user.partition(':')[0]}:{mask}{at}{place}"
+    return f"{scheme}{sep}{user.partition(':')[0]}:{mask}{at}{server}"
 
 
 def of_socket(path: str, db: int = 0) -> str:

@@ -25,8 +25,8 @@ from pinlater.shard import ServerShard, Shard
 logger = logging.getLogger(__name__)
 SWEEP_SIZE = 100
 """Claims per call; the server handles other clients between two calls."""
-SWEEPS = 50
-"""Maximum calls per round, enough to return all claims of a dead host in one round."""
+MAX_SWEEPS = 50
+"""Calls per round: enough to return all claims of a dead host in one round."""
 PERIOD_S = 0.25
 REAP_EVERY_S = 1.0
 
@@ -42,8 +42,8 @@ class ClaimRenewer:
         guards: by shard name; shared with the reaper, which waits after an outage until all workers
             had time to renew.
         claim_timeout_ms: how long a claim lasts after each renewal.
-        max_claim_ms: claims older than this are not renewed, so that a job that hangs runs
-            elsewhere.
+        max_claim_ms: claims older than this are not renewed, so that another worker runs a job
+            that hangs.
         clock: only its monotonic clock is used.
         still_running: returns whether the delivery with this tag is running; used for orphans.
     """
@@ -72,21 +72,21 @@ class ClaimRenewer:
             self._extend(shard, queue, claims)
 
     def _extend(self, shard: Shard, queue: str, claims: list[Claim]) -> None:
-        current = [claim for claim in claims if claim.tag in self.claims]
-        tokens = [(claim.job.job_id, claim.job.token) for claim in current]
+        held = [claim for claim in claims if claim.tag in self.claims]
+        tokens = [(claim.job.job_id, claim.job.token) for claim in held]
         try:
             with self.cluster.watched(shard):
                 extended = shard.extend(queue, tokens, timeout_ms=self.claim_timeout_ms)
         except BrokerUnavailable as error:
             guard = self.guards[shard.name]
             level = logging.DEBUG if guard.needs_connecting else logging.WARNING
-            logger.log(level, "%d claims could not be extended: %s", len(current), error)
+            logger.log(level, "%d claims could not be extended: %s", len(held), error)
             guard.lost()
             self.must_renew_again = True
             return
-        for claim, kept in zip(current, extended, strict=True):
+        for claim, was_extended in zip(held, extended, strict=True):
             # A claim that was acknowledged in the meantime is not lost.
-            if not kept and self.claims.pop(claim.tag, None) is not None:
+            if not was_extended and self.claims.pop(claim.tag, None) is not None:
                 logger.warning("the claim on job %s of %s was lost", claim.job.job_id, queue)
             elif claim.orphan:
                 self._forget_if_ended(claim)
@@ -148,28 +148,31 @@ class Reaper:
 
     def _reap(self, shard: Shard, guard: ReapGuard) -> None:
         if guard.needs_connecting and isinstance(shard, ServerShard):
-            self._connected(shard, guard)
+            self._on_connected(shard, guard)
         for queue in list(self._queues):
-            given_back = failed = 0
-            for _ in range(SWEEPS):
+            returned_count = failed_count = 0
+            for _ in range(MAX_SWEEPS):
                 before_ms = guard.reap_before_ms(self._monotonic_ms())
                 swept = shard.sweep(queue, reap_before_ms=before_ms, limit=SWEEP_SIZE)
                 guard.observe_clock(swept.now_ms, self._monotonic_ms())
-                given_back += swept.given_back
-                failed += swept.failed
-                if swept.given_back + swept.failed < SWEEP_SIZE:
+                returned_count += swept.returned
+                failed_count += swept.failed
+                if swept.returned + swept.failed < SWEEP_SIZE:
                     break
-            if given_back or failed:
+            if returned_count or failed_count:
                 logger.warning(
-                    "claims expired on %s: %d returned, %d failed", queue, given_back, failed
+                    "claims expired on %s: %d returned, %d failed",
+                    queue,
+                    returned_count,
+                    failed_count,
                 )
 
-    def _connected(self, shard: ServerShard, guard: ReapGuard) -> None:
+    def _on_connected(self, shard: ServerShard, guard: ReapGuard) -> None:
         server_ms, uptime_ms = shard.age_ms()
-        guard.connected(server_ms, uptime_ms, self._monotonic_ms())
+        guard.record_connection(server_ms, uptime_ms, self._monotonic_ms())
         for remark in shard.remarks():
             logger.warning("shard %s: %s", shard.name, remark)
-        if guard.lost_before:
+        if guard.was_lost:
             self._renew()
 
     def _monotonic_ms(self) -> float:

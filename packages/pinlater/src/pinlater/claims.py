@@ -36,8 +36,8 @@ class ClaimRegistry:
     Args:
         cluster: the shards.
         claim_timeout_ms: how long a claim lasts without a renewal.
-        max_claim_ms: claims older than this are not renewed, so that a job that hangs runs
-            elsewhere.
+        max_claim_ms: claims older than this are not renewed, so that another worker runs a job
+            that hangs.
         clock: only its monotonic clock is used.
         still_running: returns whether the delivery with this tag is running; used for claims whose
             channel is closed.
@@ -78,7 +78,7 @@ class ClaimRegistry:
 
     def add(self, shard: Shard, queue: str, job: Claimed) -> str:
         """
-        Store a claim, and return the tag that identifies it from now on.
+        Store a claim, and return its delivery tag.
 
         The tag contains shard and queue, because ids and tokens are unique only within them.
         """
@@ -98,7 +98,7 @@ class ClaimRegistry:
     def __len__(self) -> int:
         return len(self._claims)
 
-    def held(self, queue: str) -> int:
+    def count_held(self, queue: str) -> int:
         """
         Return how many jobs of a queue this process has claimed; costs 0.1 µs per claim of any
         queue.
@@ -113,14 +113,14 @@ class ClaimRegistry:
         if claim is not None:
             claim.on_ack, claim.on_reject = on_ack, on_reject
 
-    def note_start(self, tag: str, task: str) -> None:
+    def record_start(self, tag: str, task: str) -> None:
         """Record that the job of `tag` starts to run; its run is then logged (`run_log.py`)."""
         claim = self._claims.get(tag)
         if claim is not None:
             claim.task = task
             claim.started_s = self._clock.monotonic_s()
 
-    def note_end(self, tag: str) -> None:
+    def record_end(self, tag: str) -> None:
         """Record that the job of `tag` has run; its ack or reject follows."""
         claim = self._claims.get(tag)
         if claim is not None:
@@ -140,8 +140,8 @@ class ClaimRegistry:
     def reject(self, tag: str, *, requeue: bool, problem: str = "rejected") -> None:
         """Run the job again immediately (the attempt counts), or mark it FAILED."""
         claim = self._claims.pop(tag, None)
-        usual = Disposition("again") if requeue else Disposition("fail", 0, problem)
-        self._end(tag, claim, (claim.on_reject if claim else None) or usual)
+        default = Disposition("again") if requeue else Disposition("fail", 0, problem)
+        self._end(tag, claim, (claim.on_reject if claim else None) or default)
 
     def channel_closed(self, tags: Iterable[str]) -> None:
         """
@@ -182,18 +182,18 @@ def claims_for(
             Cluster(connect_shards(urls, prefix=prefix)),
             claim_timeout_ms=round(claim_timeout_s * 1000),
             max_claim_ms=round(max_claim_s * 1000),
-            still_running=celery_runs,
+            still_running=is_running_in_celery,
         )
     return _registries[key]
 
 
 def stop_claims() -> None:
-    """Stop this process's registries; a connection that is used later creates a new one."""
+    """Stop this process's registries; a connection used after that creates a new one."""
     while _registries:
         _registries.popitem()[1].stop()
 
 
-def celery_runs(tag: str) -> bool:
+def is_running_in_celery(tag: str) -> bool:
     """Return whether a Celery worker in this process is running this delivery."""
     state = sys.modules.get("celery.worker.state")
     while state is not None:

@@ -2,8 +2,8 @@
 `queue`: a click command group for queue administration, which programs add to their own CLI.
 
 The program puts an object with `broker_url` and `shards` into click's context (`QueueLocation`).
-Every command prints a table, or JSON with `--json`. On an error it prints a message and exits with
-1.
+Every command prints a table, or JSON with `--json`. If a command fails, it prints a message and
+exits with code 1.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import click
 from rich.table import Table
 
 from pinlater._command_output import (
-    bar,
-    cells,
-    done,
     job_as_dict,
     note,
     print_json,
+    print_result,
+    progress_bar,
     remarks,
     status_as_dict,
+    status_cells,
 )
 from pinlater.admin import Admin, count_of
 from pinlater.errors import InvalidArgument
@@ -79,9 +79,9 @@ STATES = click.Choice([s.lower() for s in JobState])
 
 
 def _admin(context: click.Context) -> Admin:
-    place: QueueLocation = context.obj
-    before_delete = getattr(place, "before_delete", None)
-    return Admin.connect(place.broker_url, place.shards, before_delete=before_delete)
+    location: QueueLocation = context.obj
+    before_delete = getattr(location, "before_delete", None)
+    return Admin.connect(location.broker_url, location.shards, before_delete=before_delete)
 
 
 @click.group()
@@ -103,7 +103,7 @@ def list_(context: click.Context, as_json: bool) -> None:
         table.add_column(column, justify="right")
     table.add_column("")
     for s in statuses:
-        table.add_row(s.queue, *cells(s), remarks(s))
+        table.add_row(s.queue, *status_cells(s), remarks(s))
     print_table(table)
 
 
@@ -124,7 +124,7 @@ def show(context: click.Context, queue_name: str, as_json: bool) -> None:
     table.add_column()
     for name, cell in zip(
         ("due", "later", "running", "succeeded", "failed", "oldest due", "rate/s"),
-        cells(status),
+        status_cells(status),
         strict=True,
     ):
         table.add_row(name, cell)
@@ -145,14 +145,14 @@ def show(context: click.Context, queue_name: str, as_json: bool) -> None:
 def pause(context: click.Context, queue_name: str, as_json: bool) -> None:
     """Pause a queue: deliver no jobs, but still accept new ones."""
     _admin(context).pause(queue_name)
-    done(as_json, f"{queue_name} is paused", queue=queue_name, paused=True)
+    print_result(as_json, f"{queue_name} is paused", queue=queue_name, paused=True)
 
 
 @_queue_command
 def resume(context: click.Context, queue_name: str, as_json: bool) -> None:
     """Resume a queue: deliver jobs again."""
     _admin(context).resume(queue_name)
-    done(as_json, f"{queue_name} is resumed", queue=queue_name, paused=False)
+    print_result(as_json, f"{queue_name} is resumed", queue=queue_name, paused=False)
 
 
 @queue.command()
@@ -179,15 +179,19 @@ def limit(
         raise click.BadParameter(f"{burst}: must be a finite number", param_hint="'--burst'")
     _admin(context).limit(queue_name, per_s, burst)
     rate_text = "no limit" if per_s is None else f"at most {per_s:g} jobs/s"
-    done(as_json, f"{queue_name}: {rate_text}", queue=queue_name, rate_per_s=per_s)
+    print_result(as_json, f"{queue_name}: {rate_text}", queue=queue_name, rate_per_s=per_s)
 
 
 def _policy_option(
-    name: str, field: str, least: float, most: float, text: str
+    name: str, field: str, minimum: float, maximum: float, help_text: str
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    whole = field in ("max_attempts", "linear_attempts")
-    kind = click.IntRange(int(least), int(most)) if whole else click.FloatRange(least, most)
-    return click.option(name, field, type=kind, help=text)
+    is_integer = field in ("max_attempts", "linear_attempts")
+    kind = (
+        click.IntRange(int(minimum), int(maximum))
+        if is_integer
+        else click.FloatRange(minimum, maximum)
+    )
+    return click.option(name, field, type=kind, help=help_text)
 
 
 YEAR_S = 366 * 86_400
@@ -195,7 +199,7 @@ YEAR_S = 366 * 86_400
 
 @queue.command("retry-policy")
 @queue_name
-@click.argument("word", required=False, type=click.Choice([*RetryPolicy.NAMED, "default"]))
+@click.argument("word", required=False, type=click.Choice([*RetryPolicy.PRESETS, "default"]))
 @click.option("--job-type", default="", help="Only for this job type.")
 @_policy_option("--max-attempts", "max_attempts", 1, 1000, "Deliveries before a job is FAILED.")
 @_policy_option(
@@ -225,20 +229,20 @@ def retry_policy(
     default. Options change single values of that policy, or of the current one.
     """
     admin = _admin(context)
-    given = {
+    values = {
         name: value * 1000 if name.endswith("_ms") else value
         for name, value in options.items()
         if value is not None
     }
-    if any(map(math.isnan, given.values())):  # `nan` is in every range of click
+    if any(map(math.isnan, values.values())):  # `nan` is in every range of click
         raise click.BadParameter("nan is not a number")
-    changes: dict[str, float | None] = {**given}
+    changes: dict[str, float | None] = {**values}
     if word == "default":
-        changes = {**dict.fromkeys(RetryPolicy.fields()), **given}
+        changes = {**dict.fromkeys(RetryPolicy.fields()), **values}
     if word or changes:
-        known = word if word and word in RetryPolicy.NAMED else ""
+        preset = word if word and word in RetryPolicy.PRESETS else ""
         try:
-            admin.set_retry_policy(queue_name, known, job_type=job_type, **changes)
+            admin.set_retry_policy(queue_name, preset, job_type=job_type, **changes)
         except InvalidArgument as error:
             raise click.BadParameter(str(error)) from error
     policy = admin.retry_policy(queue_name, job_type)
@@ -266,22 +270,22 @@ def purge(context: click.Context, queue_name: str, yes: bool, as_json: bool) -> 
     waiting = admin.status(queue_name).sizes.pending
     if not yes:
         click.confirm(f"Delete {waiting:,} waiting jobs of {queue_name}?", abort=True, err=True)
-    with bar(f"purging {queue_name}", waiting) as step:
+    with progress_bar(f"purging {queue_name}", waiting) as step:
         count = admin.purge(queue_name, progress=step)
-    done(as_json, f"{count:,} jobs deleted", queue=queue_name, deleted=count)
+    print_result(as_json, f"{count:,} jobs deleted", queue=queue_name, deleted=count)
 
 
 @queue.command()
 @queue_name
 @click.option("--state", type=STATES, default="failed", show_default=True)
 @click.option(
-    "-n", "--limit", "most", type=click.IntRange(1, 100_000), default=50, show_default=True
+    "-n", "--limit", "max_jobs", type=click.IntRange(1, 100_000), default=50, show_default=True
 )
 @as_json
 @click.pass_context
-def jobs(context: click.Context, queue_name: str, state: str, most: int, as_json: bool) -> None:
+def jobs(context: click.Context, queue_name: str, state: str, max_jobs: int, as_json: bool) -> None:
     """List the jobs of one state."""
-    infos = _admin(context).jobs(queue_name, JobState(state.upper()), limit=most)
+    infos = _admin(context).jobs(queue_name, JobState(state.upper()), limit=max_jobs)
     if as_json:
         print_json([job_as_dict(job) for job in infos])
         return
@@ -301,24 +305,26 @@ def jobs(context: click.Context, queue_name: str, state: str, most: int, as_json
 @queue.command()
 @queue_name
 @click.argument("ids", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="All failed jobs.")
+@click.option("--all", "all_jobs", is_flag=True, help="All failed jobs.")
 @as_json
 @click.pass_context
 def retry(
-    context: click.Context, queue_name: str, ids: tuple[str, ...], every: bool, as_json: bool
+    context: click.Context, queue_name: str, ids: tuple[str, ...], all_jobs: bool, as_json: bool
 ) -> None:
     """Run failed jobs again, by ID or all."""
-    _require_ids_or_all(ids, every)
+    _require_ids_or_all(ids, all_jobs)
     admin = _admin(context)
-    with bar(f"retrying {queue_name}", _total(admin, queue_name, ids, JobState.FAILED)) as step:
+    with progress_bar(
+        f"retrying {queue_name}", _total(admin, queue_name, ids, JobState.FAILED)
+    ) as step:
         count = admin.retry(queue_name, ids, progress=step)
-    done(as_json, f"{count:,} jobs are pending again", queue=queue_name, retried=count)
+    print_result(as_json, f"{count:,} jobs are pending again", queue=queue_name, retried=count)
 
 
 @queue.command()
 @queue_name
 @click.argument("ids", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="All jobs in the state.")
+@click.option("--all", "all_jobs", is_flag=True, help="All jobs in the state.")
 @click.option("--state", type=STATES, default="failed", show_default=True)
 @as_json
 @click.pass_context
@@ -326,16 +332,18 @@ def delete(
     context: click.Context,
     queue_name: str,
     ids: tuple[str, ...],
-    every: bool,
+    all_jobs: bool,
     state: str,
     as_json: bool,
 ) -> None:
     """Delete jobs that are not running, by ID or all."""
-    _require_ids_or_all(ids, every)
-    admin, which = _admin(context), JobState(state.upper())
-    with bar(f"deleting jobs of {queue_name}", _total(admin, queue_name, ids, which)) as step:
-        count = admin.delete(queue_name, which, ids, progress=step)
-    done(as_json, f"{count:,} jobs deleted", queue=queue_name, deleted=count)
+    _require_ids_or_all(ids, all_jobs)
+    admin, job_state = _admin(context), JobState(state.upper())
+    with progress_bar(
+        f"deleting jobs of {queue_name}", _total(admin, queue_name, ids, job_state)
+    ) as step:
+        count = admin.delete(queue_name, job_state, ids, progress=step)
+    print_result(as_json, f"{count:,} jobs deleted", queue=queue_name, deleted=count)
 
 
 @queue.command()
@@ -349,7 +357,7 @@ def release(context: click.Context, worker: str, as_json: bool) -> None:
     WORKER is the start of a worker's name in the output of `jobs QUEUE --state running`: host:pid:…
     """
     count = _admin(context).release(worker)
-    done(as_json, f"{count:,} jobs are pending again", worker=worker, released=count)
+    print_result(as_json, f"{count:,} jobs are pending again", worker=worker, released=count)
 
 
 @queue.command()
@@ -363,11 +371,11 @@ def upgrade(context: click.Context, as_json: bool) -> None:
     """
     versions = _admin(context).upgrade(lambda step: note(step, err=True))
     shards = ", ".join(f"shard {name}: version {number}" for name, number in versions.items())
-    done(as_json, shards or "nothing to do: no shard is on PostgreSQL", versions=versions)
+    print_result(as_json, shards or "nothing to do: no shard is on PostgreSQL", versions=versions)
 
 
-def _require_ids_or_all(ids: tuple[str, ...], every: bool) -> None:
-    if bool(ids) == every:
+def _require_ids_or_all(ids: tuple[str, ...], all_jobs: bool) -> None:
+    if bool(ids) == all_jobs:
         raise click.UsageError("give job ids, or --all")
 
 

@@ -36,8 +36,8 @@ logger = logging.getLogger(__name__)
 
 SOCKET_TIMEOUT_S = 2.0
 CONNECT_TIMEOUT_S = 1.0
-SETTINGS_FRESH_S = 2.0
-PROBER_LOOKS_EVERY_S = 0.25
+SETTINGS_TTL_S = 2.0
+PROBE_CHECK_EVERY_S = 0.25
 
 
 class Cluster:
@@ -84,7 +84,7 @@ class Cluster:
     def _breaker(self) -> Breaker:
         if self.first is None and len(self.shards) == 1:
             # No other shard can replace the first one, so it stays in rotation.
-            return Breaker(slow_s=math.inf, first_wait_s=PROBER_LOOKS_EVERY_S)
+            return Breaker(slow_s=math.inf, first_wait_s=PROBE_CHECK_EVERY_S)
         return Breaker()
 
     @contextmanager
@@ -125,7 +125,7 @@ class Cluster:
             out_s = self._clock.monotonic_s() - out_since_s
             logger.warning("shard %s is back after %.0f s", shard.name, out_s)
 
-    def usable(self, shard: Shard) -> bool:
+    def is_usable(self, shard: Shard) -> bool:
         """
         Return whether the shard is in rotation.
 
@@ -166,7 +166,7 @@ class Cluster:
             BrokerUnavailable: the first shard is optional, and no shard is in rotation. kombu
                 pauses between attempts to connect, but not between attempts to publish.
         """
-        if self.first is None and not any(map(self.usable, self.shards)):
+        if self.first is None and not any(map(self.is_usable, self.shards)):
             raise BrokerUnavailable("broker", "no shard is in rotation")
         if self.first is not None and first_answered:
             self.answered(self.first)
@@ -178,16 +178,16 @@ class Cluster:
         Raises:
             BrokerUnavailable: none does.
         """
-        problem: BrokerUnavailable | None = None
+        last_error: BrokerUnavailable | None = None
         for shard in self.healthy():
             try:
                 with self.watched(shard):
                     shard.ping()
             except BrokerUnavailable as error:
-                problem = error
+                last_error = error
             else:
                 return True
-        raise problem or BrokerUnavailable("broker", "no shard answers")
+        raise last_error or BrokerUnavailable("broker", "no shard answers")
 
     def require(self, shard: Shard) -> None:
         """
@@ -196,14 +196,14 @@ class Cluster:
         Raises:
             BrokerUnavailable: the shard is out of rotation.
         """
-        if shard is not self.first and not self.usable(shard):
+        if shard is not self.first and not self.is_usable(shard):
             raise BrokerUnavailable(f"shard {shard.name}", "is out of rotation")
 
     def healthy(self) -> list[Shard]:
         """Return the shards in rotation, or all shards if none is."""
-        return [s for s in self.shards if self.usable(s)] or list(self.shards)
+        return [s for s in self.shards if self.is_usable(s)] or list(self.shards)
 
-    def accepting(self) -> list[Shard]:
+    def accepting_shards(self) -> list[Shard]:
         """
         Return the shards that new jobs are sent to: those in rotation whose memory is not full.
 
@@ -230,26 +230,26 @@ class Cluster:
             BrokerFull: the same, because the shards that answer have full memory.
         """
         receipts: list[Enqueued | None] = [None] * len(jobs)
-        left = list(range(len(jobs)))
+        remaining = list(range(len(jobs)))
         for _ in range(len(self.shards) + 1):
             failed: list[int] = []
-            problem: BrokerUnavailable | None = None
-            for shard, places in self._distribute(jobs, left).items():
+            last_error: BrokerUnavailable | None = None
+            for shard, indexes in self._distribute(jobs, remaining).items():
                 try:
                     with self.watched(shard):
-                        accepted = shard.enqueue(queue, [jobs[i] for i in places])
+                        accepted = shard.enqueue(queue, [jobs[i] for i in indexes])
                 except BrokerUnavailable as error:
-                    self._refused(shard, error)
-                    failed, problem = failed + places, error
+                    self._record_refusal(shard, error)
+                    failed, last_error = failed + indexes, error
                     continue
-                self._has_memory_again(shard)
-                for i, receipt in zip(places, accepted, strict=True):
+                self._mark_accepting(shard)
+                for i, receipt in zip(indexes, accepted, strict=True):
                     receipts[i] = receipt._replace(job_id=f"{shard.name}-{receipt.job_id}")
-            if problem is None:
+            if last_error is None:
                 break
-            if not self._any_accepts():
-                raise problem
-            left = failed
+            if not self._any_shard_accepts():
+                raise last_error
+            remaining = failed
         return [receipt for receipt in receipts if receipt is not None]
 
     def collect(self, queue: str, frame: JobFrame, items: Sequence[JobItem]) -> None:
@@ -262,25 +262,25 @@ class Cluster:
         Raises:
             BrokerUnavailable: no shard accepted some or all of them.
         """
-        left = list(items)
+        remaining = list(items)
         for _ in range(len(self.shards) + 1):
             failed: list[JobItem] = []
-            problem: BrokerUnavailable | None = None
-            for shard, part in self._distribute_items(frame.span_ms, left).items():
+            last_error: BrokerUnavailable | None = None
+            for shard, part in self._distribute_items(frame.span_ms, remaining).items():
                 try:
                     with self.watched(shard):
                         shard.collect(queue, frame, part)
-                    self._has_memory_again(shard)
+                    self._mark_accepting(shard)
                 except BrokerUnavailable as error:
-                    self._refused(shard, error)
-                    failed, problem = failed + part, error
-            if problem is None:
+                    self._record_refusal(shard, error)
+                    failed, last_error = failed + part, error
+            if last_error is None:
                 return
-            if not self._any_accepts():
-                raise problem
-            left = failed
+            if not self._any_shard_accepts():
+                raise last_error
+            remaining = failed
 
-    def _refused(self, shard: Shard, error: BrokerUnavailable) -> None:
+    def _record_refusal(self, shard: Shard, error: BrokerUnavailable) -> None:
         """Stop sending new jobs to this full shard for a while."""
         if not isinstance(error, BrokerFull):
             self.failed(shard, error)
@@ -289,13 +289,13 @@ class Cluster:
             logger.warning("shard %s gets no new jobs: %s", shard.name, error.reason)
         self._full_breakers[shard.name].failed(self._clock.monotonic_s())
 
-    def _has_memory_again(self, shard: Shard) -> None:
-        room = self._full_breakers[shard.name]
-        if not room.healthy:
-            room.answered(0.0, self._clock.monotonic_s())
+    def _mark_accepting(self, shard: Shard) -> None:
+        breaker = self._full_breakers[shard.name]
+        if not breaker.healthy:
+            breaker.answered(0.0, self._clock.monotonic_s())
             logger.warning("shard %s gets new jobs again", shard.name)
 
-    def _any_accepts(self) -> bool:
+    def _any_shard_accepts(self) -> bool:
         now_s = self._clock.monotonic_s()
         return any(
             breaker.healthy and self._full_breakers[name].may_call(now_s)
@@ -305,7 +305,7 @@ class Cluster:
     def _distribute_items(
         self, span_ms: int, items: Sequence[JobItem]
     ) -> dict[Shard, list[JobItem]]:
-        shards = self.accepting()
+        shards = self.accepting_shards()
         if len(shards) == 1:
             return {shards[0]: list(items)} if items else {}
         # A wrong clock only makes the jobs hold fewer items.
@@ -315,12 +315,12 @@ class Cluster:
             by_shard[_pick(shards, str((now_ms + item.delay_ms) // span_ms))].append(item)
         return by_shard
 
-    def _distribute(self, jobs: Sequence[NewJob], places: Sequence[int]) -> dict[Shard, list[int]]:
-        shards = self.accepting()
+    def _distribute(self, jobs: Sequence[NewJob], indexes: Sequence[int]) -> dict[Shard, list[int]]:
+        shards = self.accepting_shards()
         if len(shards) == 1:
-            return {shards[0]: list(places)} if places else {}
+            return {shards[0]: list(indexes)} if indexes else {}
         by_shard: dict[Shard, list[int]] = defaultdict(list)
-        for i in places:
+        for i in indexes:
             key = jobs[i].unique_key
             by_shard[_pick(shards, key) if key else self._rng.choice(shards)].append(i)
         return by_shard
@@ -329,7 +329,7 @@ class Cluster:
         """Return a queue's settings, at most two seconds old; empty when no shard answers."""
         now_s = self._clock.monotonic_s()
         cached = self._settings.get(queue)
-        if cached and now_s - cached[0] < SETTINGS_FRESH_S:
+        if cached and now_s - cached[0] < SETTINGS_TTL_S:
             return cached[1]
         result = cached[1] if cached else {}
         for shard in self.healthy():
@@ -358,11 +358,11 @@ def _pick(shards: Sequence[Shard], key: str) -> Shard:
 def _probe_until_back(cluster: weakref.ref[Cluster], shard: Shard) -> None:
     """Probe the shard until it answers or nobody uses the cluster anymore."""
     while True:
-        time.sleep(PROBER_LOOKS_EVERY_S)
-        alive = cluster()
-        if alive is None or alive.probe(shard):
+        time.sleep(PROBE_CHECK_EVERY_S)
+        live_cluster = cluster()
+        if live_cluster is None or live_cluster.probe(shard):
             return
-        del alive
+        del live_cluster
 
 
 def connect_shards(
@@ -375,10 +375,10 @@ def connect_shards(
         InvalidConfig: a URL is unusable, or a PostgreSQL URL needs psycopg, which is missing.
     """
     return [
-        _postgres(url, str(place), prefix)
+        _postgres(url, str(position), prefix)
         if is_postgres(url)
-        else RedisShard(_client(url, socket_timeout_s), name=str(place), prefix=prefix)
-        for place, url in enumerate(urls)
+        else RedisShard(_client(url, socket_timeout_s), name=str(position), prefix=prefix)
+        for position, url in enumerate(urls)
     ]
 
 
@@ -387,9 +387,9 @@ def _postgres(url: str, name: str, prefix: str) -> ServerShard:
         # psycopg is an extra, so it is imported only where it is used.
         shards = import_module("pinlater.postgres.shard")
     except ImportError as error:
-        shown = without_password(url)
+        masked_url = without_password(url)
         raise InvalidConfig(
-            f"{shown} needs psycopg, which is missing: pip install 'psycopg[binary]'"
+            f"{masked_url} needs psycopg, which is missing: pip install 'psycopg[binary]'"
         ) from error
     shard: ServerShard = shards.PostgresShard(reveal(url), name=name, prefix=prefix)
     return shard

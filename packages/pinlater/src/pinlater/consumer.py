@@ -1,10 +1,10 @@
 """
 `JobConsumer`: claims due jobs from all shards for one channel of a worker.
 
-It claims as many jobs as the worker has room for, several per round trip. It does so when a poller
-was woken, when the next job becomes due, and at least once a second. Each shard has a poller, which
-waits for a wake token on Redis or a notification on PostgreSQL. The caller sets a timer for due
-times (`next_check_s`), because Redis's own timeouts have a resolution of only 100 ms.
+It claims as many jobs as the worker has room for, several per round trip: when a poller is woken,
+when the next job becomes due, and at least once a second. Each shard has a poller, which waits for
+a wake token on Redis or a notification on PostgreSQL. The caller sets a timer for due times
+(`next_check_s`), because Redis's own timeouts have a resolution of only 100 ms.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _ShardQueue:
 
     poller: ShardPoller
     queue: str
-    check_s: float = 0.0
+    check_at_s: float = 0.0
     """When to check it next, on the monotonic clock."""
     is_nearly_full: bool = False
     """The last check was for urgent jobs only, because the remaining room is reserved for them."""
@@ -80,20 +80,22 @@ class JobConsumer:
             for queue in queues
         }
         for key in self._by_key.keys() & previous.keys():
-            self._by_key[key].check_s = previous[key].check_s
+            self._by_key[key].check_at_s = previous[key].check_at_s
             self._by_key[key].is_not_polled = previous[key].is_not_polled
         self._round_robin = deque(self._by_key.values())
         self._round_robin.rotate(
             random.randrange(len(self._round_robin)) if self._round_robin else 0
         )
-        # The result of a pop on the old queues is not valid for the new ones.
+        # A pending pop waits for the old queues.
         for poller in self.pollers:
             poller.drop()
 
     @property
     def next_check_s(self) -> float:
         """Return the time, on the monotonic clock, by which `take` must be called next."""
-        return min((shard_queue.check_s for shard_queue in self._round_robin), default=float("inf"))
+        return min(
+            (shard_queue.check_at_s for shard_queue in self._round_robin), default=float("inf")
+        )
 
     def take(self, room: int) -> int:
         """
@@ -102,30 +104,30 @@ class JobConsumer:
         Raises:
             BrokerUnavailable: the first shard is unavailable; others are skipped until they answer.
         """
-        taken = 0
+        count = 0
         for shard_queue in list(self._round_robin):
-            if taken >= room:
+            if count >= room:
                 break
-            taken += self._take_from(shard_queue, room - taken)
-        return taken
+            count += self._take_from(shard_queue, room - count)
+        return count
 
     def _take_from(self, shard_queue: _ShardQueue, room: int) -> int:
         """Claim and deliver jobs of one queue on one shard if a check is due; returns how many."""
         queue, now_s = shard_queue.queue, self._clock.monotonic_s()
-        reserved, free = gates.reserved_room(queue), self._free(queue, room)
+        reserved, free = gates.reserved_room(queue), self._free_room(queue, room)
         unreserved = free - reserved.jobs
         if free <= 0:
-            shard_queue.is_at_limit, shard_queue.check_s = True, now_s + gates.ASK_EVERY_S
+            shard_queue.is_at_limit, shard_queue.check_at_s = True, now_s + gates.GATE_CHECK_EVERY_S
             return 0
         if shard_queue.is_at_limit or (unreserved > 0 and shard_queue.is_nearly_full):
-            shard_queue.is_at_limit, shard_queue.check_s = False, now_s
+            shard_queue.is_at_limit, shard_queue.check_at_s = False, now_s
         shard_queue.is_nearly_full = shard_queue.is_nearly_full and unreserved <= 0
-        if shard_queue.check_s > now_s:
+        if shard_queue.check_at_s > now_s:
             return 0
-        allowance, read_at_s = self._allowances.left(queue, now_s)
+        allowance, read_at_s = self._allowances.remaining(queue, now_s)
         if allowance.jobs == 0:
             # The check stays due, so this queue gets the next jobs that the gate allows.
-            shard_queue.check_s = read_at_s
+            shard_queue.check_at_s = read_at_s
             return 0
         if unreserved <= 0:
             shard_queue.is_nearly_full = True
@@ -136,22 +138,22 @@ class JobConsumer:
             shard_queue, min(unreserved if unreserved > 0 else free, MAX_BATCH), allowance
         )
 
-    def _free(self, queue: str, room: int) -> int:
+    def _free_room(self, queue: str, room: int) -> int:
         """Return how many more jobs of a queue this process may take, at most `room`."""
-        held = partial(self.claims.held, queue)
-        limit = gates.limit_of(queue, held)
-        return room if limit is None else min(room, limit - held())
+        count_held = partial(self.claims.count_held, queue)
+        limit = gates.limit_of(queue, count_held)
+        return room if limit is None else min(room, limit - count_held())
 
     def _claim(self, shard_queue: _ShardQueue, limit: int, allowance: gates.Allowance) -> int:
         shard, queue, now_s = shard_queue.poller.shard, shard_queue.queue, self._clock.monotonic_s()
         cluster = self.claims.cluster
         # Schedule the next check of this queue even if the claim fails.
-        shard_queue.check_s = now_s + self._pause_s(shard_queue, allowance)
+        shard_queue.check_at_s = now_s + self._check_interval_s(shard_queue, allowance)
         if allowance.lowest == gates.NOTHING:
             return 0
         if allowance.jobs is not None:
             limit = min(limit, allowance.jobs)
-        if shard is not cluster.first and not cluster.usable(shard):
+        if shard is not cluster.first and not cluster.is_usable(shard):
             return 0
         request = ClaimRequest(
             limit=limit, timeout_ms=self.claims.claim_timeout_ms, worker=self.claims.worker,
@@ -159,42 +161,42 @@ class JobConsumer:
         )  # fmt: skip
         try:
             with cluster.watched(shard):
-                claimed = shard.claim(queue, request)
+                result = shard.claim(queue, request)
         except BrokerUnavailable:
             if shard is cluster.first:
                 raise
             return 0
-        self._allowances.count_claimed(queue, len(claimed.claims))
-        if claimed.more:
-            shard_queue.check_s = now_s
-        elif claimed.next_due_ms is not None:
-            wait_s = max(0, claimed.next_due_ms - claimed.now_ms) / 1000
+        self._allowances.count_claimed(queue, len(result.claims))
+        if result.more:
+            shard_queue.check_at_s = now_s
+        elif result.next_due_ms is not None:
+            wait_s = max(0, result.next_due_ms - result.now_ms) / 1000
             if wait_s < shard_queue.poller.check_every_s:
-                shard_queue.check_s = self._clock.monotonic_s() + wait_s
-        waiting = deque(claimed.claims)
+                shard_queue.check_at_s = self._clock.monotonic_s() + wait_s
+        undelivered = deque(result.claims)
         try:
-            while waiting:
-                self._deliver(shard, queue, waiting.popleft())
+            while undelivered:
+                self._deliver(shard, queue, undelivered.popleft())
         finally:
             # The connection was lost during delivery. Return these jobs, or they wait until their
             # claims expire.
-            self.claims.channel_closed([self.claims.add(shard, queue, job) for job in waiting])
-        return len(claimed.claims)
+            self.claims.channel_closed([self.claims.add(shard, queue, job) for job in undelivered])
+        return len(result.claims)
 
-    def _pause_s(self, shard_queue: _ShardQueue, allowance: gates.Allowance) -> float:
+    def _check_interval_s(self, shard_queue: _ShardQueue, allowance: gates.Allowance) -> float:
         """Return the longest time between two checks."""
         if shard_queue.is_nearly_full:
-            return gates.ASK_NEARLY_FULL_S
+            return gates.URGENT_CHECK_EVERY_S
         if allowance.is_open and not shard_queue.is_not_polled:
             return shard_queue.poller.check_every_s
-        return min(shard_queue.poller.check_every_s, gates.ASK_EVERY_S)
+        return min(shard_queue.poller.check_every_s, gates.GATE_CHECK_EVERY_S)
 
     def wait(self) -> None:
         """
         Make the poller of each reachable shard wait for the queues that have room.
 
-        A worker with room only for urgent jobs polls them itself: if it waited, it would take wake
-        tokens away from workers that have room for other jobs.
+        A worker with room only for urgent jobs checks for them on a timer: if it waited, it would
+        take wake tokens away from workers that have room for other jobs.
         """
         now_s = self._clock.monotonic_s()
         for poller in self.pollers:
@@ -202,7 +204,7 @@ class JobConsumer:
                 logger.warning("shard %s has not answered for seconds", poller.shard.name)
                 poller.drop()
             cluster, shard = self.claims.cluster, poller.shard
-            if poller.needs_sending(now_s) and (shard is cluster.first or cluster.usable(shard)):
+            if poller.must_send(now_s) and (shard is cluster.first or cluster.is_usable(shard)):
                 if not (queues := self._queues_to_poll(shard)):
                     continue
                 try:
@@ -226,8 +228,8 @@ class JobConsumer:
             return
         for queue in queues:
             if queue in self.queues:
-                self._by_key[poller.shard.name, queue].check_s = 0.0
-                if self._free(queue, room) <= gates.reserved_room(queue).jobs:
+                self._by_key[poller.shard.name, queue].check_at_s = 0.0
+                if self._free_room(queue, room) <= gates.reserved_room(queue).jobs:
                     self._return_wake_token(poller.shard, queue)
 
     def _return_wake_token(self, shard: ServerShard, queue: str) -> None:

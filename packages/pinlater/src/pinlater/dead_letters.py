@@ -14,23 +14,23 @@ from typing import Any
 
 from kombu.exceptions import ChannelError, KombuError
 
-from pinlater.job_codec import cut
+from pinlater.job_codec import shorten_problem
 
 logger = logging.getLogger(__name__)
 
 QUEUE = "dead_letters"
 REASON = "x-death-reason"
 ORIGINAL_QUEUE = "x-death-queue"
-MAX_KEPT = 10_000
+MAX_MESSAGES = 10_000
 """Maximum messages kept on Redis, the newest; RabbitMQ keeps all unless a policy limits them."""
-MAX_SHOWN = 2000
+MAX_LOGGED_CHARACTERS = 2000
 """Maximum characters of a message in the log."""
 _PROPERTIES = ("correlation_id", "reply_to", "priority")
 
 
-def keep(app: Any, message: Any, problem: str) -> bool:
+def store(app: Any, message: Any, problem: str) -> bool:
     """
-    Log a message and put it into the dead-letter queue; False when the broker did not accept it.
+    Log a message and put it into the dead-letter queue; False if the broker did not accept it.
 
     Args:
         app: the Celery app whose broker stores the message.
@@ -38,50 +38,51 @@ def keep(app: Any, message: Any, problem: str) -> bool:
         problem: the reason of the failure.
     """
     info = message.delivery_info or {}
-    came_from = str(info.get("routing_key") or info.get("exchange") or "")
-    shown = str(message.body)[:MAX_SHOWN]
+    source_queue = str(info.get("routing_key") or info.get("exchange") or "")
+    body_text = str(message.body)[:MAX_LOGGED_CHARACTERS]
     try:
-        _publish(app, message, {REASON: cut(problem), ORIGINAL_QUEUE: came_from})
+        _publish(app, message, {REASON: shorten_problem(problem), ORIGINAL_QUEUE: source_queue})
     # Catch any error of the transport, so that the message is not lost.
     except Exception as error:  # noqa: BLE001
         logger.error(  # noqa: TRY400
             "a message of %s failed (%s), was not stored in %s (%s), and stays in its queue: %s",
-            came_from, problem, QUEUE, error, shown,
+            source_queue, problem, QUEUE, error, body_text,
         )  # fmt: skip
         return False
     logger.error(
         "a message of %s failed (%s) and was stored in the queue %s: %s",
-        came_from, problem, QUEUE, shown,
+        source_queue, problem, QUEUE, body_text,
     )  # fmt: skip
     return True
 
 
-def drop(app: Any, unwanted: Callable[[Any], bool]) -> int:
+def delete(app: Any, unwanted: Callable[[Any], bool]) -> int:
     """
     Delete the dead letters whose decoded body is unwanted; returns how many.
 
-    The others are received and returned, at most `MAX_KEPT` in one call. If the process is killed
-    meanwhile, the broker returns them when its connection ends, or on Redis an hour later.
+    One call reads up to `MAX_MESSAGES` messages, and requeues those that it does not delete. If the
+    process is killed meanwhile, the broker requeues them when the connection ends, or on Redis an
+    hour later.
     """
-    dropped, kept = 0, []
+    deleted, others = 0, []
     with app.connection_for_write() as connection, connection.channel() as channel:
         queue = app.amqp.queues.new_missing(QUEUE).bind(channel)
         try:
             count = queue.queue_declare(passive=True).message_count
         except (ChannelError, *connection.channel_errors):
             return 0  # no message was ever stored
-        for _ in range(min(count, MAX_KEPT)):
+        for _ in range(min(count, MAX_MESSAGES)):
             message = queue.get(no_ack=False)
             if message is None:
                 break
             if _matches(message, unwanted):
                 message.ack()
-                dropped += 1
+                deleted += 1
             else:
-                kept.append(message)
-        for message in kept:
+                others.append(message)
+        for message in others:
             message.requeue()
-    return dropped
+    return deleted
 
 
 def _matches(message: Any, unwanted: Callable[[Any], bool]) -> bool:
@@ -91,9 +92,9 @@ def _matches(message: Any, unwanted: Callable[[Any], bool]) -> bool:
         return False
 
 
-def _publish(app: Any, message: Any, reason: dict[str, str]) -> None:
-    had = message.properties or {}
-    properties = {name: had[name] for name in _PROPERTIES if had.get(name) is not None}
+def _publish(app: Any, message: Any, extra_headers: dict[str, str]) -> None:
+    original = message.properties or {}
+    properties = {name: original[name] for name in _PROPERTIES if original.get(name) is not None}
     queue = app.amqp.queues.new_missing(QUEUE)
     with app.producer_or_acquire() as producer:
         producer.publish(
@@ -103,7 +104,7 @@ def _publish(app: Any, message: Any, reason: dict[str, str]) -> None:
             declare=[queue],
             content_type=message.content_type,
             content_encoding=message.content_encoding,
-            headers={**(message.headers or {}), **reason},
+            headers={**(message.headers or {}), **extra_headers},
             retry=True,
             retry_policy={"max_retries": 1},
             **properties,
@@ -116,4 +117,4 @@ def _trim(channel: Any) -> None:
     if hasattr(channel, "conn_or_acquire") and hasattr(channel, "_q_for_pri"):
         with channel.conn_or_acquire() as client:
             for step in channel.priority_steps:
-                client.ltrim(channel._q_for_pri(QUEUE, step), 0, MAX_KEPT - 1)
+                client.ltrim(channel._q_for_pri(QUEUE, step), 0, MAX_MESSAGES - 1)

@@ -1,10 +1,10 @@
 """
 Access to queues by other programs: the setting `doors`, and the job types that they may run.
 
-A door is a protocol of a server that passes jobs on, such as aragog's HTTP and Thrift. A section of
-job types opens its queue (`job_types.py`); a queue without the setting can be used only by its
-Celery app. A worker runs a plain body (`job_body.py`) only as a job type that its app has opened,
-so that other programs cannot run arbitrary tasks.
+A door is a protocol through which a server accepts jobs from other programs, such as aragog's HTTP
+and Thrift. The setting comes from the configuration of job types (`job_types.py`); without it, only
+the queue's Celery app can use the queue. A worker runs a plain body (`job_body.py`) only as a job
+type that its app has opened, so that other programs cannot run arbitrary tasks.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ DOORS = {"http": 1, "thrift": 2}
 """The doors by name; the setting is the sum of their values."""
 ALL = sum(DOORS.values())
 
-_opened: dict[str, set[str]] = defaultdict(set)
+_open_types: dict[str, set[str]] = defaultdict(set)
 """By queue: the job types of this process that accept plain bodies."""
 
 
-def number_of(names: Iterable[str]) -> int:
+def setting_for(names: Iterable[str]) -> int:
     """Return the setting for some doors; raises KeyError for an unknown one."""
     return sum(DOORS[name] for name in set(names))
 
@@ -35,7 +35,7 @@ def is_open(setting: float | None, door: str) -> bool:
 
 def open_type(queue: str, job_type: str) -> None:
     """Let workers of this process run a queue's plain bodies as this job type."""
-    _opened[queue].add(job_type)
+    _open_types[queue].add(job_type)
 
 
 def task_of(queue: str, job_type: str) -> str:
@@ -49,12 +49,13 @@ def task_of(queue: str, job_type: str) -> str:
     Raises:
         InvalidMessage: no task of this process may run it.
     """
-    types = _opened.get(queue, set())
+    types = _open_types.get(queue, set())
     if job_type in types:
         return job_type
     if not job_type and len(types) == 1:
         return next(iter(types))
-    known = ", ".join(sorted(types)) or "none"
+    open_types = ", ".join(sorted(types)) or "none"
     raise InvalidMessage(
-        "job type", f"{job_type!r} is not open to other programs in queue {queue}; open: {known}"
+        "job type",
+        f"{job_type!r} is not open to other programs in queue {queue}; open: {open_types}",
     )

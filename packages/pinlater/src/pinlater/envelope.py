@@ -9,9 +9,9 @@ in other languages can also read. A job with a plain body becomes a message for 
 it.
 
 A message with the header `collect`, a `Collection` as JSON, contains a list and may share jobs with
-other messages. Each element of the list becomes an item with its own delay. Items that wait for the
-same span of time share a job of up to `most` items. This costs a fraction of the memory and
-messages of one job per item.
+other messages. Each element of the list becomes an item with its own delay. Items due in the same
+span of time share a job of up to `most` items. This takes a fraction of the memory and messages
+that one job per item would take.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from pinlater.job_body import JobBody
 from pinlater.models import JobFrame, JobItem, NewJob
 
 _json: Any = json
-TAGGED = "pinlater"
+ATTEMPT_PROPERTY = "pinlater"
 """Property that marks a delivered message as a job; its value is the attempt number."""
-HEADER = "collect"
-PLAIN = "plain_body"
+COLLECT_HEADER = "collect"
+PLAIN_HEADER = "plain_body"
 """Header of a message whose arguments become a plain body."""
-MAX_SHOWN = 1024
+MAX_REPR_CHARACTERS = 1024
 """Maximum characters of arguments in events, as in Celery."""
 _CANVAS = ("callbacks", "errbacks", "chain", "chord")
 _ONLY_CELERY = ("expires", "group", "retries", "stamped_headers")
-# A placeholder: JSON escapes control characters, and no URL or name contains one.
-_PLACE = "\x1e"
-_SPLIT_AT = orjson.dumps(orjson.dumps(_PLACE).decode())[1:-1]
+# JSON escapes control characters, and no URL or name contains one.
+_PLACEHOLDER = "\x1e"
+_SPLIT_AT = orjson.dumps(orjson.dumps(_PLACEHOLDER).decode())[1:-1]
 
 
 def is_job(message: Mapping[str, Any]) -> bool:
@@ -69,11 +69,11 @@ def to_job(message: dict[str, Any], *, priority: int, now: datetime) -> NewJob:
     headers, properties = dict(message["headers"]), dict(message["properties"])
     delay_ms = _delay_ms(headers, now)
     # Remove it: `self.retry()` sends the received headers again while this job still has the key.
-    in_headers = headers.pop("unique_key", None)
-    unique_key = properties.pop("unique_key", None) or in_headers or ""
+    header_key = headers.pop("unique_key", None)
+    unique_key = properties.pop("unique_key", None) or header_key or ""
     attempts = properties.pop("max_attempts", None) or headers.get("max_attempts") or 0
     even_when_full = bool(headers.pop("even_when_full", False))
-    if headers.pop(PLAIN, False):
+    if headers.pop(PLAIN_HEADER, False):
         body = job_body.encode(to_plain(message))
     else:
         body = _json.dumps(message | {"headers": headers, "properties": properties}).encode()
@@ -94,13 +94,13 @@ def _delay_ms(headers: dict[str, Any], now: datetime) -> int:
     if not eta:
         return 0
     try:
-        at = eta if isinstance(eta, datetime) else datetime.fromisoformat(str(eta))
+        due = eta if isinstance(eta, datetime) else datetime.fromisoformat(str(eta))
     except ValueError as error:
         raise InvalidMessage("eta", str(error)) from error
     headers["eta"], headers["x_eta"] = None, str(eta)
-    if at.tzinfo is None:
-        at = at.replace(tzinfo=UTC)
-    return max(0, round((at - now).total_seconds() * 1000))
+    if due.tzinfo is None:
+        due = due.replace(tzinfo=UTC)
+    return max(0, round((due - now).total_seconds() * 1000))
 
 
 def arguments(body: bytes) -> list[Any]:
@@ -137,11 +137,11 @@ def to_plain(message: Mapping[str, Any]) -> JobBody:
         args, kwargs, embedded = payload(message)
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidMessage("job body", f"{type(error).__name__}: {error}") from error
-    extras = [name for name in _ONLY_CELERY if headers.get(name)]
-    extras += [name for name in _CANVAS if embedded.get(name)]
-    if extras:
+    unsupported = [name for name in _ONLY_CELERY if headers.get(name)]
+    unsupported += [name for name in _CANVAS if embedded.get(name)]
+    if unsupported:
         raise InvalidArgument(
-            f"job: {', '.join(extras)} needs Celery and cannot be used in a queue with doors"
+            f"job: {', '.join(unsupported)} needs Celery and cannot be used in a queue with doors"
         )
     return job_body.of_arguments(args, kwargs)
 
@@ -180,7 +180,7 @@ def from_plain(body: JobBody, job: PlainJob) -> dict[str, Any]:
         "priority": job.priority,
         "body_encoding": "base64",
         "delivery_tag": job.tag,
-        TAGGED: job.attempt,
+        ATTEMPT_PROPERTY: job.attempt,
     }
     headers = {
         "lang": "py",
@@ -188,8 +188,8 @@ def from_plain(body: JobBody, job: PlainJob) -> dict[str, Any]:
         "id": job.key,
         "root_id": job.key,
         "parent_id": None,
-        "argsrepr": _repr_of(args),
-        "kwargsrepr": _repr_of(kwargs),
+        "argsrepr": _short_repr(args),
+        "kwargsrepr": _short_repr(kwargs),
         "retries": 0,
         "timelimit": [None, None],
         "ignore_result": True,
@@ -216,10 +216,10 @@ class PlainJob(NamedTuple):
     attempt: int
 
 
-def _repr_of(value: Any) -> str:
+def _short_repr(value: Any) -> str:
     """Return a value in the form of Celery's events."""
     text = repr(value)
-    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
+    return text if len(text) <= MAX_REPR_CHARACTERS else f"{text[: MAX_REPR_CHARACTERS - 1]}…"
 
 
 def _mark_redelivered(message: dict[str, Any], attempt: int) -> dict[str, Any]:
@@ -242,7 +242,7 @@ def from_job(body: bytes, *, tag: str, attempt: int) -> dict[str, Any]:
         message: dict[str, Any] = _json.loads(body)
         properties = message["properties"]
         properties["delivery_tag"] = tag
-        properties[TAGGED] = attempt
+        properties[ATTEMPT_PROPERTY] = attempt
         return _mark_redelivered(message, attempt)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidMessage("job body", f"{type(error).__name__}: {error}") from error
@@ -270,7 +270,7 @@ class Collection:
 
 def is_collected(message: Mapping[str, Any]) -> bool:
     """Return whether a task message has the header `collect`."""
-    return HEADER in (message.get("headers") or {})
+    return COLLECT_HEADER in (message.get("headers") or {})
 
 
 def to_items(
@@ -289,21 +289,21 @@ def to_items(
     """
     try:
         headers = dict(message["headers"])
-        collection = Collection(**headers.pop(HEADER))
+        collection = Collection(**headers.pop(COLLECT_HEADER))
         job = to_job({**message, "headers": headers}, priority=priority, now=now)
         plain = orjson.loads(job.body)
-        args, *others = payload(plain)
-        elements, args[0][collection.elements] = args[0][collection.elements], [_PLACE]
+        args, *rest = payload(plain)
+        elements, args[0][collection.elements] = args[0][collection.elements], [_PLACEHOLDER]
         items = [
-            JobItem(_escaped(element), int(delay_ms))
+            JobItem(_escape(element), int(delay_ms))
             for element, delay_ms in zip(elements, collection.delays_ms, strict=True)
         ]
         # Plain text, because items cannot be inserted into base64.
         plain["properties"]["body_encoding"] = None
-        plain["body"] = orjson.dumps([args, *others]).decode()
+        plain["body"] = orjson.dumps([args, *rest]).decode()
         prefix, suffix = orjson.dumps(plain).split(_SPLIT_AT)
     except (KeyError, LookupError, TypeError, ValueError) as error:
-        raise InvalidMessage(HEADER, f"{type(error).__name__}: {error}") from error
+        raise InvalidMessage(COLLECT_HEADER, f"{type(error).__name__}: {error}") from error
     return _frame(job, collection, prefix, suffix), items
 
 
@@ -312,7 +312,7 @@ def _frame(job: NewJob, collection: Collection, prefix: bytes, suffix: bytes) ->
         prefix,
         suffix,
         span_ms=collection.span_ms,
-        most=collection.most,
+        max_items=collection.most,
         group=collection.group,
         priority=job.priority,
         max_attempts=job.max_attempts,
@@ -322,6 +322,6 @@ def _frame(job: NewJob, collection: Collection, prefix: bytes, suffix: bytes) ->
     )
 
 
-def _escaped(element: Any) -> bytes:
+def _escape(element: Any) -> bytes:
     """Return the element as JSON inside a JSON string, as a message's body contains it."""
     return orjson.dumps(orjson.dumps(element).decode())[1:-1]

@@ -21,18 +21,18 @@ from tornado.httputil import HTTPHeaders
 from pinlater.admin import Admin
 
 log = logging.getLogger(__name__)
-MAJOR = "2"
+SUPPORTED_MAJOR = "2"
 NAVIGATION, LINKS = "navbar.html", "links.html"
-# End of the Broker item in Flower's navigation, after which our items are inserted.
+# End of the Broker item in Flower's navigation; our items are inserted after it.
 BROKER_ITEM_END = ">Broker</a>\n        </li>\n"
 ACTIONS_OFF = (
     "Actions are off: they need a login (FLOWER_BASIC_AUTH or FLOWER_AUTH), or, on this "
     "machine only, FLOWER_UNAUTHENTICATED_API=true."
 )
 """Shown where Flower's API refuses changes."""
-BASE, TASKS = "base.html", "tasks.html"
-NOTE = "tasks_note.html"
-CONTAINER = "{% block container %}"
+BASE_PAGE, TASKS_PAGE = "base.html", "tasks.html"
+TASKS_NOTE = "tasks_note.html"
+CONTAINER_BLOCK = "{% block container %}"
 STOCK_ACTIONS = '{% module Template("pinlater_stock_actions.html") %}\n'
 """
 Template code that disables Flower's own buttons where its API would refuse them, and shows why.
@@ -51,8 +51,8 @@ def install(
     locked: str = ACTIONS_OFF,
 ) -> bool:
     """
-    Add the pages to Flower. Call this in Flower's process before it starts; a second call changes
-    nothing.
+    Add the pages to Flower. Call this in Flower's process before it starts; a second call has no
+    effect.
 
     Args:
         admin_of: returns the `Admin` whose queues the pages show. None: that of Flower's own
@@ -70,9 +70,11 @@ def install(
     try:
         import flower  # noqa: PLC0415 - only in Flower's process
 
-        if flower.__version__.partition(".")[0] != MAJOR:
+        if flower.__version__.partition(".")[0] != SUPPORTED_MAJOR:
             log.warning(
-                "Flower %s is not %s.x: pinlater pages are not installed", flower.__version__, MAJOR
+                "Flower %s is not %s.x: pinlater pages are not installed",
+                flower.__version__,
+                SUPPORTED_MAJOR,
             )
             return False
         from pinlater import flower_pages  # noqa: PLC0415
@@ -90,13 +92,13 @@ def install(
 
 
 def _add(
-    own: Iterable[Any], others: Sequence[Any], folder: Traversable | None, *, locked: str
+    routes: Iterable[Any], more_routes: Sequence[Any], folder: Traversable | None, *, locked: str
 ) -> None:
     from flower.urls import handlers, settings  # noqa: PLC0415 - only in Flower's process
 
     if isinstance(settings.get("template_loader"), Loader):
         return
-    handlers[-1:-1] = [*own, *others]  # before the last route, which matches every path
+    handlers[-1:-1] = [*routes, *more_routes]  # before the last route, which matches every path
     folders = [files("pinlater") / "templates", *([folder] if folder else [])]
     settings["template_loader"] = Loader(settings["template_path"], folders, locked)
     settings["actions_locked"] = locked
@@ -134,14 +136,16 @@ class Loader(template.Loader):
         self._folders = folders
 
     def _create_template(self, name: str) -> template.Template:
-        ours = [folder / name for folder in self._folders if (folder / name).is_file()]
-        source = (ours[0] if ours else Path(self.root) / name).read_text("utf-8")
+        overrides = [folder / name for folder in self._folders if (folder / name).is_file()]
+        source = (overrides[0] if overrides else Path(self.root) / name).read_text("utf-8")
         if name == NAVIGATION:
             links = [folder / LINKS for folder in self._folders if (folder / LINKS).is_file()]
             source = with_links(source, "".join(path.read_text("utf-8") for path in links))
-        if name == TASKS and any((folder / NOTE).is_file() for folder in self._folders):
-            source = source.replace(CONTAINER, f'{CONTAINER}{{% module Template("{NOTE}") %}}', 1)
-        if name == BASE:
+        if name == TASKS_PAGE and any((folder / TASKS_NOTE).is_file() for folder in self._folders):
+            source = source.replace(
+                CONTAINER_BLOCK, f'{CONTAINER_BLOCK}{{% module Template("{TASKS_NOTE}") %}}', 1
+            )
+        if name == BASE_PAGE:
             source = source.replace("</body>", f"{STOCK_ACTIONS}</body>")
         return template.Template(source, name=name, loader=self)
 

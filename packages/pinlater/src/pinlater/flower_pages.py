@@ -34,29 +34,29 @@ AdminOf = Callable[[Any], Admin]
 
 def install() -> None:
     """
-    Make Flower's broker factory support `pinlater://`; a second call changes nothing.
+    Make Flower's broker factory support `pinlater://`; a second call has no effect.
 
-    It also stops Flower from listing the application's default queue when it knows no workers: that
-    queue may not exist.
+    It also stops Flower from listing the application's default queue while Flower knows no workers,
+    because that queue may not exist.
     """
     from flower.utils.broker import Broker  # noqa: PLC0415 - only in Flower's process
     from flower.views import BaseHandler  # noqa: PLC0415
 
-    stock = Broker.__new__
-    if getattr(stock, "knows_pinlater", False):
+    original_new = Broker.__new__
+    if getattr(original_new, "knows_pinlater", False):
         return
 
     def new(cls: type[Any], broker_url: str, *args: Any, **kwargs: Any) -> Any:
         broker = broker_for(broker_url, kwargs.get("broker_options"))
-        return stock(cls, broker_url, *args, **kwargs) if broker is None else broker
+        return original_new(cls, broker_url, *args, **kwargs) if broker is None else broker
 
     new.knows_pinlater = True  # type: ignore[attr-defined] # marks it as installed
     Broker.__new__ = new
-    stock_names = BaseHandler.get_active_queue_names
+    original_names = BaseHandler.get_active_queue_names
 
     def get_active_queue_names(self: Any) -> list[str]:
         if self.application.broker_uri.partition("://")[0] not in PINLATER_SCHEMES:
-            return stock_names(self)  # type: ignore[no-any-return] # Flower has no types
+            return original_names(self)  # type: ignore[no-any-return] # Flower has no types
         workers = self.application.workers.values()
         return sorted({q["name"] for info in workers for q in info.get("active_queues", ())})
 
@@ -83,7 +83,7 @@ def admin_for(url: str, options: Mapping[str, Any] | None) -> Admin | None:
 
 @lru_cache(8)
 def _admin(url: str, shards: tuple[str, ...], prefix: str) -> Admin:
-    """Cached, because Flower creates a broker for each request; this keeps the connections open."""
+    """Cached to keep connections open, because Flower creates a broker for each request."""
     return Admin.connect(url, shards, prefix=prefix)
 
 
@@ -159,14 +159,14 @@ class FlowerPage(BaseHandler):
     """Errors of the system, such as a broker that does not answer."""
     as_json: bool
 
-    async def read(self, what: Callable[[], T]) -> tuple[T | None, str]:
+    async def read(self, operation: Callable[[], T]) -> tuple[T | None, str]:
         """
-        Return the result of `what`, or None and the reason.
+        Return the result of `operation`, or None and the reason.
 
         Sets a 4xx or 5xx status for an error.
         """
         try:
-            return await asyncio.to_thread(what), ""
+            return await asyncio.to_thread(operation), ""
         except self.refusals as error:
             self.set_status(400)
             return None, str(error)
@@ -187,7 +187,7 @@ class FlowerPage(BaseHandler):
         off = self.actions_off()
         self.render(template, tab=self.tab, data=data, problem=problem, actions_off=off, **more)
 
-    def keep_fresh(self) -> None:
+    def set_auto_refresh(self) -> None:
         """Make the browser reload the page periodically, unless Flower's settings disable that."""
         if self.application.options.auto_refresh and not self.as_json:
             self.set_header("Refresh", str(REFRESH_S))
@@ -240,7 +240,7 @@ class QueuePage(FlowerPage):
         """Return the admin interface. Raises `InvalidArgument` if the broker is not pinlater."""
         return self._admin_of(self)
 
-    def known(self, queue: str) -> Admin:
+    def admin_of_queue(self, queue: str) -> Admin:
         """Return the admin interface. Raises `InvalidArgument` if the queue does not exist."""
         admin = self.admin()
         if queue not in admin.queues():
@@ -266,7 +266,7 @@ class QueuesPage(QueuePage):
 
     @web.authenticated
     async def get(self) -> None:
-        self.keep_fresh()
+        self.set_auto_refresh()
         rows, problem = await self.read(lambda: queue_rows(self.admin()))
         data = [asdict(row) for row in rows or ()] if self.as_json else rows or []
         # The notes are optional: without them the page still shows the queues.
@@ -286,7 +286,7 @@ class QueuesPage(QueuePage):
         self.redirect(self.reverse_url("pinlater-queues"))
 
     def _act(self, queue: str, action: str) -> None:
-        admin = self.known(queue)
+        admin = self.admin_of_queue(queue)
         if action == "pause":
             admin.pause(queue)
         elif action == "resume":
@@ -318,7 +318,7 @@ class JobsPage(QueuePage):
                 f"state: must be one of {', '.join(JobState).lower()}, got {state!r}"
             )
         job_state, now_ms = JobState(state.upper()), SystemClock().now_ms()
-        admin = self.known(queue)
+        admin = self.admin_of_queue(queue)
         jobs = [job_row(job, now_ms) for job in admin.jobs(queue, job_state, limit=MAX_JOBS)]
         row = queue_row(admin.status(queue))
         counts = {

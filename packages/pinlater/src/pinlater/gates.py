@@ -30,9 +30,9 @@ from pinlater.models import PRIORITIES
 
 EVERYTHING = PRIORITIES[-1]
 NOTHING = -1
-ASK_EVERY_S = 0.25
+GATE_CHECK_EVERY_S = 0.25
 """Interval between two calls of a gate that is not wide open; nothing reports when it opens."""
-ASK_NEARLY_FULL_S = 0.03
+URGENT_CHECK_EVERY_S = 0.03
 """Interval between two checks for urgent jobs by a worker that has room only for them."""
 
 
@@ -93,7 +93,7 @@ def reserve_room(queue: str, reserved: ReservedRoom | None) -> None:
     Reserve room for urgent jobs of the queue; None removes the reservation.
 
     A worker with no other room left claims only jobs of these priorities, and checks for them every
-    `ASK_NEARLY_FULL_S`.
+    `URGENT_CHECK_EVERY_S`.
     """
     if reserved is None:
         _reserved.pop(queue, None)
@@ -120,46 +120,50 @@ def limit(queue: str, jobs: int | Limit | None) -> None:
         _limits[queue] = jobs
 
 
-def limit_of(queue: str, held: Callable[[], int] = lambda: 0) -> int | None:
+def limit_of(queue: str, count_held: Callable[[], int] = lambda: 0) -> int | None:
     """
     Return how many jobs of the queue this process may have at once; None: no limit.
 
     Args:
         queue: name of the queue.
-        held: returns how many of its jobs the process has; called only if the limit is a function.
+        count_held: returns how many of its jobs the process has; called only if the limit is a
+            function.
     """
-    jobs = _limits.get(queue)
-    return jobs(held()) if callable(jobs) else jobs
+    limit = _limits.get(queue)
+    return limit(count_held()) if callable(limit) else limit
 
 
 def allowance(queue: str) -> Allowance:
     """Return what may be claimed now."""
     gate = _gates.get(queue)
-    allowed = EVERYTHING if gate is None else gate()
-    return allowed if isinstance(allowed, Allowance) else Allowance(allowed)
+    result = EVERYTHING if gate is None else gate()
+    return result if isinstance(result, Allowance) else Allowance(result)
 
 
 class Allowances:
     """The remaining allowances of one consumer's queues, over all shards."""
 
     def __init__(self) -> None:
-        self._bounded: dict[str, tuple[float, Allowance]] = {}
+        self._limited: dict[str, tuple[float, Allowance]] = {}
         """
         For each queue with a limited number of jobs: when the allowance expires, and what is left.
         """
 
-    def left(self, queue: str, now_s: float) -> tuple[Allowance, float]:
+    def remaining(self, queue: str, now_s: float) -> tuple[Allowance, float]:
         """Return what may be claimed now, and when to call a gate again that is not wide open."""
-        until_s, left = self._bounded.get(queue, (0.0, None))
-        if left is None or now_s >= until_s:
-            until_s, left = now_s + ASK_EVERY_S, allowance(queue)
-            self._bounded.pop(queue, None)
-            if left.jobs is not None:
-                self._bounded[queue] = until_s, left
-        return left, until_s
+        until_s, allowed = self._limited.get(queue, (0.0, None))
+        if allowed is None or now_s >= until_s:
+            until_s, allowed = now_s + GATE_CHECK_EVERY_S, allowance(queue)
+            self._limited.pop(queue, None)
+            if allowed.jobs is not None:
+                self._limited[queue] = until_s, allowed
+        return allowed, until_s
 
     def count_claimed(self, queue: str, jobs: int) -> None:
         """Subtract claimed jobs from the allowance."""
-        if queue in self._bounded:
-            until_s, left = self._bounded[queue]
-            self._bounded[queue] = until_s, left._replace(jobs=max(0, (left.jobs or 0) - jobs))
+        if queue in self._limited:
+            until_s, allowed = self._limited[queue]
+            self._limited[queue] = (
+                until_s,
+                allowed._replace(jobs=max(0, (allowed.jobs or 0) - jobs)),
+            )

@@ -17,31 +17,31 @@ class ReapGuard:
     """
     Limits which expired claims may be reaped.
 
-    While a server is unavailable or its clock jumps, claims expire although their workers are alive
-    but cannot extend them. So nothing is reaped for one claim timeout after a server starts, after
-    this process lost it, or after its clock ran ahead of the monotonic clock by more than
-    `CLOCK_SLACK_MS`.
+    While a server is unavailable or its clock jumps, claims expire because live workers cannot
+    extend them. So nothing is reaped for one claim timeout after a server starts, after this
+    process loses its connection, or after the server's clock runs ahead of the monotonic clock by
+    more than `CLOCK_SLACK_MS`.
     """
 
     claim_timeout_ms: int
-    hold_until_ms: float = 0.0
+    paused_until_ms: float = 0.0
     seen_server_ms: int | None = None
     seen_at_ms: float = 0.0
-    lost_before: bool = False
+    was_lost: bool = False
 
-    def connected(self, server_ms: int, uptime_ms: int, at_ms: float) -> None:
+    def record_connection(self, server_ms: int, uptime_ms: int, at_ms: float) -> None:
         """Record that the server answers, for the first time or again after `lost`."""
-        wait = self.claim_timeout_ms - (0 if self.lost_before else uptime_ms)
-        self.hold_until_ms = at_ms + max(0, wait)
+        wait = self.claim_timeout_ms - (0 if self.was_lost else uptime_ms)
+        self.paused_until_ms = at_ms + max(0, wait)
         self.seen_server_ms, self.seen_at_ms = server_ms, at_ms
 
     def lost(self) -> None:
         """Record that the server does not answer."""
-        self.seen_server_ms, self.lost_before = None, True
+        self.seen_server_ms, self.was_lost = None, True
 
     @property
     def needs_connecting(self) -> bool:
-        """Return whether `connected` must be called before reaping."""
+        """Return whether `record_connection` must be called before reaping."""
         return self.seen_server_ms is None
 
     def reap_before_ms(self, at_ms: float) -> int:
@@ -49,7 +49,7 @@ class ReapGuard:
         Return the time (server's clock) before which claims must have expired to be reaped; 0: reap
         none.
         """
-        if self.seen_server_ms is None or at_ms < self.hold_until_ms:
+        if self.seen_server_ms is None or at_ms < self.paused_until_ms:
             return 0
         return int(self.seen_server_ms + (at_ms - self.seen_at_ms)) + CLOCK_SLACK_MS
 
@@ -58,5 +58,5 @@ class ReapGuard:
         if self.seen_server_ms is not None:
             expected = self.seen_server_ms + (at_ms - self.seen_at_ms)
             if server_ms > expected + CLOCK_SLACK_MS:
-                self.hold_until_ms = at_ms + self.claim_timeout_ms
+                self.paused_until_ms = at_ms + self.claim_timeout_ms
         self.seen_server_ms, self.seen_at_ms = server_ms, at_ms

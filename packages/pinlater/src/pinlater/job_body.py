@@ -3,10 +3,10 @@ A job's body: opaque bytes with a content type, the same for programs in every l
 
 The first byte of a stored body gives its format:
 
-    1    a plain body: its content type in ASCII, a line feed, and the producer's bytes `{`  a task
-        message of Celery as JSON (envelope.py), which only the transport reads and writes
+    1    a plain body: its content type in ASCII, a line feed, and the producer's bytes
+    {    a Celery task message as JSON (envelope.py), which only the transport reads and writes
 
-A plain body does not contain the name of the function to run, which is the job type: the field
+A plain body does not contain the name of the function to run. That is the job type, in the field
 `name` of the job's record. Pure.
 """
 
@@ -23,7 +23,7 @@ OCTETS = "application/octet-stream"
 JSON = "application/json"
 MAX_TYPE_CHARACTERS = 200
 _PLAIN = b"\x01"
-_TYPE = re.compile(r"[!-~](?:[ -~]{0,198}[!-~])?")
+_CONTENT_TYPE = re.compile(r"[!-~](?:[ -~]{0,198}[!-~])?")
 """Visible ASCII, with spaces inside: a media type and its parameters (RFC 9110, 8.3.1)."""
 
 
@@ -41,7 +41,7 @@ def encode(body: JobBody) -> bytes:
     Raises:
         InvalidArgument: the content type is empty, longer than 200 characters, or not ASCII.
     """
-    if not _TYPE.fullmatch(body.content_type):
+    if not _CONTENT_TYPE.fullmatch(body.content_type):
         raise InvalidArgument(
             f"content_type: must have 1 to {MAX_TYPE_CHARACTERS} printable ASCII characters, "
             f"got {body.content_type[:80]!r}"
@@ -61,10 +61,10 @@ def decode(stored: bytes) -> JobBody:
     Raises:
         InvalidMessage: it is a Celery task message, or has a newer version.
     """
-    head, found, data = stored[: MAX_TYPE_CHARACTERS + 2].partition(b"\n")
-    content_type = head[1:].decode("ascii", "replace")
-    if not is_plain(stored) or not found or not _TYPE.fullmatch(content_type):
-        raise InvalidMessage("job body", f"has an unknown version:{stored[:20]!r}")
+    header, newline, data = stored[: MAX_TYPE_CHARACTERS + 2].partition(b"\n")
+    content_type = header[1:].decode("ascii", "replace")
+    if not is_plain(stored) or not newline or not _CONTENT_TYPE.fullmatch(content_type):
+        raise InvalidMessage("job body", f"has an unknown version: {stored[:20]!r}")
     return JobBody(data + stored[MAX_TYPE_CHARACTERS + 2 :], content_type)
 
 

@@ -16,10 +16,10 @@ from pinlater.errors import InvalidMessage
 from pinlater.models import JobFrame, JobInfo, JobState, NewJob
 
 VERSION = 1
-COLLECTED = 2
+COLLECTED_VERSION = 2
 """The version of jobs that collect items: their body is split into parts."""
 PART, DUE_END = b"\x1e", b"\x1f"
-MAX_PROBLEM = 1000
+MAX_PROBLEM_CHARACTERS = 1000
 """Maximum characters of a stored error."""
 
 HEADER = re.compile(rb"([12])\|(\d)\|(\d+)\|(\d+)\|(\d+)\|([^|]*)\|([^|]*)\|([^|]*)\|", re.DOTALL)
@@ -52,9 +52,9 @@ def unescape(text: bytes) -> str:
 def encode(job: NewJob, now_ms: int) -> bytes:
     """Return the record of a new job, as the enqueue script writes it."""
     due_at_ms = now_ms + job.delay_ms
-    texts = "|".join(map(escape, (job.unique_key, job.name, job.key)))
-    head = f"{VERSION}|{job.priority}|{job.max_attempts}|{now_ms}|{due_at_ms}|{texts}|"
-    return head.encode() + job.body
+    names = "|".join(map(escape, (job.unique_key, job.name, job.key)))
+    header = f"{VERSION}|{job.priority}|{job.max_attempts}|{now_ms}|{due_at_ms}|{names}|"
+    return header.encode() + job.body
 
 
 def decode(record: bytes) -> JobRecord:
@@ -67,17 +67,17 @@ def decode(record: bytes) -> JobRecord:
     match = HEADER.match(record)
     if not match:
         raise InvalidMessage("job record", f"cannot be read by version {VERSION}: {record[:40]!r}")
-    version, priority, allowed, created, due, unique, name, key = match.groups()
+    version, priority, max_attempts, created_ms, due_ms, unique_key, name, key = match.groups()
     body = record[match.end() :]
-    if int(version) == COLLECTED:
-        unique, body = b"", _joined_body(body)
+    if int(version) == COLLECTED_VERSION:
+        unique_key, body = b"", _join_body(body)
     return JobRecord(
-        int(priority), int(allowed), int(created), int(due),
-        unescape(unique), unescape(name), unescape(key), body,
+        int(priority), int(max_attempts), int(created_ms), int(due_ms),
+        unescape(unique_key), unescape(name), unescape(key), body,
     )  # fmt: skip
 
 
-def _joined_body(parts: bytes) -> bytes:
+def _join_body(parts: bytes) -> bytes:
     """
     Return the joined body of a collected job.
 
@@ -89,11 +89,11 @@ def _joined_body(parts: bytes) -> bytes:
     return prefix + b",".join(item.partition(DUE_END)[2] for item in items) + suffix
 
 
-def cut(problem: str) -> str:
-    """Return an error on one line, cut to `MAX_PROBLEM` characters."""
-    line = " ".join(problem.split())[:MAX_PROBLEM]
+def shorten_problem(problem: str) -> str:
+    """Return an error on one line, cut to `MAX_PROBLEM_CHARACTERS` characters."""
+    line = " ".join(problem.split())[:MAX_PROBLEM_CHARACTERS]
     # A lone surrogate would fail all acks that are sent in the same call.
-    return line.encode("utf-8", "backslashreplace").decode()[:MAX_PROBLEM]
+    return line.encode("utf-8", "backslashreplace").decode()[:MAX_PROBLEM_CHARACTERS]
 
 
 def encode_collected(
@@ -108,12 +108,12 @@ def encode_collected(
         now_ms: the time.
         due_ms: due time (ms) of the item that was added first.
     """
-    texts = "|".join(map(escape, ("", frame.name, frame.key)))
-    head = f"{COLLECTED}|{frame.priority}|{frame.max_attempts}|{now_ms}|{due_ms}|{texts}|"
-    counts = (len(items), frame.span_ms, frame.span_ms, frame.most)
+    names = "|".join(map(escape, ("", frame.name, frame.key)))
+    header = f"{COLLECTED_VERSION}|{frame.priority}|{frame.max_attempts}|{now_ms}|{due_ms}|{names}|"
+    counts = (len(items), frame.span_ms, frame.span_ms, frame.max_items)
     parts = (*(b"%d" % n for n in counts), escape(frame.group).encode(), frame.prefix, frame.suffix)
     entries = (b"%d%b%b" % (at_ms, DUE_END, data) for at_ms, data in items)
-    return head.encode() + PART.join((*parts, *entries))
+    return header.encode() + PART.join((*parts, *entries))
 
 
 class JobPosition(NamedTuple):
@@ -125,37 +125,38 @@ class JobPosition(NamedTuple):
     at_ms: int
 
 
-def waiting(place: JobPosition, record: bytes, claim: bytes | None) -> JobInfo:
+def unfinished_job(position: JobPosition, record: bytes, claim: bytes | None) -> JobInfo:
     """
     Return the details of a PENDING or RUNNING job; `claim` is `token|attempts|claimed
     at|worker|error`.
     """
     _, attempts, _, worker, problem = (claim or b"0|0|0||").split(b"|", 4)
-    return _info(place, record, int(attempts), worker, problem)
+    return _info(position, record, int(attempts), worker, problem)
 
 
-def ended(place: JobPosition, entry: bytes, body: bytes | None) -> JobInfo:
+def ended_job(position: JobPosition, entry: bytes, body: bytes | None) -> JobInfo:
     """
     Return the details of a SUCCEEDED or FAILED job.
 
-    `entry` is its record in the `ended` hash.
+    `entry` is its record in the `ended_job` hash.
     """
     match = HEADER.match(entry)
-    head = entry[: match.end()] if match else b""
-    attempts, _, _, worker, problem = entry[len(head) :].split(b"|", 4)
-    return _info(place, head if body is None else body, int(attempts), worker, problem)
+    header = entry[: match.end()] if match else b""
+    attempts, _, _, worker, problem = entry[len(header) :].split(b"|", 4)
+    return _info(position, header if body is None else body, int(attempts), worker, problem)
 
 
 def _info(
-    place: JobPosition, record: bytes, attempts: int, worker: bytes, problem: bytes
+    position: JobPosition, record: bytes, attempts: int, worker: bytes, problem: bytes
 ) -> JobInfo:
     try:
-        r = decode(record)
+        fields = decode(record)
     except InvalidMessage:
-        r = JobRecord(9, 1, 0, 0, "", "", "", record)
+        fields = JobRecord(9, 1, 0, 0, "", "", "", record)
     return JobInfo(
-        *place, name=r.name, key=r.key, priority=r.priority, created_at_ms=r.created_at_ms,
-        due_at_ms=r.due_at_ms, attempts=attempts, max_attempts=r.max_attempts,
-        unique_key=r.unique_key, worker=unescape(worker),
-        problem=problem.decode("utf-8", "replace"), body=r.body,
+        *position, name=fields.name, key=fields.key, priority=fields.priority,
+        created_at_ms=fields.created_at_ms, due_at_ms=fields.due_at_ms,
+        attempts=attempts, max_attempts=fields.max_attempts,
+        unique_key=fields.unique_key, worker=unescape(worker),
+        problem=problem.decode("utf-8", "replace"), body=fields.body,
     )  # fmt: skip

@@ -42,7 +42,7 @@ CLUSTERS = "clusters"
 
 @dataclass(frozen=True, slots=True)
 class JobType:
-    """One section of the configuration. None keeps the queue's current setting, or its default."""
+    """One section of the configuration; None keeps the queue's current setting or the default."""
 
     queue: str
     retry: str = ""
@@ -70,7 +70,7 @@ class JobType:
 
     def policy(self) -> dict[str, float]:
         """Return the queue settings of its retry policy."""
-        given = {
+        settings = {
             "max_attempts": self.max_attempts,
             "linear_attempts": self.linear_attempts,
             "retry_step_ms": _ms(self.retry_step_s),
@@ -78,8 +78,8 @@ class JobType:
             "retry_cap_ms": _ms(self.retry_cap_s),
             "max_age_ms": _ms(self.max_age_s),
         }
-        own = {name: value for name, value in given.items() if value is not None}
-        return {**RetryPolicy.NAMED.get(self.retry, {}), **own}
+        changes = {name: value for name, value in settings.items() if value is not None}
+        return {**RetryPolicy.PRESETS.get(self.retry, {}), **changes}
 
 
 def _ms(seconds: float | None) -> float | None:
@@ -104,16 +104,18 @@ class JobTask(Task):  # type: ignore[misc]
         """
         args, kwargs = tuple(args or ()), dict(kwargs or {})
         if self.job_type.doors:
-            args, kwargs = by_name(self.run, args, kwargs)
-            options["headers"] = {**(options.get("headers") or {}), envelope.PLAIN: True}
-        is_elsewhere = self.cluster_connection is not None and not self.app.conf.task_always_eager
-        if not is_elsewhere or "producer" in options:
+            args, kwargs = bind_by_name(self.run, args, kwargs)
+            options["headers"] = {**(options.get("headers") or {}), envelope.PLAIN_HEADER: True}
+        is_other_cluster = (
+            self.cluster_connection is not None and not self.app.conf.task_always_eager
+        )
+        if not is_other_cluster or "producer" in options:
             return super().apply_async(args, kwargs, **options)
         with pools.producers[self.cluster_connection].acquire(block=True) as producer:
             return super().apply_async(args, kwargs, producer=producer, **options)
 
 
-def by_name(
+def bind_by_name(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """
@@ -210,44 +212,44 @@ class JobTypes:
             InvalidConfig: the configuration has no section with the function's name.
         """
         name = str(getattr(function, "__name__", function))
-        kind = self.types.get(name)
-        if kind is None:
+        job_type = self.types.get(name)
+        if job_type is None:
             raise InvalidConfig(f"{name}: has no section in the configuration of job types")
-        if kind.doors:
-            doors.open_type(kind.queue, name)
+        if job_type.doors:
+            doors.open_type(job_type.queue, name)
         return self._app.task(
             function,
             base=type("AppJobTask", (JobTask, self._app.Task), {"abstract": True}),
             name=name,
-            queue=kind.queue,
-            job_type=kind,
-            cluster_connection=self._connections.get(kind.cluster),
+            queue=job_type.queue,
+            job_type=job_type,
+            cluster_connection=self._connections.get(job_type.cluster),
             acks_late=True,
             reject_on_worker_lost=True,
             acks_on_failure_or_timeout=False,
             ignore_result=True,
             broker_retries=True,
-            time_limit=kind.time_limit_s,
+            time_limit=job_type.time_limit_s,
         )
 
     def settings(self, broker_url: str) -> dict[str, dict[str, float | None]]:
         """
         Return the settings of each queue that a worker of this broker serves.
 
-        A retry policy becomes the queue's if the queue has only one job type, otherwise the job
-        type's.
+        A retry policy applies to the whole queue if the queue has only one job type, otherwise only
+        to the job type.
         """
-        own = {
+        served = {
             name: kind
             for name, kind in self.types.items()
             if not kind.cluster or self._clusters.get(kind.cluster) == broker_url
         }
-        count = Counter(kind.queue for kind in own.values())
+        count = Counter(kind.queue for kind in served.values())
         result: dict[str, dict[str, float | None]] = {}
-        for name, kind in own.items():
+        for name, kind in served.items():
             settings = result.setdefault(kind.queue, {doors.SETTING: None})
-            opened = int(settings[doors.SETTING] or 0) | doors.number_of(kind.doors)
-            settings[doors.SETTING] = opened or None
+            open_doors = int(settings[doors.SETTING] or 0) | doors.setting_for(kind.doors)
+            settings[doors.SETTING] = open_doors or None
             settings |= RetryPolicy.settings(kind.policy(), name if count[kind.queue] > 1 else "")
             if kind.rate_per_s is not None:
                 settings["rate"] = kind.rate_per_s
@@ -286,12 +288,12 @@ def _door_problems(sections: Mapping[str, Any]) -> list[str]:
     problems = []
     for name, section in sections.items():
         if isinstance(section, dict) and isinstance(queue := section.get("queue"), str):
-            opened = section.get("doors", [])
-            other, others = first.setdefault(queue, (name, opened))
-            if opened != others:
+            section_doors = section.get("doors", [])
+            other, other_doors = first.setdefault(queue, (name, section_doors))
+            if section_doors != other_doors:
                 problems.append(
-                    f"{name}.doors: queue {queue} has {others!r} in section {other}; give both the "
-                    "same doors, or separate queues"
+                    f"{name}.doors: queue {queue} has {other_doors!r} in section {other}; give "
+                    "both the same doors, or separate queues"
                 )
     return problems
 
@@ -305,14 +307,18 @@ def _problems(name: str, section: Any, clusters: Mapping[str, str]) -> list[str]
     ]
     if not isinstance(section.get("queue"), str):
         problems.append(f"{name}.queue: must be the name of a queue")
-    if section.get("retry", "") not in ("", *RetryPolicy.NAMED):
-        words = " or ".join(RetryPolicy.NAMED)
-        problems.append(f"{name}.retry: must be {words}, got {section['retry']!r}")
+    if section.get("retry", "") not in ("", *RetryPolicy.PRESETS):
+        presets = " or ".join(RetryPolicy.PRESETS)
+        problems.append(f"{name}.retry: must be {presets}, got {section['retry']!r}")
     if section.get("cluster", "") not in ("", *clusters):
         problems.append(f"{name}.cluster: {section['cluster']!r} is not in section {CLUSTERS}")
-    opened = section.get("doors", [])
-    if not isinstance(opened, list) or not all(door in doors.DOORS for door in opened):
-        problems.append(f"{name}.doors: must be a list of {', '.join(doors.DOORS)}, got {opened!r}")
+    section_doors = section.get("doors", [])
+    if not isinstance(section_doors, list) or not all(
+        door in doors.DOORS for door in section_doors
+    ):
+        problems.append(
+            f"{name}.doors: must be a list of {', '.join(doors.DOORS)}, got {section_doors!r}"
+        )
     numbers = (section.keys() & settings) - {"queue", "retry", "cluster", "doors"}
     for key in sorted(numbers):
         value = section[key]

@@ -1,8 +1,8 @@
 """
 Remove passwords from broker URLs and from messages about them. Pure.
 
-A URL may be a `str` subclass that prints itself masked, as applications protect secrets. `reveal`
-returns its real text, for the code that connects.
+A URL may be an instance of a `str` subclass that prints itself masked, which some applications use
+for secrets. `reveal` returns its real text, for the code that connects.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ def without_password(url: str) -> str:
     counts as the login, because a password may contain an unescaped `/`, `#` or `@`.
     """
     text = reveal(url)
-    if (found := _URL.fullmatch(text)) is not None:
-        login = "" if found["login"] is None else f"{MASK}@" if found["login"] else "@"
-        query = "" if found["query"] is None else "?" + _options(found["query"])
-        return f"{found['scheme']}://{login}{found['place']}{query}"
-    if (begin := _SCHEME.match(text)) is not None:
-        return begin[0] + MASK
+    if (match := _URL.fullmatch(text)) is not None:
+        login = "" if match["login"] is None else f"{MASK}@" if match["login"] else "@"
+        query = "" if match["query"] is None else "?" + _options(match["query"])
+        return f"{match['scheme']}://{login}{match['place']}{query}"
+    if (scheme := _SCHEME.match(text)) is not None:
+        return scheme[0] + MASK
     if _PAIRS.fullmatch(text):
         return " ".join(_option(name, value) for name, value in _PAIR.findall(text))
     if "=" in text:
         return MASK
-    before, at, place = text.rpartition("@")
-    shown = place if _PLACE.fullmatch(place) else MASK
-    return (MASK if before else "") + at + shown
+    login_part, at, server = text.rpartition("@")
+    visible = server if _PLACE.fullmatch(server) else MASK
+    return (MASK if login_part else "") + at + visible
 
 
 def without_login(text: str, url: str) -> str:
     """
     Return a library's message about connecting to `url`, without parts of its login.
 
-    For a malformed URL, nothing of the message is kept, because its parts cannot be told apart.
+    For a malformed URL, no part of the message is kept, because the login cannot be identified.
     """
     plain = reveal(url)
-    found = _URL.fullmatch(plain)
-    if found is None and not _PAIRS.fullmatch(plain):
+    match = _URL.fullmatch(plain)
+    if match is None and not _PAIRS.fullmatch(plain):
         return "the address is malformed: write / # ? @ : in a password as %2F %23 %3F %40 %3A"
-    login = (found["login"] or "") if found else ""
+    login = (match["login"] or "") if match else ""
     values = [value for name, value in _PAIR.findall(plain) if name.lower() not in _HARMLESS]
-    if found and found["query"]:
-        parts = (part.partition("=") for part in found["query"].split("&"))
+    if match and match["query"]:
+        parts = (part.partition("=") for part in match["query"].split("&"))
         values += [value for name, _, value in parts if name.lower() not in _HARMLESS]
     for secret in sorted({login, *login.split(":", 1)[1:], *values}, key=len, reverse=True):
         for spelling in (secret, unquote(secret), secret.strip("'")):
@@ -96,5 +96,5 @@ def _options(query: str) -> str:
 def _option(name: str, value: str) -> str:
     if not re.fullmatch(r"\w+", name):
         return MASK
-    harmless = name.lower() in _HARMLESS and _HARMLESS_VALUE.fullmatch(value)
-    return f"{name}={value if harmless else MASK}"
+    is_harmless = name.lower() in _HARMLESS and _HARMLESS_VALUE.fullmatch(value)
+    return f"{name}={value if is_harmless else MASK}"

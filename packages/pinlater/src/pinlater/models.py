@@ -56,7 +56,7 @@ class JobFrame:
     """The body after the items. The parts and the items must not contain the bytes 30 and 31."""
     span_ms: int
     """Items share a job if they are due in the same span (ms) of the server's clock."""
-    most: int
+    max_items: int
     """Maximum items of one job."""
     group: str = ""
     """Items of different groups or priorities never share a job."""
@@ -119,7 +119,7 @@ class ClaimRequest:
     """How many jobs a worker claims, and for how long."""
 
     limit: int
-    """The most jobs to claim, from 1 to 200."""
+    """Maximum jobs to claim, from 1 to 200."""
     timeout_ms: int
     """The claims expire after this time unless they are extended."""
     worker: str
@@ -151,7 +151,7 @@ class Nack:
     step: Step = "again"
     delay_ms: int = 0
     problem: str = ""
-    """The reason, for display; stored with the job and cut to `records.MAX_PROBLEM` characters."""
+    """The reason, for display; stored with the job, at most `MAX_PROBLEM_CHARACTERS` of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +159,9 @@ class Swept:
     """The result of one sweep."""
 
     now_ms: int
-    given_back: int
+    returned: int
     failed: int
-    forgotten: int
+    deleted: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,12 +250,12 @@ class QueueStatus:
         """Return the event counters since the queue was created, without those of lateness."""
         return {name: n for name, n in self.stats.items() if not name.startswith("late")}
 
-    def claimed_within(self, late_ms: int) -> int:
+    def claimed_within(self, max_late_ms: int) -> int:
         """
-        Return how many jobs were claimed at most `late_ms` late; `late_ms` is in
+        Return how many jobs were claimed at most `max_late_ms` late; `max_late_ms` is in
         `LATENESS_BOUNDS_MS`.
         """
-        return self.stats.get("claimed", 0) - self.stats.get(f"later_than_{late_ms}_ms", 0)
+        return self.stats.get("claimed", 0) - self.stats.get(f"later_than_{max_late_ms}_ms", 0)
 
     @property
     def rate_per_s(self) -> float | None:

@@ -28,7 +28,7 @@ def collect_receipts() -> Iterator[list[Enqueued]]:
         _receipts.reset(token)
 
 
-def note(receipt: Enqueued) -> None:
+def add(receipt: Enqueued) -> None:
     """Add a receipt if the caller collects receipts."""
     receipts = _receipts.get()
     if receipts is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pinlater.admin import Admin
 from pinlater.models import JobInfo, JobState, QueueStatus
-from pinlater.wording import distance, moment, plain, span
+from pinlater.wording import plain, relative_time, span, time_with_distance
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ LATE_MS = 300_000
 """A queue is reported as late if a job has been due for longer than this."""
 
 
-def concerns(row: QueueRow, command: str = "pinlater") -> list[str]:
+def problems_of(row: QueueRow, command: str = "pinlater") -> list[str]:
     """
     Return a queue's problems and what to do about them, one sentence each; empty if none.
 
@@ -131,16 +131,16 @@ def when_title(state: JobState) -> str:
 
 def job_row(job: JobInfo, now_ms: int) -> JobRow:
     """Return a job's row."""
-    most = f" of {job.max_attempts}" if job.max_attempts else ""
+    limit = f" of {job.max_attempts}" if job.max_attempts else ""
     return JobRow(
         job_id=job.job_id,
         name=plain(job.name),
         task_id=plain(job.key),
         priority=job.priority,
         at_ms=job.at_ms,
-        when=moment(job.at_ms, now_ms),
-        away=distance(job.at_ms, now_ms),
-        attempts=f"{job.attempts}{most}",
+        when=time_with_distance(job.at_ms, now_ms),
+        away=relative_time(job.at_ms, now_ms),
+        attempts=f"{job.attempts}{limit}",
         worker=plain(job.worker),
         problem=plain(job.problem, 500),
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
 from pinlater.errors import InvalidArgument
-from pinlater.retry_policy import OF_TYPE, RetryPolicy
+from pinlater.retry_policy import TYPE_SEPARATOR, RetryPolicy
 
 SETTINGS: Mapping[str, str] = {
     "paused": "1: no jobs are delivered",
@@ -51,7 +51,7 @@ def check_settings(names: Iterable[str]) -> None:
 
 
 def _is_setting(name: str) -> bool:
-    plain, of_type, job_type = name.partition(OF_TYPE)
-    if of_type:
-        return plain in RetryPolicy.fields() and bool(job_type) and not set(job_type) & set("|%")
-    return plain in SETTINGS
+    setting, separator, job_type = name.partition(TYPE_SEPARATOR)
+    if separator:
+        return setting in RetryPolicy.fields() and bool(job_type) and not set(job_type) & set("|%")
+    return setting in SETTINGS

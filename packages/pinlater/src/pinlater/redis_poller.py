@@ -25,7 +25,7 @@ class RedisPoller:
     def __init__(self, shard: RedisShard) -> None:
         self.shard = shard
         self.connection: Connection | None = None
-        self.sent_s: float | None = None
+        self.waiting_since_s: float | None = None
         self._queues: Sequence[str] = ()
 
     @property
@@ -33,11 +33,11 @@ class RedisPoller:
         sock = getattr(self.connection, "_sock", None)
         return None if sock is None else int(sock.fileno())
 
-    def needs_sending(self, now_s: float) -> bool:  # noqa: ARG002
-        return self.sent_s is None
+    def must_send(self, now_s: float) -> bool:  # noqa: ARG002
+        return self.waiting_since_s is None
 
     def is_overdue(self, now_s: float) -> bool:
-        return self.sent_s is not None and now_s - self.sent_s > OVERDUE_S
+        return self.waiting_since_s is not None and now_s - self.waiting_since_s > OVERDUE_S
 
     def send(self, queues: Sequence[str], now_s: float) -> None:
         if self.connection is None:
@@ -51,10 +51,10 @@ class RedisPoller:
             self.connection.send_command("BRPOP", *map(self.shard.wake_key, queues), WAIT_S)
         except RedisError as error:
             raise ConnectionError(str(error)) from error
-        self._queues, self.sent_s = queues, now_s
+        self._queues, self.waiting_since_s = queues, now_s
 
     def read(self) -> tuple[str, ...]:
-        self.sent_s = None
+        self.waiting_since_s = None
         try:
             reply: Any = self.connection and self.connection.read_response()
         except RedisError as error:
@@ -63,6 +63,6 @@ class RedisPoller:
         return tuple(queue for queue in self._queues if self.shard.wake_key(queue) == key)
 
     def drop(self) -> None:
-        connection, self.connection, self.sent_s = self.connection, None, None
+        connection, self.connection, self.waiting_since_s = self.connection, None, None
         if connection is not None:
             connection.disconnect()  # type: ignore[no-untyped-call]

@@ -41,7 +41,7 @@ class RedisShard:
         self.name = name
         self.prefix = prefix
         self._keys: dict[str, QueueKeys] = {}
-        self._known: set[str] = set()
+        self._registered: set[str] = set()
 
     def keys(self, queue: str) -> QueueKeys:
         """Return the Redis keys of a queue."""
@@ -63,14 +63,14 @@ class RedisShard:
             return _script(verb).call(self.client, self.keys(queue), args)
 
     def _register(self, queue: str) -> None:
-        if queue not in self._known:
+        if queue not in self._registered:
             with redis_errors(f"shard {self.name}"):
                 self.client.sadd(self._index, queue)
-            self._known.add(queue)
+            self._registered.add(queue)
 
     def enqueue(self, queue: str, jobs: Sequence[models.NewJob]) -> list[models.Enqueued]:
         self._register(queue)
-        calls = [_new_job_args(part) for part in slices(jobs)]
+        calls = [_new_job_args(part) for part in batches(jobs)]
         return [
             models.Enqueued(reply[i].decode(), bool(reply[i + 1]))
             for reply in self._run_all("enqueue", queue, calls)
@@ -79,7 +79,7 @@ class RedisShard:
 
     def collect(self, queue: str, frame: models.JobFrame, items: Sequence[models.JobItem]) -> None:
         self._register(queue)
-        calls = [_frame_args(frame) + _item_args(part) for part in slices(items)]
+        calls = [_frame_args(frame) + _item_args(part) for part in batches(items)]
         self._run_all("collect", queue, calls)
 
     def _run_all(self, verb: str, queue: str, calls: Sequence[Sequence[object]]) -> list[Any]:
@@ -114,18 +114,24 @@ class RedisShard:
 
     def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
         return [
-            done == 1
-            for part in slices(holds)
-            for done in self._run("ack", queue, *(x for hold in part for x in hold))
+            result == 1
+            for part in batches(holds)
+            for result in self._run("ack", queue, *(x for hold in part for x in hold))
         ]
 
     def nack(self, queue: str, nacks: Sequence[models.Nack]) -> list[models.JobState | None]:
         states: list[models.JobState | None] = []
-        for part in slices(nacks):
+        for part in batches(nacks):
             args = (
                 x
                 for n in part
-                for x in (n.job_id, n.token, n.step, n.delay_ms, job_codec.cut(n.problem))
+                for x in (
+                    n.job_id,
+                    n.token,
+                    n.step,
+                    n.delay_ms,
+                    job_codec.shorten_problem(n.problem),
+                )
             )
             reply = self._run("nack", queue, *args)
             states += [models.JobState(state.decode()) if state else None for state in reply]
@@ -133,7 +139,7 @@ class RedisShard:
 
     def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
         extended: list[bool] = []
-        for part in slices(holds):
+        for part in batches(holds):
             reply = self._run("extend", queue, timeout_ms, *(x for hold in part for x in hold))
             extended += map(bool, reply[1:])
         return extended
@@ -143,7 +149,7 @@ class RedisShard:
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
         prefix = job_codec.escape(worker)
-        return sum(sum(self._run("release", queue, prefix, *part)) for part in slices(ids))
+        return sum(sum(self._run("release", queue, prefix, *part)) for part in batches(ids))
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
         return int(self._run("retry", queue, 0 if ids else min(limit, MAX_BATCH), *ids))
@@ -153,11 +159,11 @@ class RedisShard:
     ) -> int:
         deleted = 0
         keys = self.keys(queue)
-        for key in keys.of(state):
-            room = 0 if ids else min(limit - deleted, MAX_BATCH)
-            if ids or room > 0:
+        for key in keys.for_state(state):
+            max_jobs = 0 if ids else min(limit - deleted, MAX_BATCH)
+            if ids or max_jobs > 0:
                 # The script takes the 1-based index of the key.
-                deleted += int(self._run("delete", queue, keys.index(key) + 1, room, *ids))
+                deleted += int(self._run("delete", queue, keys.index(key) + 1, max_jobs, *ids))
         return deleted
 
     def sizes(self, queue: str) -> models.Sizes:
@@ -172,11 +178,11 @@ class RedisShard:
                     pipe.zcard(key)
                     pipe.zrange(key, 0, 0, withscores=True)
                 running, ok, bad, *rest = pipe.execute()
-        due, every, firsts = rest[0::3], rest[1::3], [first for first in rest[2::3] if first]
-        oldest = min((int(first[0][1]) for first in firsts), default=now_ms)
+        due, totals, soonest = rest[0::3], rest[1::3], [first for first in rest[2::3] if first]
+        oldest = min((int(first[0][1]) for first in soonest), default=now_ms)
         return models.Sizes(
-            due=sum(due), later=sum(every) - sum(due), running=running, succeeded=ok, failed=bad,
-            by_priority=tuple(every), oldest_due_ms=max(0, now_ms - oldest),
+            due=sum(due), later=sum(totals) - sum(due), running=running, succeeded=ok, failed=bad,
+            by_priority=tuple(totals), oldest_due_ms=max(0, now_ms - oldest),
         )  # fmt: skip
 
     def jobs(
@@ -184,11 +190,11 @@ class RedisShard:
     ) -> list[models.JobInfo]:
         result: list[models.JobInfo] = []
         with redis_errors(f"shard {self.name}"):
-            for key in self.keys(queue).of(state):
-                room = limit - len(result)
-                if room <= 0:
+            for key in self.keys(queue).for_state(state):
+                max_jobs = limit - len(result)
+                if max_jobs <= 0:
                     break
-                result += self._page(queue, state, key, offset, room)
+                result += self._read_page(queue, state, key, offset, max_jobs)
                 if state is models.JobState.PENDING:
                     size: Any = self.client.zcard(key)
                     offset = max(0, offset - size)
@@ -196,7 +202,7 @@ class RedisShard:
 
     def named(self, queue: str, state: models.JobState, ids: Sequence[str]) -> list[models.JobInfo]:
         with redis_errors(f"shard {self.name}"):
-            return self._infos(queue, state, [(job_id.encode(), 0) for job_id in ids])
+            return self._job_infos(queue, state, [(job_id.encode(), 0) for job_id in ids])
 
     def later(self, queue: str, *, limit: int) -> list[models.JobInfo]:
         with redis_errors(f"shard {self.name}"):
@@ -206,34 +212,36 @@ class RedisShard:
                     pipe.zrangebyscore(key, f"({now_ms}", "+inf", 0, limit, withscores=True)
                 rows = [row for page in pipe.execute() for row in page]
             rows.sort(key=lambda row: row[1])
-            return self._infos(queue, models.JobState.PENDING, rows[:limit])
+            return self._job_infos(queue, models.JobState.PENDING, rows[:limit])
 
-    def _page(
+    def _read_page(
         self, queue: str, state: models.JobState, key: str, offset: int, limit: int
     ) -> list[models.JobInfo]:
-        last = state in (models.JobState.SUCCEEDED, models.JobState.FAILED)
-        rows: Any = self.client.zrange(key, offset, offset + limit - 1, desc=last, withscores=True)
-        return self._infos(queue, state, rows)
+        has_ended = state in (models.JobState.SUCCEEDED, models.JobState.FAILED)
+        rows: Any = self.client.zrange(
+            key, offset, offset + limit - 1, desc=has_ended, withscores=True
+        )
+        return self._job_infos(queue, state, rows)
 
-    def _infos(
+    def _job_infos(
         self, queue: str, state: models.JobState, rows: Sequence[tuple[bytes, float]]
     ) -> list[models.JobInfo]:
         """Return the jobs for pairs of id and score."""
         if not rows:
             return []
         keys = self.keys(queue)
-        last = state in (models.JobState.SUCCEEDED, models.JobState.FAILED)
+        has_ended = state in (models.JobState.SUCCEEDED, models.JobState.FAILED)
         ids = [row[0] for row in rows]
         bodies: Any = self.client.hmget(keys.bodies, ids)
-        lines: Any = self.client.hmget(keys.ended if last else keys.claims, ids)
+        entries: Any = self.client.hmget(keys.ended if has_ended else keys.claims, ids)
         result: list[models.JobInfo] = []
-        for (job_id, at_ms), body, line in zip(rows, bodies, lines, strict=True):
-            place = job_codec.JobPosition(queue, job_id.decode(), state, int(at_ms))
+        for (job_id, at_ms), body, entry in zip(rows, bodies, entries, strict=True):
+            position = job_codec.JobPosition(queue, job_id.decode(), state, int(at_ms))
             # A job missing here changed its state between the two reads.
-            if last and line is not None:
-                result.append(job_codec.ended(place, line, body))
-            elif not last and body is not None:
-                result.append(job_codec.waiting(place, body, line))
+            if has_ended and entry is not None:
+                result.append(job_codec.ended_job(position, entry, body))
+            elif not has_ended and body is not None:
+                result.append(job_codec.unfinished_job(position, body, entry))
         return result
 
     def settings(self, queue: str) -> dict[str, float]:
@@ -259,7 +267,7 @@ class RedisShard:
                 pipe.hset(key, mapping=values)
             if "rate" in changes or "burst" in changes:
                 pipe.hdel(key, "tokens", "filled_at")
-            # Wake a worker, so that it reads the new settings. An unnecessary wake-up does no harm.
+            # Wake a worker, so that it reads the new settings. An unnecessary wake-up is harmless.
             pipe.lpush(self.wake_key(queue), "1")
             pipe.execute()
 
@@ -310,7 +318,7 @@ class RedisShard:
         return []
 
     def drop(self, queue: str) -> None:
-        self._known.discard(queue)
+        self._registered.discard(queue)
         # Keep the counter, so that a claim of the deleted queue cannot match a job of a new one.
         keys = self.keys(queue)[1:]
         with redis_errors(f"shard {self.name}"), self.client.pipeline() as pipe:
@@ -319,9 +327,9 @@ class RedisShard:
             pipe.execute()
 
 
-def slices(items: Sequence[T]) -> list[Sequence[T]]:
+def batches(items: Sequence[T]) -> list[Sequence[T]]:
     """Split `items` into batches for one script call each."""
-    return [items[at : at + MAX_BATCH] for at in range(0, len(items), MAX_BATCH)]
+    return [items[start : start + MAX_BATCH] for start in range(0, len(items), MAX_BATCH)]
 
 
 def _new_job_args(jobs: Sequence[models.NewJob]) -> list[object]:
@@ -340,7 +348,7 @@ def _frame_args(frame: models.JobFrame) -> list[object]:
     escape = job_codec.escape
     return [
         int(frame.even_when_full), frame.priority, frame.max_attempts,
-        escape(frame.name), escape(frame.key), escape(frame.group), frame.span_ms, frame.most,
+        escape(frame.name), escape(frame.key), escape(frame.group), frame.span_ms, frame.max_items,
         frame.prefix, frame.suffix,
     ]  # fmt: skip
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import ClassVar
 
-OF_TYPE = "@"
+TYPE_SEPARATOR = "@"
 """Separates a setting from the job type that it applies to: `max_attempts@thumbnail`."""
 
 
@@ -42,22 +42,22 @@ class RetryPolicy:
     left; 0: no limit.
     """
 
-    NAMED: ClassVar[Mapping[str, Mapping[str, float]]]
+    PRESETS: ClassVar[Mapping[str, Mapping[str, float]]]
     """Named policies, each as changes to the default settings."""
 
-    def delay_ms(self, attempt: int, chance: float = 0.5) -> int:
+    def delay_ms(self, attempt: int, random_fraction: float = 0.5) -> int:
         """
         Return the delay in milliseconds before the next attempt.
 
         Args:
             attempt: the number of the failed attempt, from 1.
-            chance: a uniform random number, 0 to 1; 0.5 means no jitter.
+            random_fraction: a uniform random number, 0 to 1; 0.5 means no jitter.
         """
         linear = min(attempt, self.linear_attempts) * self.retry_step_ms
         # 10**40 exceeds any cap; the bound avoids an overflow for large attempt numbers.
         grown = linear * self.retry_growth ** min(40, max(0, attempt - self.linear_attempts))
         capped = min(max(grown, self.retry_step_ms), self.retry_cap_ms)
-        return max(0, round(capped * (1 + self.retry_jitter * (2 * chance - 1))))
+        return max(0, round(capped * (1 + self.retry_jitter * (2 * random_fraction - 1))))
 
     @classmethod
     def fields(cls) -> tuple[str, ...]:
@@ -67,8 +67,8 @@ class RetryPolicy:
     @staticmethod
     def settings(changes: Mapping[str, float | None], job_type: str) -> dict[str, float | None]:
         """Return policy changes as queue settings; an empty `job_type` means all job types."""
-        end = f"{OF_TYPE}{job_type}" if job_type else ""
-        return {f"{name}{end}": value for name, value in changes.items()}
+        suffix = f"{TYPE_SEPARATOR}{job_type}" if job_type else ""
+        return {f"{name}{suffix}": value for name, value in changes.items()}
 
     @classmethod
     def of(cls, settings: Mapping[str, float], job_type: str = "") -> RetryPolicy:
@@ -77,12 +77,13 @@ class RetryPolicy:
         values = {
             name: type(default[name])(value)
             for name in default
-            if (value := settings.get(f"{name}{OF_TYPE}{job_type}", settings.get(name))) is not None
+            if (value := settings.get(f"{name}{TYPE_SEPARATOR}{job_type}", settings.get(name)))
+            is not None
         }
         return cls(**values)
 
 
-RetryPolicy.NAMED = {
+RetryPolicy.PRESETS = {
     # Ten retries after the first run, five of them linear.
     "pinlater": {"max_attempts": 11, "linear_attempts": 5, "retry_growth": 2},
     "once": {"max_attempts": 1},

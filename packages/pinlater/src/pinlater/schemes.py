@@ -1,8 +1,8 @@
 """
 Register `pinlater://` in kombu's table of transports.
 
-Importing kombu takes 0.1 s of CPU, which a program that only catches this library's errors should
-not pay. If kombu is not imported yet, the schemes are registered when it is.
+Importing kombu takes 0.1 s of CPU, and a program that only catches this library's errors does not
+need it. If kombu is not imported yet, the schemes are registered when it is.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def register() -> None:
     """Register the schemes now, or as soon as kombu is imported."""
     if (table := sys.modules.get(TABLE)) is not None:
         table.TRANSPORT_ALIASES.update(SCHEMES)
-    elif not any(isinstance(finder, _WaitsForKombu) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _WaitsForKombu())
+    elif not any(isinstance(finder, _KombuImportHook) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _KombuImportHook())
 
 
-class _WaitsForKombu(MetaPathFinder):
+class _KombuImportHook(MetaPathFinder):
     """An import hook that adds the schemes when kombu's table is imported."""
 
     def find_spec(

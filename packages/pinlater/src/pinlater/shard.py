@@ -39,9 +39,10 @@ class Shard(Protocol):
         """
         Enqueue items that share jobs with others due in the same span; one round trip.
 
-        A job is due with the first of its items. It accepts more items until it has `frame.most` or
-        is claimed. It is acknowledged and retried as a whole. Items that are due far ahead wait in
-        jobs of up to 100 items, which are listed and counted as PENDING.
+        A job is due with the first of its items. It accepts more items until it has
+        `frame.max_items` or is claimed. It is acknowledged and retried as a whole. Items that are
+        due far in the future wait in jobs of up to 100 items, which are listed and counted as
+        PENDING.
         """
 
     def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimResult:
@@ -128,7 +129,7 @@ class ShardPoller(Protocol):
 
     connection: Any
     """The current connection; None while there is none. Compare it by identity."""
-    sent_s: float | None
+    waiting_since_s: float | None
     """When it last started to wait, on the monotonic clock; None while it does not wait."""
     check_every_s: float
     """Seconds after which a queue must be checked even if this poller has not reported it."""
@@ -141,7 +142,7 @@ class ShardPoller(Protocol):
     def fileno(self) -> int | None:
         """Return the socket to watch; None without a connection."""
 
-    def needs_sending(self, now_s: float) -> bool:
+    def must_send(self, now_s: float) -> bool:
         """Return whether `send` must be called before the poller can report more jobs."""
 
     def is_overdue(self, now_s: float) -> bool:

@@ -33,10 +33,10 @@ _PIPE_COLUMNS = 100_000
 
 def printable(text: str) -> str:
     """Return `text` with control characters escaped, except tabs and newlines."""
-    return _UNSAFE.sub(_escaped, text)
+    return _UNSAFE.sub(_escape, text)
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
@@ -54,7 +54,7 @@ def echo_json(value: Any, *, indent: bool = False) -> None:
 
 
 class SafeConsole(Console):
-    """A rich console that makes every string printable before it renders it, also in tables."""
+    """A rich console that escapes control characters in every string, also in tables."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, emoji=False)
@@ -74,12 +74,12 @@ def print_table(table: Table) -> None:
     """
     Print a table without parsing markup in its cells.
 
-    A narrow terminal wraps cells, and cuts none.
+    On a narrow terminal, cells wrap; none is cut.
     """
     for column in table.columns:
         column.overflow = "fold"
     console = SafeConsole()
-    with console.capture() as captured:
+    with console.capture() as output:
         console.print(table, markup=False, highlight=False)
     # rich pads every cell to the width of its column, which one long value may make huge.
-    click.echo("\n".join(line.rstrip() for line in captured.get().removesuffix("\n").split("\n")))
+    click.echo("\n".join(line.rstrip() for line in output.get().removesuffix("\n").split("\n")))

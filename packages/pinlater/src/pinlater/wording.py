@@ -4,47 +4,47 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-_STEPS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
+_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
 
 
 def span(ms: float) -> str:
     """Return a duration in its two largest units: `850 ms`, `12.5 s`, `3 min 20 s`, `2 d 4 h`."""
-    whole = round(ms)
-    if abs(whole) < 1000:
-        return f"{whole} ms"
-    if abs(whole) < 60_000:
-        return f"{whole / 1000:.1f}".removesuffix(".0") + " s"
-    sign = "-" if whole < 0 else ""
-    left, parts = abs(whole), list[str]()
-    for unit, size_ms in _STEPS:
-        if left >= size_ms or parts:
-            parts.append(f"{left // size_ms} {unit}")
-            left %= size_ms
+    rounded_ms = round(ms)
+    if abs(rounded_ms) < 1000:
+        return f"{rounded_ms} ms"
+    if abs(rounded_ms) < 60_000:
+        return f"{rounded_ms / 1000:.1f}".removesuffix(".0") + " s"
+    sign = "-" if rounded_ms < 0 else ""
+    rest_ms, parts = abs(rounded_ms), list[str]()
+    for unit, size_ms in _UNITS:
+        if rest_ms >= size_ms or parts:
+            parts.append(f"{rest_ms // size_ms} {unit}")
+            rest_ms %= size_ms
         if len(parts) == 2:
             break
     return sign + " ".join(part for part in parts if not part.startswith("0 "))
 
 
 # The last millisecond that datetime can hold.
-_LAST_MS = 253_402_300_799_999
+_MAX_DATETIME_MS = 253_402_300_799_999
 
 
 def at(ms: int) -> str:
     """Return a time as `2026-01-31 08:05:00 UTC`, or the number itself if it is out of range."""
-    if not 0 <= ms <= _LAST_MS:
+    if not 0 <= ms <= _MAX_DATETIME_MS:
         return str(ms)
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def moment(ms: int, now_ms: int) -> str:
+def time_with_distance(ms: int, now_ms: int) -> str:
     """Return a time with its distance from now."""
-    return f"{at(ms)} ({distance(ms, now_ms)})"
+    return f"{at(ms)} ({relative_time(ms, now_ms)})"
 
 
-def distance(ms: int, now_ms: int) -> str:
+def relative_time(ms: int, now_ms: int) -> str:
     """Return a time relative to now: `in 3 min` or `5 s ago`."""
-    away_ms = ms - now_ms
-    return f"in {span(away_ms)}" if away_ms > 0 else f"{span(-away_ms)} ago"
+    difference_ms = ms - now_ms
+    return f"in {span(difference_ms)}" if difference_ms > 0 else f"{span(-difference_ms)} ago"
 
 
 def plain(text: str, limit: int = 300) -> str:
@@ -53,6 +53,6 @@ def plain(text: str, limit: int = 300) -> str:
 
     The result is still untrusted: escape it before it becomes HTML.
     """
-    cut = text[: limit + 1]
-    line = "".join(c if c.isprintable() else " " for c in cut)
+    prefix = text[: limit + 1]
+    line = "".join(c if c.isprintable() else " " for c in prefix)
     return line if len(line) <= limit else f"{line[: limit - 1]}…"

@@ -4,8 +4,8 @@ Make Celery workers record in each job how its task ended.
 By default Celery acknowledges a task before it runs, and also acknowledges a task that raised.
 After `at_least_once(app)`, a killed worker's jobs run again, a job whose task raised is FAILED with
 the error, and tasks with `broker_retries = True` are retried according to their queue's retry
-policy. Use that option only for tasks whose results nobody waits for, because Celery stores a
-failure and fires chords at the first attempt.
+policy. Use that option only for tasks whose results no caller waits for, because Celery stores a
+failure and starts chords at the first attempt.
 
 Other brokers have no FAILED jobs. There, a message that Celery rejects permanently goes to a
 dead-letter queue (`pinlater.dead_letters`) instead of being lost.
@@ -33,10 +33,10 @@ from pinlater.errors import BrokerUnavailable, InvalidMessage
 from pinlater.models import Step
 
 logger = logging.getLogger(__name__)
-UNSENT = (OperationalError, RedisError, BrokerUnavailable)
+PUBLISH_ERRORS = (OperationalError, RedisError, BrokerUnavailable)
 """A `Reject` with one of these reasons means that Celery could not send a retry."""
-CALL = "pinlater.worker.at_least_once(app)"
-MAX_NAMES = 5
+RECOMMENDED_CALL = "pinlater.worker.at_least_once(app)"
+MAX_LISTED_NAMES = 5
 
 
 def at_least_once(app: Celery) -> None:
@@ -62,10 +62,10 @@ def follow(app: Celery) -> None:
     app.Task.Request = f"{__name__}:JobRequest"
     app.conf.worker_consumer = "pinlater.transport.celery_consumer:KeepingConsumer"
     log = logging.getLogger("celery.app.trace")
-    if not any(isinstance(log_filter, OneLine) for log_filter in log.filters):
+    if not any(isinstance(log_filter, OutageLogFilter) for log_filter in log.filters):
         outage = Outage()
-        log.addFilter(OneLine(outage, _is_outage))
-        signals.after_task_publish.connect(outage.over, weak=False)
+        log.addFilter(OutageLogFilter(outage, _is_outage))
+        signals.after_task_publish.connect(outage.record_sent_message, weak=False)
 
 
 class RunLater(Reject):
@@ -98,7 +98,7 @@ class JobRequest(Request):
         claims = getattr(self.message.channel, "claims", None)
         is_job_type = hasattr(self.task, "job_type")
         if claims is not None and self.app.conf.get(run_log.SETTING, is_job_type):
-            claims.note_start(self.message.delivery_tag, self.task_name)
+            claims.record_start(self.message.delivery_tag, self.task_name)
         super().on_accepted(pid, time_accepted)
 
     def on_failure(
@@ -121,21 +121,21 @@ class JobRequest(Request):
         return super().on_timeout(soft, timeout)
 
     def acknowledge(self) -> None:
-        self._note_end()
+        self._record_end()
         super().acknowledge()
 
     def reject(self, requeue: bool = False) -> None:
-        self._note_end()
+        self._record_end()
         if not requeue and not self.acknowledged and not _on_pinlater(self.message):
-            requeue = not dead_letters.keep(self.app, self.message, self._problem)
+            requeue = not dead_letters.store(self.app, self.message, self._problem)
         super().reject(requeue=requeue)
 
-    def _note_end(self) -> None:
+    def _record_end(self) -> None:
         # In a thread pool, the event loop sends the ack later. If it loses its connection first,
         # the job must not return to its queue.
         claims = getattr(self.message.channel, "claims", None)
         if claims is not None:
-            claims.note_end(self.message.delivery_tag)
+            claims.record_end(self.message.delivery_tag)
 
     def _set_dispositions(self, error: BaseException) -> None:
         self._problem = f"{type(error).__name__}: {error}"
@@ -147,7 +147,7 @@ class JobRequest(Request):
 
 
 def _on_pinlater(message: Any) -> bool:
-    return envelope.TAGGED in (message.properties or {})
+    return envelope.ATTEMPT_PROPERTY in (message.properties or {})
 
 
 def dispositions(
@@ -164,7 +164,7 @@ def dispositions(
             return None, Disposition("policy" if error.counts else "wait", 0, str(error.reason))
         step: Step = "again" if error.counts else "release"
         return None, Disposition(step, round(error.delay_s * 1000), str(error.reason))
-    if isinstance(error, Reject) and isinstance(error.reason, UNSENT):
+    if isinstance(error, Reject) and isinstance(error.reason, PUBLISH_ERRORS):
         # `self.retry()` could not publish, for example because the broker is full: this message is
         # the only copy and did not cause the failure.
         return None, Disposition("wait", 0, f"could not be published again: {error.reason}")
@@ -177,14 +177,14 @@ def dispositions(
     if isinstance(error, WorkerLostError):
         # An ack here means that the result was stored before the worker died.
         return None, Disposition("policy", 0, problem)
-    readable = not isinstance(error, InvalidMessage | ContentDisallowed | DecodeError)
-    end = Disposition("policy" if retries and readable else "fail", 0, problem)
-    return end, end
+    is_readable = not isinstance(error, InvalidMessage | ContentDisallowed | DecodeError)
+    disposition = Disposition("policy" if retries and is_readable else "fail", 0, problem)
+    return disposition, disposition
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
-def warn(sender: Any, **_: Any) -> None:
-    """Log the `remarks` on the worker's app."""
+def log_warnings(sender: Any, **_: Any) -> None:
+    """Log the warnings about the worker's app."""
     for remark in remarks(sender.app):
         logger.warning(remark)
 
@@ -195,24 +195,26 @@ def remarks(app: Celery) -> list[str]:
 
     A task that overrides the app's own setting is assumed to do so on purpose.
     """
-    own = {name: task for name, task in app.tasks.items() if not name.startswith("celery.")}
-    early = [name for name, task in own.items() if not (app.conf.task_acks_late or task.acks_late)]
-    lost = [
+    tasks = {name: task for name, task in app.tasks.items() if not name.startswith("celery.")}
+    acked_early = [
+        name for name, task in tasks.items() if not (app.conf.task_acks_late or task.acks_late)
+    ]
+    lost_with_process = [
         name
-        for name, task in own.items()
-        if name not in early
+        for name, task in tasks.items()
+        if name not in acked_early
         and not (app.conf.task_reject_on_worker_lost or task.reject_on_worker_lost)
     ]
-    silent = [name for name, task in own.items() if not _uses_job_request(task)]
+    without_request = [name for name, task in tasks.items() if not _uses_job_request(task)]
     return [
-        f"{problem} ({_first_few(names)}); call {CALL} after Celery(…)"
+        f"{problem} ({_first_few(names)}); call {RECOMMENDED_CALL} after Celery(…)"
         for names, problem in (
             (
-                early,
+                acked_early,
                 "a killed worker's jobs do not run again: tasks are acknowledged before they run",
             ),
-            (lost, "the job of a task whose process dies does not run again"),
-            (silent, "the job of a task that raises counts as succeeded"),
+            (lost_with_process, "the job of a task whose process dies does not run again"),
+            (without_request, "the job of a task that raises counts as succeeded"),
         )
         if names
     ]
@@ -223,42 +225,42 @@ def _uses_job_request(task: Any) -> bool:
 
 
 def _first_few(names: Iterable[str]) -> str:
-    every = sorted(names)
-    more = len(every) - MAX_NAMES
-    return ", ".join(every[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+    ordered = sorted(names)
+    more = len(ordered) - MAX_LISTED_NAMES
+    return ", ".join(ordered[:MAX_LISTED_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _is_outage(error: object) -> bool:
     if isinstance(error, RunLater):
         return not error.counts
-    return isinstance(error, Reject) and isinstance(error.reason, UNSENT)
+    return isinstance(error, Reject) and isinstance(error.reason, PUBLISH_ERRORS)
 
 
 class Outage:
-    """An outage of the broker, as this process sees it. Thread-safe."""
+    """Counts the jobs that this process returned during an outage of the broker. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._given_back = 0
+        self._returned_count = 0
 
     def record_returned_job(self, reason: str) -> None:
         """Record that a job returned to its queue because of the outage."""
         with self._lock:
-            self._given_back += 1
-            first = self._given_back == 1
+            self._returned_count += 1
+            first = self._returned_count == 1
         if first:
             logger.warning("messages cannot be sent, jobs are returned to their queues: %s", reason)
 
-    def over(self, **_: Any) -> None:
+    def record_sent_message(self, **_: Any) -> None:
         """Record that a message was sent, which ends the outage."""
-        if self._given_back:
+        if self._returned_count:
             with self._lock:
-                count, self._given_back = self._given_back, 0
+                count, self._returned_count = self._returned_count, 0
             if count:
                 logger.warning("messages can be sent again; jobs were returned %d times", count)
 
 
-class OneLine(logging.Filter):
+class OutageLogFilter(logging.Filter):
     """
     Drops and counts Celery's log records of jobs that were returned because of an outage.
 

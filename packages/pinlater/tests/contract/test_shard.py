@@ -1,4 +1,4 @@
-"""What every shard promises, on Redis, PostgreSQL and in memory; then random histories."""
+"""The shard contract on Redis, PostgreSQL and in memory, then random histories."""
 
 import json
 
@@ -14,7 +14,7 @@ from pinlater.testing.shard_world import MemoryWorld, bodies, claim, frame
 
 pytestmark = pytest.mark.redis
 
-# Time passes in Redis by moving what is noted into the past.
+# Simulates the passage of time by moving the stored timestamps into the past.
 PASS = """
 for at = 1, #KEYS do
   local kind = redis.call('TYPE', KEYS[at]).ok
@@ -80,30 +80,30 @@ def postgres_world(_postgres_world):
     return _postgres_world
 
 
-def test_items_due_far_ahead_wait_together_and_run_in_their_own_spans(server_world):
+def test_items_due_far_ahead_are_grouped_by_time_span(server_world):
     shard, span_ms = server_world.shard, 20
     delays_ms = list(range(0, 1400, 7))
-    these = [JobItem(b"%d" % delay_ms, delay_ms) for delay_ms in delays_ms]
+    items = [JobItem(b"%d" % delay_ms, delay_ms) for delay_ms in delays_ms]
     now_ms = shard.age_ms()[0]
-    shard.collect("q", frame(span_ms=span_ms, most=25), these)
+    shard.collect("q", frame(span_ms=span_ms, max_items=25), items)
     waiting = shard.sizes("q").pending
     claimed = []
 
-    def all_found():
+    def all_claimed():
         answer = claim(shard, limit=200)
         for body in bodies(answer):
             claimed.append((answer.now_ms, json.loads(body)))
-        return sum(len(its) for _, its in claimed) >= len(these)
+        return sum(len(delays) for _, delays in claimed) >= len(items)
 
-    wait_until(all_found)
+    wait_until(all_claimed)
 
-    # Of 70 spans only the near ones have a job each.
+    # Of 70 spans, only the nearest have a job each.
     assert waiting < 40
-    assert sorted(n for _, its in claimed for n in its) == sorted(delays_ms)
-    assert all(max(its) - min(its) <= span_ms for _, its in claimed)
-    assert all(now_ms + min(its) <= at_ms for at_ms, its in claimed)
+    assert sorted(n for _, delays in claimed for n in delays) == sorted(delays_ms)
+    assert all(max(delays) - min(delays) <= span_ms for _, delays in claimed)
+    assert all(now_ms + min(delays) <= at_ms for at_ms, delays in claimed)
 
 
-def test_random_histories_agree_on_a_server_and_in_memory(server_world):
-    # A history ends with a call that is compared.
+def test_random_histories_give_the_same_results_as_in_memory(server_world):
+    # A history ends with a compared call.
     assert run_histories(server_world, histories=40) >= 40

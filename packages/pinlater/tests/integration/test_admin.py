@@ -1,4 +1,4 @@
-"""The operator's commands, from Python and from the command line."""
+"""Admin operations, from Python and from the command line."""
 
 import json
 import tempfile
@@ -56,7 +56,7 @@ def fail_all(admin):
         shard.nack("q", [Nack(c.job_id, c.token, "fail", 0, "as asked") for c in claims])
 
 
-def test_a_queue_is_one_over_all_shards(admin):
+def test_status_covers_all_shards(admin):
     fill(admin, priority=2)
 
     status = admin.status("q")
@@ -66,7 +66,7 @@ def test_a_queue_is_one_over_all_shards(admin):
     assert all(shard.sizes("q").pending for shard in admin.cluster.shards)
 
 
-def test_pausing_and_limiting_reach_all_shards(admin):
+def test_pause_and_rate_limit_reach_all_shards(admin):
     fill(admin)
     admin.pause("q")
     paused = admin.status("q")
@@ -78,7 +78,7 @@ def test_pausing_and_limiting_reach_all_shards(admin):
     assert admin.status("q").rate_per_s == 20
 
 
-def test_failed_jobs_are_retried_and_deleted_by_id_or_all(admin):
+def test_failed_jobs_are_retried_and_deleted_by_id_or_all_at_once(admin):
     fill(admin)
     fail_all(admin)
     failed = admin.jobs("q", JobState.FAILED, limit=100)
@@ -92,7 +92,7 @@ def test_failed_jobs_are_retried_and_deleted_by_id_or_all(admin):
     assert admin.status("q").sizes.pending == 0
 
 
-def test_what_makes_no_sense_is_refused(admin):
+def test_invalid_arguments_are_refused(admin):
     for nonsense in (
         lambda: admin.limit("q", 0),
         lambda: admin.configure("q", speed=3),
@@ -103,7 +103,7 @@ def test_what_makes_no_sense_is_refused(admin):
             nonsense()
 
 
-def test_every_command_works_and_speaks_json(admin, run):
+def test_every_command_works_and_can_print_json(admin, run):
     fill(admin)
 
     assert json.loads(run("list", "--json"))[0]["due"] == 50
@@ -125,7 +125,7 @@ def test_every_command_works_and_speaks_json(admin, run):
     assert json.loads(run("purge", "q", "--yes", "--json"))["deleted"] == 49
 
 
-def test_the_jobs_of_a_dead_worker_are_released_in_all_queues(admin, run):
+def test_jobs_of_a_dead_worker_are_released_in_all_queues(admin, run):
     fill(admin)
     admin.cluster.enqueue("other", [NewJob(b"x")] * 9)
     for shard in admin.cluster.shards:
@@ -140,7 +140,7 @@ def test_the_jobs_of_a_dead_worker_are_released_in_all_queues(admin, run):
         admin.release("host")
 
 
-def test_a_lost_shard_is_named_and_the_rest_is_reported(admin, two_shards):
+def test_unreachable_shard_is_reported_and_the_others_still_counted(admin, two_shards):
     fill(admin)
     lost = Admin.connect(two_shards.broker_url, ("redis://127.0.0.1:1",))
 
@@ -150,27 +150,27 @@ def test_a_lost_shard_is_named_and_the_rest_is_reported(admin, two_shards):
     assert status.sizes.due > 0
 
 
-def test_a_retry_policy_is_changed_as_a_word_by_value_and_by_job_type(admin, run):
+def test_retry_policy_is_set_by_name_by_value_and_by_job_type(admin, run):
     admin.cluster.enqueue("mail", [NewJob(b"")])
 
     def policy(*args):
         return json.loads(run("retry-policy", "mail", *args, "--json"))
 
-    word = policy("pinlater")
+    named = policy("pinlater")
     typed = policy(
         "--job-type", "digest", "--max-attempts", "3", "--max-age-s", "60", "--growth", "4"
     )
     queue_wide = policy()
     default = policy("default", "--cap-s", "5")
 
-    assert (word["max_attempts"], word["linear_attempts"], word["retry_growth"]) == (11, 5, 2)
+    assert (named["max_attempts"], named["linear_attempts"], named["retry_growth"]) == (11, 5, 2)
     assert (typed["max_attempts"], typed["max_age_ms"], typed["retry_growth"]) == (3, 60_000, 4)
     assert (queue_wide["max_attempts"], queue_wide["max_age_ms"]) == (11, 0)
     assert (default["max_attempts"], default["retry_cap_ms"]) == (10, 5000)
     assert admin.retry_policy("mail", "digest").max_attempts == 3
     shown = run("retry-policy", "mail", "pinlater")
     assert "10 s, 20 s" in shown
-    assert "3600000" in shown, "numbers are shown as they are set, not as 3.6e+06"
+    assert "3600000" in shown, "numbers are shown in full, not as 3.6e+06"
     with pytest.raises(InvalidArgument, match="not a retry policy"):
         admin.set_retry_policy("mail", "never")
     with pytest.raises(InvalidArgument, match="not a setting"):

@@ -1,4 +1,4 @@
-"""Broadcasts to workers that have just begun, and callers whose connection was cut in the meantime."""
+"""Broadcasts to workers that have just started, and callers whose connection was cut."""
 
 from contextlib import suppress
 
@@ -23,32 +23,32 @@ def caller(broker):
 
 
 def cut_all(server):
-    """What a proxy or the server's `timeout` does to idle connections."""
+    """Cuts idle connections, as a proxy or the server's `timeout` does."""
     with redis.Redis.from_url(server.url) as client:
         for kind in ("normal", "pubsub"):
             client.execute_command("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
 
 
-def test_a_broadcast_reaches_a_consumer_that_has_not_polled_yet(broker):
+def test_broadcast_reaches_a_consumer_that_has_not_polled_yet(broker):
     """Celery reports that a worker is ready before the event loop polls for the first time."""
-    exchange, heard = Exchange("news", "fanout", durable=False), []
-    with Connection(broker) as reading, Connection(broker) as sending:
-        channel = reading.channel()
+    exchange, received = Exchange("news", "fanout", durable=False), []
+    with Connection(broker) as receiving, Connection(broker) as sending:
+        channel = receiving.channel()
         queue = Queue("news.1", exchange, auto_delete=True)
         with Consumer(
-            channel, [queue], callbacks=[lambda body, _: heard.append(body)], no_ack=True
+            channel, [queue], callbacks=[lambda body, _: received.append(body)], no_ack=True
         ):
             Producer(sending.channel(), exchange).publish({"n": 1})
             Producer(sending.channel(), exchange).publish({"n": 2})
             with suppress(TimeoutError):
-                while len(heard) < 2:
-                    reading.drain_events(timeout=5)
+                while len(received) < 2:
+                    receiving.drain_events(timeout=5)
 
-    assert heard == [{"n": 1}, {"n": 2}]
+    assert received == [{"n": 1}, {"n": 2}]
 
 
 @pytest.mark.parametrize("command", ["ping", "active", "registered"])
-def test_a_caller_whose_connection_was_cut_asks_again(redis_server, caller, command):
+def test_broadcasting_works_after_the_connection_was_cut(redis_server, caller, command):
     def ask():
         return caller.control.broadcast(command, reply=True, timeout=0.2)
 
@@ -58,7 +58,7 @@ def test_a_caller_whose_connection_was_cut_asks_again(redis_server, caller, comm
         assert ask() == []
 
 
-def test_a_caller_whose_server_is_gone_gets_an_error(redis_server, caller):
+def test_broadcasting_without_a_server_raises_a_connection_error(redis_server, caller):
     assert caller.control.ping(timeout=0.2) == []
     redis_server.stop()
     try:

@@ -1,4 +1,4 @@
-"""A consumer whose deliveries meet a lost connection."""
+"""A consumer that loses its connection during delivery."""
 
 import pytest
 import redis
@@ -12,8 +12,8 @@ from pinlater.redis_shard import RedisShard
 pytestmark = pytest.mark.redis
 
 
-def test_jobs_behind_a_delivery_that_fails_wait_for_no_timeout(redis_client):
-    # What was seen: claims that their own worker did not know waited a minute until they expired.
+def test_jobs_are_pending_again_immediately_after_a_failed_delivery(redis_client):
+    # Regression: claims unknown to their own worker waited a minute until they expired.
     shard = RedisShard(redis_client)
     claims = ClaimRegistry(Cluster([shard]))
     shard.enqueue("q", [NewJob(b"%d" % number) for number in range(5)])
@@ -36,7 +36,7 @@ def test_jobs_behind_a_delivery_that_fails_wait_for_no_timeout(redis_client):
         claims.stop()
 
 
-def test_the_claims_of_jobs_that_were_delivered_stay(redis_client: redis.Redis):
+def test_claims_of_delivered_jobs_are_kept(redis_client: redis.Redis):
     shard = RedisShard(redis_client)
     claims = ClaimRegistry(Cluster([shard]))
     shard.enqueue("q", [NewJob(b"x")] * 3)

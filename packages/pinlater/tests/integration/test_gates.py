@@ -1,4 +1,4 @@
-"""A gate holds back a worker's claims without polling; what is urgent enough passes."""
+"""A gate holds back a worker's claims without polling; sufficiently urgent jobs pass."""
 
 from collections import Counter
 
@@ -22,7 +22,7 @@ def clock():
 
 @pytest.fixture
 def consuming(redis_client, clock):
-    """A function that makes a consumer of some shards."""
+    """Makes a consumer of the given number of shards."""
     consumers = []
 
     def make(shards):
@@ -57,7 +57,7 @@ def put(consumer, *priorities):
         shard.enqueue("q", jobs)
 
 
-def test_a_closed_gate_lets_urgent_jobs_pass_and_leaves_the_others_on_the_server(consumer, clock):
+def test_closed_gate_lets_only_urgent_jobs_pass(consumer, clock):
     gates.put("q", lambda: 2)
     put(consumer, 5, 2, 9)
 
@@ -70,17 +70,17 @@ def test_a_closed_gate_lets_urgent_jobs_pass_and_leaves_the_others_on_the_server
     assert consumer.take(10) == 2
 
 
-def test_while_nothing_may_be_claimed_the_gate_is_asked_four_times_a_second(consumer, clock):
-    times = []
-    gates.put("q", lambda: times.append(1) or gates.NOTHING)
+def test_closed_gate_is_asked_four_times_a_second(consumer, clock):
+    calls = []
+    gates.put("q", lambda: calls.append(1) or gates.NOTHING)
     put(consumer, 5)
 
     assert [consumer.take(10) for _ in range(100)] == [0] * 100
-    assert len(times) == 1
-    assert consumer.next_check_s - clock.monotonic_s() >= gates.ASK_EVERY_S
+    assert len(calls) == 1
+    assert consumer.next_check_s - clock.monotonic_s() >= gates.GATE_CHECK_EVERY_S
 
 
-def test_a_gate_that_is_nearly_closed_lets_a_few_jobs_pass_at_a_time(consumer, clock):
+def test_nearly_closed_gate_lets_a_few_jobs_pass_at_a_time(consumer, clock):
     gates.put("q", lambda: gates.Allowance(gates.EVERYTHING, 2))
     put(consumer, 5, 2, 9)
 
@@ -91,8 +91,8 @@ def test_a_gate_that_is_nearly_closed_lets_a_few_jobs_pass_at_a_time(consumer, c
     assert consumer.take(10) == 1
 
 
-def test_a_worker_that_is_woken_takes_no_more_than_the_gate_lets_pass(consumer):
-    """What is left of a queue wakes the worker that has just claimed from it."""
+def test_woken_worker_takes_no_more_than_the_gate_allows(consumer):
+    """Jobs left in a queue wake the worker that has just claimed from it."""
     gates.put("q", lambda: gates.Allowance(gates.EVERYTHING, 2))
     put(consumer, *range(10))
     [poller] = consumer.pollers
@@ -104,14 +104,14 @@ def test_a_worker_that_is_woken_takes_no_more_than_the_gate_lets_pass(consumer):
     assert delivered(consumer) == [b"0", b"1"]
 
 
-def test_with_little_room_a_worker_goes_on_to_take_what_the_gate_lets_pass(consumer):
+def test_worker_with_little_room_claims_until_the_allowance_is_used(consumer):
     gates.put("q", lambda: gates.Allowance(gates.EVERYTHING, 3))
     put(consumer, *range(10))
 
     assert [consumer.take(1) for _ in range(5)] == [1, 1, 1, 0, 0]
 
 
-def test_all_shards_together_give_what_the_gate_lets_pass(consuming):
+def test_allowance_is_shared_by_all_shards(consuming):
     consumer = consuming(3)
     gates.put("q", lambda: gates.Allowance(gates.EVERYTHING, 4))
     put(consumer, *range(10))
@@ -119,7 +119,7 @@ def test_all_shards_together_give_what_the_gate_lets_pass(consuming):
     assert [consumer.take(100), consumer.take(100)] == [4, 0]
 
 
-def test_a_gate_that_lets_one_job_pass_at_a_time_starves_no_shard(consuming, clock):
+def test_allowance_of_one_job_starves_no_shard(consuming, clock):
     consumer = consuming(3)
     gates.put("q", lambda: gates.Allowance(gates.EVERYTHING, 1))
     put(consumer, *range(10))
@@ -130,7 +130,7 @@ def test_a_gate_that_lets_one_job_pass_at_a_time_starves_no_shard(consuming, clo
     assert Counter(shard.name for shard, _, _ in consumer.delivered) == {"0": 3, "1": 3, "2": 3}
 
 
-def test_a_shard_without_jobs_leaves_what_the_gate_lets_pass_to_the_others(consuming, clock):
+def test_allowance_goes_to_the_shards_that_have_jobs(consuming, clock):
     consumer = consuming(2)
     gates.put("q", lambda: gates.Allowance(gates.EVERYTHING, 1))
     consumer.claims.cluster.shards[1].enqueue("q", [NewJob(b"x")] * 4)
@@ -139,28 +139,26 @@ def test_a_shard_without_jobs_leaves_what_the_gate_lets_pass_to_the_others(consu
         clock.advance_ms(300)
 
 
-def test_room_that_is_kept_for_urgent_jobs_takes_no_others(consumer, clock):
+def test_room_reserved_for_urgent_jobs_takes_no_others(consumer, clock):
     gates.reserve_room("q", gates.ReservedRoom(2, lowest=2))
     put(consumer, 5, 5, 5, 5)
 
     assert [consumer.take(4), consumer.take(2)] == [2, 0]
 
     put(consumer, 2, 9)
-    clock.advance_ms(1000 * gates.ASK_NEARLY_FULL_S)
+    clock.advance_ms(1000 * gates.URGENT_CHECK_EVERY_S)
     assert consumer.take(2) == 1
     assert delivered(consumer) == [b"5", b"5", b"2"]
 
 
-def test_a_worker_with_room_again_takes_what_it_left_at_once(consumer):
+def test_worker_with_room_again_claims_the_remaining_jobs_immediately(consumer):
     gates.reserve_room("q", gates.ReservedRoom(2, lowest=2))
     put(consumer, 5, 5, 5)
 
     assert [consumer.take(4), consumer.take(2), consumer.take(3)] == [2, 0, 1]
 
 
-def test_a_worker_with_room_for_urgent_jobs_only_leaves_wake_tokens_to_others(
-    consumer, redis_client
-):
+def test_worker_with_room_for_urgent_jobs_only_leaves_wake_tokens_to_others(consumer, redis_client):
     gates.reserve_room("q", gates.ReservedRoom(2, lowest=2))
     [poller] = consumer.pollers
     consumer.take(3)
@@ -172,10 +170,10 @@ def test_a_worker_with_room_for_urgent_jobs_only_leaves_wake_tokens_to_others(
     consumer.wait()
 
     assert redis_client.llen(poller.shard.wake_key("q")) == 1
-    assert poller.sent_s is None
+    assert poller.waiting_since_s is None
 
 
-def test_jobs_that_the_gate_holds_back_wake_nobody(consumer, redis_client, clock):
+def test_jobs_held_back_by_the_gate_wake_no_worker(consumer, redis_client, clock):
     gates.put("q", lambda: 2)
     put(consumer, 5)
     wake = consumer.claims.cluster.shards[0].wake_key("q")
@@ -189,7 +187,7 @@ def test_jobs_that_the_gate_holds_back_wake_nobody(consumer, redis_client, clock
 
 @pytest.fixture
 def limited(consumer):
-    """A consumer of the queues `slow`, of which it may have two jobs at once, and `q`."""
+    """A consumer of the queues `slow`, limited to two jobs at once, and `q`."""
     gates.limit("slow", 2)
     consumer.consume(["slow", "q"])
     yield consumer
@@ -201,7 +199,7 @@ def taken_from(consumer):
 
 
 def claim_all(consumer, room):
-    """Take what there is room for, as a channel does; returns how many of each queue were taken."""
+    """Claims as many jobs as fit, as a channel does; returns the number taken from each queue."""
     consumer.delivered.clear()
     while taken := consumer.take(room):
         room -= taken
@@ -210,7 +208,7 @@ def claim_all(consumer, room):
     return taken_from(consumer)
 
 
-def test_jobs_of_a_limited_queue_leave_the_room_to_the_others(limited, clock):
+def test_limited_queue_leaves_room_for_the_others(limited, clock):
     (shard,) = limited.claims.cluster.shards
     shard.enqueue("slow", [NewJob(b"s")] * 9)
     shard.enqueue("q", [NewJob(b"q")] * 9)
@@ -219,10 +217,10 @@ def test_jobs_of_a_limited_queue_leave_the_room_to_the_others(limited, clock):
     shard.enqueue("q", [NewJob(b"q")])
     clock.advance_ms(1000)
     assert claim_all(limited, 1) == {"q": 1}
-    assert limited.claims.held("slow") == 2
+    assert limited.claims.count_held("slow") == 2
 
 
-def test_the_next_job_of_a_limited_queue_is_claimed_when_one_ends(limited):
+def test_next_job_of_a_limited_queue_is_claimed_when_one_ends(limited):
     (shard,) = limited.claims.cluster.shards
     shard.enqueue("slow", [NewJob(b"s")] * 3)
     claim_all(limited, 6)
@@ -234,7 +232,7 @@ def test_the_next_job_of_a_limited_queue_is_claimed_when_one_ends(limited):
     assert claim_all(limited, 6) == {"slow": 1}
 
 
-def test_a_limit_may_depend_on_how_many_jobs_the_worker_has(limited, clock):
+def test_limit_may_depend_on_the_number_of_jobs_held(limited, clock):
     (shard,) = limited.claims.cluster.shards
     shard.enqueue("slow", [NewJob(b"s")] * 9)
     asked = []
@@ -245,7 +243,7 @@ def test_a_limit_may_depend_on_how_many_jobs_the_worker_has(limited, clock):
     assert asked[:2] == [0, 3]
 
 
-def test_a_worker_at_the_limit_of_a_queue_waits_for_jobs_of_the_others(limited, redis_client):
+def test_worker_at_the_limit_of_one_queue_waits_for_jobs_of_the_others(limited, redis_client):
     (shard,), [poller] = limited.claims.cluster.shards, limited.pollers
     shard.enqueue("slow", [NewJob(b"s")] * 3)
     claim_all(limited, 6)
@@ -261,7 +259,7 @@ def test_a_worker_at_the_limit_of_a_queue_waits_for_jobs_of_the_others(limited, 
     assert redis_client.llen(shard.wake_key("slow"))
 
 
-def test_a_queue_has_a_gate_until_it_is_removed():
+def test_gate_can_be_removed():
     gates.put("q", lambda: 2)
     assert gates.has_gate("q")
     assert gates.allowance("q").lowest == 2

@@ -1,4 +1,4 @@
-"""Job types that programs in other languages share with Celery: bodies, attempts and run lines."""
+"""Job types shared by Celery and programs in other languages: bodies, attempts and run logs."""
 
 import json
 import os
@@ -67,16 +67,16 @@ def pictures(request, tmp_path, redis_server, redis_client):
         server = request.getfixturevalue("postgres_server")
         dsn = server.create_database(f"p_{tmp_path.name.replace('-', '_')[-40:]}".lower())
         broker, options = f"pinlater+{dsn}", {"control": redis_server.url}
-    some = Pictures(tmp_path, broker, options)
+    pictures = Pictures(tmp_path, broker, options)
     app.conf.update(broker_url=broker, broker_transport_options=options)
     app.set_current()
-    yield some
+    yield pictures
     app.close()
-    some.process.kill()
-    some.process.wait()
+    pictures.process.kill()
+    pictures.process.wait()
 
 
-def test_programs_of_any_language_and_celery_share_a_queue(pictures):
+def test_celery_and_other_programs_share_a_queue(pictures):
     with app.connection_for_write(
         pictures.broker, transport_options=pictures.options
     ) as connection:

@@ -1,4 +1,4 @@
-"""Lua scripts that are called with named keys and arguments."""
+"""Lua scripts called with named keys and arguments."""
 
 import pytest
 
@@ -17,19 +17,19 @@ JOIN = LuaScript(
 )
 
 
-def test_values_reach_the_script_by_name_whatever_order_the_caller_writes(redis_client):
+def test_arguments_reach_the_script_by_name_in_any_order(redis_client):
     joined = JOIN.run(redis_client, words=["x", "y"], separator="-", others=["b", "c"], first="a")
 
     assert joined == b"a-b-c-x-y"
 
 
-def test_a_server_that_forgot_its_scripts_is_sent_the_source(redis_client):
+def test_source_is_sent_to_a_server_that_lost_its_scripts(redis_client):
     for _ in range(2):
         redis_client.script_flush()
         assert JOIN.run(redis_client, first="a", others=[], separator="-", words=[]) == b"a"
 
 
-def test_a_script_runs_inside_a_pipeline_on_a_server_that_does_not_know_it(redis_client):
+def test_script_runs_in_a_pipeline_on_a_server_that_lacks_it(redis_client):
     redis_client.script_flush()
     with redis_client.pipeline(transaction=False) as pipe:
         pipe.set("k", 1)
@@ -45,10 +45,10 @@ def test_a_script_runs_inside_a_pipeline_on_a_server_that_does_not_know_it(redis
         {"first": "a", "others": [], "separator": "-", "words": [], "more": 1},
     ],
 )
-def test_a_missing_or_unknown_name_is_refused_before_anything_is_sent(values):
+def test_missing_or_unknown_argument_is_refused(values):
     with pytest.raises(TypeError, match=r"join\.lua"):
         JOIN.bind(values)
 
 
-def test_a_script_file_is_read_once():
+def test_script_file_is_read_once():
     assert load_script("pinlater", "claim") is load_script("pinlater", "claim")

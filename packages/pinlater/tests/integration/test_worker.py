@@ -1,4 +1,4 @@
-"""A worker of an application that has nothing but this library: `celery -A shop worker`."""
+"""A worker of an application that uses only this library: `celery -A shop worker`."""
 
 import json
 import os
@@ -26,7 +26,7 @@ PLACES = ["redis", "postgres"]
 
 
 class Shop:
-    """The broker of an application, what it notes, and its workers."""
+    """The broker of an application, its log of runs, and its workers."""
 
     def __init__(self, folder, broker, options):
         self.folder, self.broker, self.notes = folder, broker, folder / "notes"
@@ -63,7 +63,7 @@ class Shop:
         return (self.folder / "log").read_text()[-3000:]
 
     def kill(self, worker):
-        """The host is gone: the worker, and its pool."""
+        """Kills the worker and its pool, as if its host had died."""
         with suppress(ProcessLookupError):
             os.killpg(worker.pid, signal.SIGKILL)
         worker.wait()
@@ -86,7 +86,7 @@ def shop(request, tmp_path, redis_server, redis_client):
     a_shop.close()
 
 
-def test_a_task_waits_on_the_server_and_runs_when_it_is_due(shop):
+def test_task_waits_on_the_server_until_it_is_due(shop):
     shop.send(DUE, time.time() + 3, countdown=3)
     shop.send(DUE, time.time() + 3600, countdown=3600)
     shop.worker("-P", "threads", "-c", "2")
@@ -98,10 +98,10 @@ def test_a_task_waits_on_the_server_and_runs_when_it_is_due(shop):
     (waiting,) = admin.jobs("celery", JobState.PENDING)
     assert name == DUE
     assert float(late_s) > -0.05
-    assert waiting.attempts == 0  # no worker has seen it
+    assert waiting.attempts == 0  # no worker has claimed it
 
 
-def test_the_job_of_a_killed_worker_runs_again(shop):
+def test_job_of_a_killed_worker_runs_again(shop):
     gate = shop.folder / "gate"
     shop.send(BLOCKING, str(gate))
     worker = shop.worker("-P", "prefork", "-c", "1")
@@ -114,17 +114,17 @@ def test_the_job_of_a_killed_worker_runs_again(shop):
     assert shop.noted() == [f"{BLOCKING} begun", f"{BLOCKING} begun", f"{BLOCKING} done"]
 
 
-def test_the_command_shows_and_changes_its_queues(shop):
-    # A queue of this test's own: a process tells the server of each queue once.
+def test_command_shows_and_changes_the_queues_of_the_broker(shop):
+    # A separate queue: a process announces each queue to the server only once.
     shop.send(DUE, 0.0, countdown=3600, queue="orders")
 
-    def ran(*args):
+    def run_command(*args):
         result = CliRunner().invoke(main, ["--broker", shop.broker, *args])
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    (queue,) = json.loads(ran("list", "--json"))
+    (queue,) = json.loads(run_command("list", "--json"))
     assert (queue["queue"], queue["later"]) == ("orders", 1)
-    assert ran("pause", "orders") == "orders is paused\n"
-    assert "paused" in ran("list")
-    assert ran("purge", "orders", "--yes") == "1 jobs deleted\n"
+    assert run_command("pause", "orders") == "orders is paused\n"
+    assert "paused" in run_command("list")
+    assert run_command("purge", "orders", "--yes") == "1 jobs deleted\n"

@@ -1,4 +1,4 @@
-"""Job types of somebody's own, one of which other programs may run."""
+"""Job types of a user's application, one of them open to other programs."""
 
 from __future__ import annotations
 

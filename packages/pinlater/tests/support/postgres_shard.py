@@ -1,4 +1,4 @@
-"""A PinLater shard on PostgreSQL whose time a test can let pass."""
+"""A PinLater shard on PostgreSQL that lets a test move time forward."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INSTANTS = (
     ("ready", "due"), ("wide", "due"), ("job", "due"), ("frame", "due"), ("running", "until"),
     ("ended", "at"), ("queue", "filled_at"),
 )  # fmt: skip
-# Few rows: deleting them costs less than new files for each table.
+# With few rows, deleting them is cheaper than TRUNCATE, which makes new files for each table.
 EMPTY = [SqlCall(f"DELETE FROM pinlater.{table}") for table in TABLES]
 CREATED = """
 UPDATE pinlater.job SET head = convert_to(array_to_string(

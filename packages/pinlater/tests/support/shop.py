@@ -1,4 +1,4 @@
-"""An application of somebody's own: a Celery app that notes in a file what ran."""
+"""A user's application: a Celery app that records in a file what ran."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def due(at_s: float) -> None:
 
 @app.task(name=BLOCKING)
 def blocking(gate: str) -> None:
-    """Ends when somebody has made the file."""
+    """Runs until the file exists."""
     note(f"{BLOCKING} begun")
     wait_until(Path(gate).exists)
     note(f"{BLOCKING} done")

@@ -1,4 +1,4 @@
-"""What the tests of claims share: a shard in memory on a clock that stands still."""
+"""Fixtures of the claim tests: a shard in memory with a manual clock."""
 
 import pytest
 
@@ -14,7 +14,7 @@ CLAIM_TIMEOUT_MS = 60_000
 
 
 def switched(name):
-    """The method of `MemoryShard`, after `answer`."""
+    """The method of `MemoryShard`, after a check that the shard is reachable."""
 
     def call(self, *args, **kwargs):
         self.answer()
@@ -24,7 +24,7 @@ def switched(name):
 
 
 class SwitchedShard(MemoryShard):
-    """A shard that does not answer while `away`."""
+    """A shard that is unreachable while `away` is true."""
 
     away = False
     calls = 0
@@ -59,7 +59,7 @@ def guards(shard):
 
 @pytest.fixture
 def claimed(shard, clock):
-    """A function that makes a job and claims it."""
+    """Enqueues a job and claims it."""
 
     def make(queue="q"):
         shard.enqueue(queue, [NewJob(b"x")])

@@ -23,9 +23,7 @@ def test_deferred_acks_of_a_queue_are_sent_in_one_call(acks, claimed, shard):
     assert shard.sizes("q").succeeded == 10
 
 
-def test_acks_wait_for_a_shard_that_is_away_and_are_not_sent_at_every_turn(
-    acks, claimed, shard, clock
-):
+def test_acks_are_kept_until_an_unreachable_shard_returns(acks, claimed, shard, clock):
     claim = claimed()
     shard.away = True
     acks.add(claim, None)
@@ -50,14 +48,14 @@ def test_acks_wait_for_a_shard_that_is_away_and_are_not_sent_at_every_turn(
         (Disposition("wait"), (0, 1, 0)),
     ],
 )
-def test_a_disposition_decides_what_becomes_of_the_job(acks, claimed, shard, disposition, states):
+def test_disposition_decides_the_state_of_the_job(acks, claimed, shard, disposition, states):
     acks.add(claimed(), disposition)
 
     sizes = shard.sizes("q")
     assert (sizes.due, sizes.later, sizes.failed) == states
 
 
-def test_only_a_wait_leaves_the_attempt_uncounted(acks, claimed, shard):
+def test_only_a_wait_does_not_count_as_an_attempt(acks, claimed, shard):
     for step in ("policy", "wait"):
         acks.add(claimed(step), Disposition(step))
 

@@ -1,9 +1,9 @@
-"""When a server leaves the rotation, and when it is asked again."""
+"""When a server leaves the rotation, and when it is probed again."""
 
 from pinlater.breaker import Breaker
 
 
-def test_a_server_goes_out_after_three_errors_in_a_row_and_comes_back_with_an_answer():
+def test_server_leaves_the_rotation_after_three_errors_in_a_row():
     breaker = Breaker()
     breaker.failed(0.0)
     breaker.failed(0.0)
@@ -17,7 +17,7 @@ def test_a_server_goes_out_after_three_errors_in_a_row_and_comes_back_with_an_an
     assert breaker.healthy
 
 
-def test_an_answer_between_errors_starts_the_count_anew():
+def test_success_between_errors_resets_the_count():
     breaker = Breaker()
     for _ in range(5):
         breaker.failed(0.0)
@@ -27,7 +27,7 @@ def test_an_answer_between_errors_starts_the_count_anew():
     assert breaker.healthy
 
 
-def test_one_timeout_or_one_slow_answer_is_enough():
+def test_one_timeout_or_slow_response_is_enough():
     timeout, slow = Breaker(), Breaker()
     timeout.failed(0.0, at_once=True)
     slow.answered(1.5, 0.0)
@@ -36,7 +36,7 @@ def test_one_timeout_or_one_slow_answer_is_enough():
     assert not slow.healthy
 
 
-def test_a_server_that_stays_away_is_asked_every_five_seconds():
+def test_unreachable_server_is_probed_every_five_seconds():
     breaker, now_s, rests = Breaker(), 0.0, []
     for _ in range(6):
         breaker.failed(now_s, at_once=True)
@@ -47,7 +47,7 @@ def test_a_server_that_stays_away_is_asked_every_five_seconds():
     assert breaker.out_since_s == 0.0
 
 
-def test_the_wait_doubles_up_to_its_limit_and_starts_anew_after_an_answer():
+def test_wait_doubles_up_to_its_limit_and_resets_after_a_response():
     breaker, waits = Breaker(errors=1, first_wait_s=1, max_wait_s=10), []
     for _ in range(200):
         breaker.failed(100.0)

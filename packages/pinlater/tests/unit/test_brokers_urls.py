@@ -18,7 +18,7 @@ from pinlater.errors import InvalidConfig
         ("pinlater+socket:///run/a.sock", ["unix:///run/a.sock?db=0"]),
     ],
 )
-def test_a_broker_url_names_its_servers(broker, redis):
+def test_broker_url_is_resolved_to_redis_urls(broker, redis):
     assert list(redis_urls(broker)) == redis
 
 
@@ -28,11 +28,11 @@ def test_a_url_without_a_server_is_refused(url):
         redis_urls(url)
 
 
-def test_a_socket_has_a_broker_url():
+def test_broker_url_of_a_socket():
     assert list(redis_urls(of_socket("/run/a.sock", 2))) == ["unix:///run/a.sock?db=2"]
 
 
-def test_passwords_are_not_shown():
+def test_passwords_are_masked():
     assert masked("pinlater://u:secret@h/0") == "pinlater://u:**@h/0"
     assert masked("pinlater://h/0") == "pinlater://h/0"
 
@@ -45,7 +45,7 @@ def test_passwords_are_not_shown():
         "pinlater+postgresql://u:p@h:1,g:2/d?sslmode=require",
     ],
 )
-def test_kombu_hands_the_url_through_and_shows_it_without_its_password(url):
+def test_kombu_keeps_the_url_and_masks_its_password(url):
     connection = Connection(url)
 
     assert connection.transport.shard_urls == shard_urls(url)
@@ -67,7 +67,7 @@ def test_kombu_hands_the_url_through_and_shows_it_without_its_password(url):
         ("pinlater://[::1]:7000/3", ("::1", 7000, None, None, "3"), "redis://[::1]:7000/3"),
     ],
 )
-def test_a_connection_shows_the_bare_host_and_port_of_one_server(url, parts, redis_url):
+def test_connection_info_has_the_host_and_port_of_one_server(url, parts, redis_url):
     connection = Connection(url)
     info = connection.info()
 

@@ -11,11 +11,11 @@ TIMEOUT_MS = 60_000
 def reaper(cluster, guards, clock):
     a_reaper = Reaper(cluster, guards, clock=clock, renew=lambda: None)
     a_reaper.watch("q")
-    a_reaper.reap()  # records the server's time, which decides when a claim has expired
+    a_reaper.reap()  # learns the server's time, by which claims expire
     return a_reaper
 
 
-def test_expired_claims_are_returned_only_in_watched_queues(reaper, claimed, shard, clock):
+def test_only_expired_claims_of_watched_queues_are_returned(reaper, claimed, shard, clock):
     for queue in ("q", "not watched"):
         claimed(queue)
     clock.advance_ms(TIMEOUT_MS + 1)
@@ -26,7 +26,7 @@ def test_expired_claims_are_returned_only_in_watched_queues(reaper, claimed, sha
     assert shard.sizes("not watched").running == 1
 
 
-def test_a_claim_that_has_not_expired_stays(reaper, claimed, shard, clock):
+def test_unexpired_claim_is_kept(reaper, claimed, shard, clock):
     claimed()
     clock.advance_ms(TIMEOUT_MS / 2)
 

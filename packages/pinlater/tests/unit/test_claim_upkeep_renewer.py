@@ -1,4 +1,4 @@
-"""Claims of jobs that still run are extended; others are forgotten."""
+"""Claims of running jobs are extended; others are dropped."""
 
 import pytest
 
@@ -42,17 +42,17 @@ def test_a_renewed_claim_is_not_reaped(renewer, claim, shard, clock):
     renewer.renew()
     clock.advance_ms(TIMEOUT_MS - 1)
 
-    assert shard.sweep(claim.queue, reap_before_ms=clock.now_ms()).given_back == 0
+    assert shard.sweep(claim.queue, reap_before_ms=clock.now_ms()).returned == 0
 
 
-def test_a_claim_older_than_the_limit_is_forgotten(renewer, claim, claims, clock):
+def test_claim_older_than_the_limit_is_dropped(renewer, claim, claims, clock):
     clock.advance_ms(10 * TIMEOUT_MS + 1)
     renewer.renew()
 
     assert not claims
 
 
-def test_a_claim_that_another_worker_has_is_forgotten(renewer, claim, claims, shard, clock):
+def test_claim_taken_by_another_worker_is_dropped(renewer, claim, claims, shard, clock):
     clock.advance_ms(TIMEOUT_MS + 1)
     shard.sweep(claim.queue, reap_before_ms=clock.now_ms())
 
@@ -61,9 +61,7 @@ def test_a_claim_that_another_worker_has_is_forgotten(renewer, claim, claims, sh
     assert not claims
 
 
-def test_a_shard_that_is_away_costs_no_claim_and_stops_reaping(
-    renewer, claim, claims, shard, guards
-):
+def test_unreachable_shard_loses_no_claims_and_is_not_reaped(renewer, claim, claims, shard, guards):
     shard.away = True
     renewer.renew()
 
@@ -73,7 +71,7 @@ def test_a_shard_that_is_away_costs_no_claim_and_stops_reaping(
 
 
 @pytest.mark.parametrize("runs", [True, False])
-def test_an_orphan_is_kept_while_it_runs_and_one_timeout_longer(
+def test_orphan_is_kept_while_it_runs_and_one_timeout_longer(
     renewer, claim, claims, clock, running, runs
 ):
     claim.orphan = True

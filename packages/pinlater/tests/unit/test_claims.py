@@ -1,4 +1,4 @@
-"""What a process does with the claims that it holds, and with those that others left behind."""
+"""Claims held by this process, and claims left behind by others."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -28,7 +28,7 @@ def claims(clock, cluster, running):
         still_running=running.__contains__,
     )
     claims.watch("q")
-    claims.stop()  # its thread: here only the test acts
+    claims.stop()  # stops its thread: here only the test acts
     return claims
 
 
@@ -38,8 +38,8 @@ def hold(claims, shard, queue="q"):
     return claims.add(shard, queue, job)
 
 
-def test_claims_of_two_queues_with_equal_ids_and_tokens_are_two(claims, shard):
-    # What was seen: the ack of one queue's job finished the other queue's, which was still at work.
+def test_claims_of_two_queues_with_equal_ids_and_tokens_are_distinct(claims, shard):
+    # Regression: the ack of one queue's job finished the running job of another queue.
     [slow, quick] = [hold(claims, shard, queue) for queue in ("b", "a")]
 
     claims.ack(quick)
@@ -48,7 +48,7 @@ def test_claims_of_two_queues_with_equal_ids_and_tokens_are_two(claims, shard):
     assert [shard.sizes(q).succeeded for q in ("b", "a")] == [0, 1]
 
 
-def test_the_claim_of_a_dropped_queue_does_not_fit_a_job_of_its_successor(claims, shard):
+def test_claim_of_a_dropped_queue_does_not_match_a_job_of_the_new_queue(claims, shard):
     old = hold(claims, shard)
     shard.drop("q")
     new = hold(claims, shard)
@@ -59,11 +59,11 @@ def test_the_claim_of_a_dropped_queue_does_not_fit_a_job_of_its_successor(claims
     assert shard.sizes("q").running == 1
 
 
-def test_all_that_a_dead_worker_held_goes_back_in_one_round(claims, shard, clock):
+def test_all_jobs_of_a_dead_worker_are_returned_in_one_round(claims, shard, clock):
     shard.enqueue("q", [NewJob(b"x")] * 750)
     for _ in range(5):
         shard.claim("q", ClaimRequest(limit=150, timeout_ms=TIMEOUT_MS, worker="dead"))
-    claims.reaper.reap()  # hears the server's time, by which claims are judged
+    claims.reaper.reap()  # learns the server's time, by which claims expire
     clock.advance_ms(TIMEOUT_MS + 1)
 
     claims.reaper.reap()
@@ -71,10 +71,8 @@ def test_all_that_a_dead_worker_held_goes_back_in_one_round(claims, shard, clock
     assert shard.sizes("q").due == 750
 
 
-def test_a_closing_channel_gives_back_what_was_not_begun_and_keeps_what_runs(
-    claims, shard, running
-):
-    tags = [hold(claims, shard) for _ in ("begun", "not begun")]
+def test_closing_channel_returns_unstarted_jobs_and_keeps_running_ones(claims, shard, running):
+    tags = [hold(claims, shard) for _ in ("started", "not started")]
     running.add(tags[0])
 
     claims.channel_closed(tags)
@@ -84,7 +82,7 @@ def test_a_closing_channel_gives_back_what_was_not_begun_and_keeps_what_runs(
 
 
 def finished(claims, tag):
-    """The pending acks after Celery has run the task of a delivery in a thread."""
+    """Runs a delivered task to its end as Celery does in a thread; returns the pending acks."""
     app = Celery("t", set_as_current=False)
     acks = []
     request = JobRequest(
@@ -104,9 +102,9 @@ def finished(claims, tag):
     return acks
 
 
-def test_a_job_that_ended_just_before_its_connection_was_lost_does_not_run_again(claims, shard):
-    # What was seen: each lost connection repeated the tasks of a thread pool whose acks the event
-    # loop had not made yet.
+def test_job_that_ended_just_before_the_connection_was_lost_does_not_run_again(claims, shard):
+    # Regression: each lost connection repeated the finished tasks of a thread pool whose acks the
+    # event loop had not sent yet.
     tag = hold(claims, shard)
     (ack,) = finished(claims, tag)
 
@@ -117,7 +115,7 @@ def test_a_job_that_ended_just_before_its_connection_was_lost_does_not_run_again
 
 
 def orphaned(claims, shard, running):
-    """The tag of a job whose connection was lost, and which ended after that."""
+    """The tag of a job that ended after its connection was lost."""
     tag = hold(claims, shard)
     running.add(tag)
     claims.channel_closed([tag])
@@ -125,10 +123,8 @@ def orphaned(claims, shard, running):
     return tag
 
 
-def test_the_ack_of_a_job_that_ended_while_there_was_no_connection_still_counts(
-    claims, shard, running, clock
-):
-    # What was seen: the claim was dropped when the task had ended, before the loop could ack it.
+def test_ack_of_a_job_that_ended_during_an_outage_counts(claims, shard, running, clock):
+    # Regression: the claim was dropped at the end of the task, before the loop could ack it.
     tag = orphaned(claims, shard, running)
     for _ in range(2):
         claims.renewer.renew()
@@ -139,7 +135,7 @@ def test_the_ack_of_a_job_that_ended_while_there_was_no_connection_still_counts(
     assert shard.sizes("q").succeeded == 1
 
 
-def test_a_job_that_ended_and_is_never_acknowledged_runs_again(claims, shard, running, clock):
+def test_finished_job_that_is_never_acknowledged_runs_again(claims, shard, running, clock):
     tag = orphaned(claims, shard, running)
     for _ in range(8):
         claims.renewer.renew()

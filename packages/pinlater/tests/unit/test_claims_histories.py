@@ -24,7 +24,7 @@ QUEUES = ("fetch", "robots", "robots-0", "0")
 
 
 class Histories(RuleBasedStateMachine):
-    """Ids and tokens count per queue and shard, so they are equal in most steps."""
+    """Ids and tokens are counted per queue and shard, so they often collide."""
 
     checked = 0
 
@@ -32,18 +32,18 @@ class Histories(RuleBasedStateMachine):
         super().__init__()
         self.clock = ManualClock()
         self.shards = [MemoryShard(self.clock, name=name) for name in ("0", "1")]
-        self.begin()
+        self.start_process()
         self.numbers = count()
         self.expected = {state: set() for state in JobState}
 
-    def begin(self):
-        """A process and its claims."""
+    def start_process(self):
+        """Starts a process without claims."""
         self.claims = ClaimRegistry(
             Cluster(self.shards, clock=self.clock), claim_timeout_ms=TIMEOUT_MS, clock=self.clock
         )
         for queue in QUEUES:
             self.claims.watch(queue)
-        self.claims.stop()  # its thread: here only the history acts
+        self.claims.stop()  # stops its thread: here only the history acts
         self.claims.reaper.reap()
         self.tags = {}
 
@@ -85,7 +85,7 @@ class Histories(RuleBasedStateMachine):
 
     @precondition(lambda self: self.tags)
     @rule(data=st.data())
-    def the_channel_of_one_closes(self, data):
+    def close_channel_of_one(self, data):
         key = self.some_claim(data)
         self.claims.channel_closed([self.tags.pop(key)])
         self.move(key, JobState.RUNNING, JobState.PENDING)
@@ -97,8 +97,8 @@ class Histories(RuleBasedStateMachine):
         self.claims.reaper.reap()
 
     @rule()
-    def the_process_is_killed(self):
-        self.begin()
+    def kill_process(self):
+        self.start_process()
         for _ in range(4):
             self.clock.advance_ms(TIMEOUT_MS / 3)
             self.claims.reaper.reap()
@@ -114,8 +114,8 @@ class Histories(RuleBasedStateMachine):
         ]
 
     @invariant()
-    def every_job_is_where_its_own_history_put_it(self):
-        # A job that was killed or rejected ten times has FAILED.
+    def every_job_is_in_its_expected_state(self):
+        # A job killed or rejected ten times is FAILED.
         for job in self.all(JobState.FAILED):
             if job.attempts >= 10 and job.key in self.expected[JobState.PENDING]:
                 self.move(job.key, JobState.PENDING, JobState.FAILED)
@@ -124,7 +124,7 @@ class Histories(RuleBasedStateMachine):
         Histories.checked += 1
 
 
-def test_no_claim_ends_the_job_of_another_queue_or_shard():
+def test_no_claim_ends_a_job_of_another_queue_or_shard():
     Histories.checked, histories = 0, examples(40)
 
     run_state_machine_as_test(Histories, settings=histories)

@@ -1,4 +1,4 @@
-"""Which deliveries a Celery worker of this process is running."""
+"""Which deliveries the Celery worker of this process is running."""
 
 import sys
 import threading
@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 from celery.worker import state
 
-from pinlater.claims import celery_runs
+from pinlater.claims import is_running_in_celery
 
 
 class Request(SimpleNamespace):
-    """The part of a Celery request that is looked at."""
+    """The part of a Celery request that is used."""
 
     __hash__ = object.__hash__
 
@@ -22,16 +22,16 @@ def request(tag):
 
 @pytest.fixture
 def switching():
-    """Threads give way to each other all the time."""
+    """Makes threads switch constantly."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
     sys.setswitchinterval(before)
 
 
-def test_tasks_that_begin_and_end_in_threads_do_not_disturb_the_look(switching):
-    # What was seen: the connection was lost while threads began tasks, and the worker ended with
-    # "Set changed size during iteration".
+def test_running_tasks_can_be_checked_while_threads_start_and_end_tasks(switching):
+    # Regression: the connection was lost while threads were starting tasks, and the worker ended
+    # with "Set changed size during iteration".
     running, over = request("running"), threading.Event()
     others = [request(str(number)) for number in range(50)]
 
@@ -46,11 +46,11 @@ def test_tasks_that_begin_and_end_in_threads_do_not_disturb_the_look(switching):
     thread.start()
     try:
         state.active_requests.add(running)
-        looks = {celery_runs("running") for _ in range(40_000)}
+        results = {is_running_in_celery("running") for _ in range(40_000)}
     finally:
         over.set()
         thread.join()
         state.active_requests.clear()
 
-    assert looks == {True}
-    assert not celery_runs("running")
+    assert results == {True}
+    assert not is_running_in_celery("running")

@@ -1,4 +1,4 @@
-"""Shards that act as one: what happens to new jobs and old ones when one is lost, or is full."""
+"""A cluster of shards: what happens to jobs when a shard is lost or full."""
 
 import logging
 
@@ -11,11 +11,11 @@ from pinlater.models import JobFrame, JobItem, NewJob
 from pinlater.testing.manual_clock import ManualClock
 from pinlater.testing.memory_shard import MemoryShard
 
-FRAME = JobFrame(prefix=b"[", suffix=b"]", span_ms=1, most=5)
+FRAME = JobFrame(prefix=b"[", suffix=b"]", span_ms=1, max_items=5)
 
 
 class FaultyShard(MemoryShard):
-    """A shard that raises `problem` instead of accepting jobs; `away` raises it for everything."""
+    """A shard that raises `problem` instead of accepting jobs, and on every call if `away`."""
 
     problem = None
     away = False
@@ -62,9 +62,7 @@ def sizes(shards):
     return [shard.sizes("q").pending for shard in shards]
 
 
-def test_a_lost_shard_is_asked_every_five_seconds_and_logged_when_it_goes_and_returns(
-    cluster, shards, clock, caplog
-):
+def test_lost_shard_is_probed_every_five_seconds_and_logged(cluster, shards, clock, caplog):
     caplog.set_level(logging.WARNING)
     lose(shards[1])
     cluster.enqueue("q", [NewJob(b"x")] * 50)
@@ -73,7 +71,7 @@ def test_a_lost_shard_is_asked_every_five_seconds_and_logged_when_it_goes_and_re
         assert not cluster.probe(shards[1])
         cluster.enqueue("q", [NewJob(b"x")] * 50)
     shards[1].problem = None
-    assert not cluster.probe(shards[1])  # not before its time
+    assert not cluster.probe(shards[1])  # too early
     clock.advance_ms(5000)
 
     assert cluster.probe(shards[1])
@@ -85,23 +83,23 @@ def test_a_lost_shard_is_asked_every_five_seconds_and_logged_when_it_goes_and_re
     assert sizes(shards)[1] == 0
 
 
-def test_nobody_waits_for_the_probe_of_a_lost_shard(cluster, shards, clock):
+def test_lost_shard_is_probed_in_the_background(cluster, shards, clock):
     lose(shards[1])
     cluster.enqueue("q", [NewJob(b"x")] * 50)
-    assert not cluster.usable(shards[1])
+    assert not cluster.is_usable(shards[1])
     shards[1].problem = None
     clock.advance_ms(5000)
 
-    wait_until(lambda: cluster.usable(shards[1]))
+    wait_until(lambda: cluster.is_usable(shards[1]))
 
 
-def test_a_full_shard_gets_no_new_jobs_and_stays_in_rotation(cluster, shards, clock, caplog):
+def test_full_shard_gets_no_new_jobs_but_stays_in_rotation(cluster, shards, clock, caplog):
     caplog.set_level(logging.WARNING)
     fill(shards[1])
     cluster.enqueue("q", [NewJob(b"x")] * 50)
     cluster.collect("q", FRAME, [JobItem(b"%d" % n, n) for n in range(50)])
-    assert cluster.usable(shards[1])
-    assert [s.name for s in cluster.accepting()] == ["0", "2"]
+    assert cluster.is_usable(shards[1])
+    assert [s.name for s in cluster.accepting_shards()] == ["0", "2"]
     assert sizes(shards)[1] == 0
 
     shards[1].problem = None
@@ -115,7 +113,7 @@ def test_a_full_shard_gets_no_new_jobs_and_stays_in_rotation(cluster, shards, cl
     ]
 
 
-def test_jobs_are_refused_when_every_shard_is_full_or_gone(cluster, shards, clock):
+def test_jobs_are_refused_when_every_shard_is_full_or_lost(cluster, shards, clock):
     fill(shards[0])
     fill(shards[1])
     lose(shards[2])
@@ -130,8 +128,8 @@ def test_jobs_are_refused_when_every_shard_is_full_or_gone(cluster, shards, cloc
     assert len(cluster.enqueue("q", [NewJob(b"x")] * 50)) == 50
 
 
-def test_the_refusal_of_a_full_server_takes_no_shard_out_of_rotation(cluster, shards):
+def test_full_server_is_not_taken_out_of_rotation(cluster, shards):
     with pytest.raises(BrokerFull), cluster.watched(shards[1]):
         raise BrokerFull("shard 1", "its memory is full")
 
-    assert cluster.usable(shards[1])
+    assert cluster.is_usable(shards[1])

@@ -32,7 +32,7 @@ def test_only_task_messages_are_jobs():
 
 
 @given(st.integers(-(10**9), 10**12))
-def test_an_eta_becomes_a_delay_and_leaves_the_message(delay_ms):
+def test_eta_becomes_a_delay_and_is_removed_from_the_message(delay_ms):
     given_message = message(eta=(NOW + timedelta(milliseconds=delay_ms)).isoformat())
 
     job = envelope.to_job(given_message, priority=3, now=NOW)
@@ -43,8 +43,8 @@ def test_an_eta_becomes_a_delay_and_leaves_the_message(delay_ms):
     assert opened["headers"]["x_eta"]
 
 
-def test_a_message_that_is_published_again_is_the_same_job():
-    # kombu tries a failed publish again with the same dictionaries; its eta was lost then.
+def test_message_published_again_is_the_same_job():
+    # Regression: kombu retries a failed publish with the same dictionaries, and the eta was lost.
     given_message = message(eta=(NOW + timedelta(hours=1)).isoformat())
     given_message["properties"] |= {"unique_key": "k", "max_attempts": 3}
 
@@ -54,8 +54,8 @@ def test_a_message_that_is_published_again_is_the_same_job():
     assert (first.delay_ms, first.unique_key, first.max_attempts) == (3_600_000, "k", 3)
 
 
-def test_a_unique_key_does_not_travel_with_the_task():
-    # `self.retry()` sends the headers that came: its job would be refused as a duplicate.
+def test_unique_key_is_not_sent_with_the_task():
+    # `self.retry()` sends the received headers, so its job would be refused as a duplicate.
     job = envelope.to_job(message(unique_key="k"), priority=0, now=NOW)
 
     opened = envelope.from_job(job.body, tag="t", attempt=1)
@@ -63,18 +63,18 @@ def test_a_unique_key_does_not_travel_with_the_task():
     assert "unique_key" not in opened["headers"]
 
 
-def test_an_eta_in_another_zone_is_the_same_instant():
+def test_eta_in_another_time_zone_is_the_same_instant():
     job = envelope.to_job(message(eta="2026-11-01T02:00:01+02:00"), priority=0, now=NOW)
 
     assert job.delay_ms == 1000
 
 
-def test_an_eta_that_is_not_a_time_is_refused():
+def test_invalid_eta_is_refused():
     with pytest.raises(InvalidMessage, match="eta"):
         envelope.to_job(message(eta="tomorrow"), priority=0, now=NOW)
 
 
-def test_a_unique_key_may_be_a_header_or_an_option_of_apply_async():
+def test_unique_key_may_be_a_header_or_an_option_of_apply_async():
     by_header = envelope.to_job(message(unique_key="k"), priority=0, now=NOW)
     by_option = message()
     by_option["properties"]["unique_key"] = "k"
@@ -86,7 +86,7 @@ def test_a_unique_key_may_be_a_header_or_an_option_of_apply_async():
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b"{}", b'{"properties": 1, "headers": {}}', b"\xff"]
 )
-def test_a_body_that_is_not_a_message_is_refused(body):
+def test_invalid_body_is_refused(body):
     with pytest.raises(InvalidMessage):
         envelope.from_job(body, tag="t", attempt=1)
 
@@ -103,7 +103,7 @@ def test_a_body_that_is_not_a_message_is_refused(body):
         key=st.text(alphabet="ab|%"),
     )
 )
-def test_a_record_reads_as_it_was_written(job):
+def test_record_round_trips(job):
     record = job_codec.decode(job_codec.encode(job, 1000))
 
     assert record == (
@@ -112,7 +112,7 @@ def test_a_record_reads_as_it_was_written(job):
 
 
 @given(st.binary())
-def test_what_is_not_a_record_is_refused(data):
+def test_invalid_record_is_refused(data):
     if not job_codec.HEADER.match(data):
         with pytest.raises(InvalidMessage):
             job_codec.decode(data)
@@ -135,32 +135,32 @@ def test_what_is_not_a_record_is_refused(data):
         (Ignore(), False, None, None),
     ],
 )
-def test_the_end_of_a_task_decides_the_state_of_its_job(error, retries, ack, reject):
+def test_outcome_of_a_task_decides_the_state_of_its_job(error, retries, ack, reject):
     assert [end and end.step for end in dispositions(error, retries=retries)] == [ack, reject]
 
 
 def plain(args, kwargs=None, embedded=None, **headers):
     body = json.dumps([args, kwargs or {}, embedded or {}])
-    return message(**{envelope.PLAIN: True}, **headers) | {"body": body}
+    return message(**{envelope.PLAIN_HEADER: True}, **headers) | {"body": body}
 
 
-def test_a_plain_body_has_no_envelope_and_becomes_a_message_again():
+def test_plain_body_round_trips_without_an_envelope():
     job = envelope.to_job(plain([], {"path": "a", "width": 3}), priority=1, now=NOW)
 
     body = job_body.decode(job.body)
-    told = envelope.PlainJob("t", job.key, "images", job.priority, "tag", 2)
-    opened = envelope.from_plain(body, told)
+    plain_job = envelope.PlainJob("t", job.key, "images", job.priority, "tag", 2)
+    opened = envelope.from_plain(body, plain_job)
     assert (body.data, body.content_type) == (b'{"path": "a", "width": 3}', "application/json")
     assert (job.name, job.key) == ("t", "1")
     assert envelope.payload(opened)[:2] == [[], {"path": "a", "width": 3}]
     assert opened["headers"]["redelivered"] is True
-    assert opened["properties"][envelope.TAGGED] == 2
+    assert opened["properties"][envelope.ATTEMPT_PROPERTY] == 2
 
 
-def test_bytes_of_another_program_are_the_argument():
-    told = envelope.PlainJob("t", "1", "q", 0, "tag", 1)
+def test_bytes_from_another_program_are_the_argument():
+    plain_job = envelope.PlainJob("t", "1", "q", 0, "tag", 1)
 
-    opened = envelope.from_plain(JobBody(b"\x00\xff", "image/png"), told)
+    opened = envelope.from_plain(JobBody(b"\x00\xff", "image/png"), plain_job)
 
     assert envelope.payload(opened)[0] == [b"\x00\xff"]
 
@@ -173,12 +173,12 @@ def test_bytes_of_another_program_are_the_argument():
         plain([1], retries=1),
     ],
 )
-def test_what_only_celery_knows_does_not_travel_in_a_plain_body(given_message):
+def test_celery_features_are_refused_in_a_plain_body(given_message):
     with pytest.raises(InvalidArgument, match="needs Celery"):
         envelope.to_job(given_message, priority=1, now=NOW)
 
 
-def test_other_programs_get_the_arguments_of_a_message_that_celery_wrote():
+def test_other_programs_get_the_arguments_of_a_celery_message():
     written = envelope.to_job(message() | {"body": '[["a", 3], {}, {}]'}, priority=1, now=NOW)
 
     assert envelope.for_others(written.body) == JobBody(b'["a", 3]', "application/json")
@@ -188,6 +188,6 @@ def test_other_programs_get_the_arguments_of_a_message_that_celery_wrote():
     "stored",
     [b"", b"\x02", b"{}", b'{"body": "[[1], {\\"a\\": 2}, {}]", "headers": {}, "properties": {}}'],
 )
-def test_what_only_celery_can_run_is_kept_from_other_programs(stored):
+def test_messages_that_need_celery_are_not_given_to_other_programs(stored):
     with pytest.raises(InvalidMessage):
         envelope.for_others(stored)

@@ -1,4 +1,4 @@
-"""What a program catches: by remedy, and also after Celery has pickled it."""
+"""The exceptions of the library, and how they survive pickling by Celery."""
 
 import pickle
 
@@ -24,7 +24,7 @@ def test_every_error_has_an_example():
 
 
 @pytest.mark.parametrize("cls", EXAMPLES, ids=lambda cls: cls.__name__)
-def test_an_error_survives_pickling_with_its_message(cls):
+def test_errors_survive_pickling(cls):
     error = cls(*EXAMPLES[cls])
 
     again = pickle.loads(pickle.dumps(error))

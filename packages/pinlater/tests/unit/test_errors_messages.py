@@ -1,4 +1,4 @@
-"""What messages of the library call things."""
+"""The wording of the library's messages."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ SOURCES = Path(pinlater.__file__).parent
 SETTING_OF_A_PROGRAM = re.compile(r"\b(?:broker|redis|workers)\.(?:url|shards|nodes|queues)\b")
 
 
-def test_no_text_names_a_setting_of_a_program_around_the_library():
+def test_library_never_names_a_setting_of_its_host_program():
     files = [p for kind in ("*.py", "*.lua", "*.sql", "*.html") for p in SOURCES.rglob(kind)]
     named = {p.name for p in files if SETTING_OF_A_PROGRAM.search(p.read_text())}
 
@@ -22,6 +22,6 @@ def test_no_text_names_a_setting_of_a_program_around_the_library():
 
 
 @pytest.mark.parametrize("wrong", [kind_of, redis_urls, celery_settings])
-def test_a_wrong_broker_url_is_called_so(wrong):
+def test_invalid_broker_url_is_reported(wrong):
     with pytest.raises(InvalidConfig, match=r"^broker URL: ftp:// is not one of "):
         wrong("ftp://example")

@@ -1,4 +1,4 @@
-"""Flower's templates with ours between them."""
+"""Flower's templates combined with ours."""
 
 import re
 from pathlib import Path
@@ -15,17 +15,17 @@ OURS = [Path(pinlater.flower.__file__).parent / "templates"]
 LINKS = "".join((folder / "links.html").read_text() for folder in OURS)
 
 
-def test_the_navigation_of_this_flower_takes_our_links():
+def test_our_links_are_added_to_the_navigation_of_flower():
     navigation = Loader(str(FLOWERS), OURS).load("navbar.html")
 
     assert "pinlater-queues" in navigation.code
 
 
-def test_a_navigation_that_looks_otherwise_stays_as_it_is():
+def test_unknown_navigation_is_left_unchanged():
     assert with_links("<nav></nav>", LINKS) == "<nav></nav>"
 
 
-def test_every_template_of_ours_can_be_loaded_and_escapes():
+def test_every_template_can_be_loaded_and_escapes_html():
     loader = Loader(str(FLOWERS), OURS)
     for path in (path for folder in OURS for path in folder.iterdir()):
         text = path.read_text()
@@ -34,7 +34,7 @@ def test_every_template_of_ours_can_be_loaded_and_escapes():
         assert loader.load(path.name).autoescape == "xhtml_escape"
 
 
-def test_the_broker_page_of_another_broker_has_the_columns_that_flower_knows():
+def test_broker_page_of_another_broker_keeps_the_columns_of_flower():
     page = Loader(str(FLOWERS), OURS).load("broker.html")
 
     def shown(queue):

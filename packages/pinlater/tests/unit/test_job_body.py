@@ -18,14 +18,14 @@ VALUES = st.recursive(
 
 
 @given(st.binary(max_size=500), TYPES)
-def test_any_bytes_come_back_with_their_content_type(data, content_type):
+def test_any_bytes_round_trip_with_their_content_type(data, content_type):
     stored = job_body.encode(JobBody(data, content_type))
 
     assert job_body.is_plain(stored)
     assert job_body.decode(stored) == JobBody(data, content_type)
 
 
-def test_a_message_of_celery_is_distinguished_from_a_plain_body():
+def test_celery_message_is_distinguished_from_a_plain_body():
     envelope = b'{"body": "W10=", "headers": {}}'
 
     assert not job_body.is_plain(envelope)
@@ -34,7 +34,7 @@ def test_a_message_of_celery_is_distinguished_from_a_plain_body():
 
 
 @given(st.binary(max_size=500))
-def test_no_bytes_break_the_reader(stored):
+def test_no_bytes_crash_the_decoder(stored):
     try:
         job_body.decode(stored)
     except InvalidMessage:
@@ -43,33 +43,33 @@ def test_no_bytes_break_the_reader(stored):
 
 
 @pytest.mark.parametrize("content_type", ["", " a/b", "a\nb", "ä/b", "a" * 201])
-def test_a_content_type_is_one_line_of_ascii(content_type):
+def test_content_type_must_be_one_line_of_ascii(content_type):
     with pytest.raises(InvalidArgument, match="content_type"):
         job_body.encode(JobBody(b"", content_type))
 
 
 @given(st.lists(VALUES, max_size=4))
-def test_positional_arguments_are_an_array(values):
+def test_positional_arguments_become_an_array(values):
     assert job_body.arguments(job_body.of_arguments(values, {})) == (values, {})
 
 
 @given(st.dictionaries(st.text("xyz", min_size=1), VALUES, min_size=1, max_size=4))
-def test_named_arguments_are_an_object(values):
+def test_named_arguments_become_an_object(values):
     assert job_body.arguments(job_body.of_arguments([], values)) == ([], values)
 
 
-def test_bytes_alone_are_the_body():
+def test_single_bytes_argument_becomes_the_body():
     assert job_body.of_arguments([b"\x00\xff"], {}) == JobBody(b"\x00\xff", OCTETS)
     assert job_body.arguments(JobBody(b"\x00", "image/png")) == ([b"\x00"], {})
 
 
-def test_json_of_other_programs_may_have_any_form():
+def test_json_of_other_programs_may_be_any_value():
     for content_type in (JSON, "Application/JSON; charset=utf-8", "application/vnd.shop+json"):
         assert job_body.arguments(JobBody(b"7", content_type)) == ([7], {})
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"[" * 100_000])
-def test_a_body_labelled_json_that_is_not_json_is_malformed(data):
+def test_malformed_json_body_is_refused(data):
     with pytest.raises(InvalidMessage, match="is not JSON"):
         job_body.arguments(JobBody(data, JSON))
 
@@ -83,6 +83,6 @@ def test_a_body_labelled_json_that_is_not_json_is_malformed(data):
         ([float("nan")], {}),
     ],
 )
-def test_what_other_languages_do_not_know_is_refused(args, kwargs):
+def test_arguments_that_other_languages_cannot_read_are_refused(args, kwargs):
     with pytest.raises(InvalidArgument, match="job: "):
         job_body.of_arguments(args, kwargs)

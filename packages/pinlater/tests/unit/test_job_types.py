@@ -3,7 +3,7 @@ from celery import Celery
 
 from pinlater import doors
 from pinlater.errors import InvalidConfig, InvalidMessage
-from pinlater.job_types import JobType, JobTypes, by_name
+from pinlater.job_types import JobType, JobTypes, bind_by_name
 
 
 def types_of(tmp_path, text, **more):
@@ -12,7 +12,7 @@ def types_of(tmp_path, text, **more):
     return JobTypes.from_toml(Celery("t", set_as_current=False), path, **more)
 
 
-def test_a_section_has_the_whole_retry_policy(tmp_path):
+def test_section_may_set_every_retry_option(tmp_path):
     jobs = types_of(
         tmp_path,
         """
@@ -36,7 +36,7 @@ def test_a_section_has_the_whole_retry_policy(tmp_path):
     }  # fmt: skip
 
 
-def test_types_that_share_a_queue_keep_policies_of_their_own(tmp_path):
+def test_types_that_share_a_queue_keep_separate_policies(tmp_path):
     jobs = types_of(
         tmp_path,
         '[a]\nqueue = "q"\nretry = "once"\ndoors = ["http"]\n[b]\nqueue = "q"\n'
@@ -46,11 +46,11 @@ def test_types_that_share_a_queue_keep_policies_of_their_own(tmp_path):
     assert jobs.settings("") == {"q": {"doors": 1, "max_attempts@a": 1, "max_attempts@b": 4}}
 
 
-def test_a_section_without_doors_closes_its_queue(tmp_path):
+def test_section_without_doors_closes_its_queue(tmp_path):
     assert types_of(tmp_path, '[a]\nqueue = "q"\n').settings("") == {"q": {"doors": None}}
 
 
-def test_a_worker_configures_only_the_queues_of_its_cluster(tmp_path):
+def test_worker_configures_only_the_queues_of_its_cluster(tmp_path):
     jobs = types_of(
         tmp_path,
         '[clusters]\nbulk = "pinlater://bulk"\n[a]\nqueue = "a"\n[b]\nqueue = "b"\ncluster = "bulk"\n',
@@ -60,12 +60,12 @@ def test_a_worker_configures_only_the_queues_of_its_cluster(tmp_path):
     assert set(jobs.settings("pinlater://bulk")) == {"a", "b"}
 
 
-def test_the_types_of_a_queue_have_the_same_doors(tmp_path):
+def test_types_of_one_queue_must_have_the_same_doors(tmp_path):
     with pytest.raises(InvalidConfig, match=r"b.doors: queue q has \['http'\] in section a"):
         types_of(tmp_path, '[a]\nqueue = "q"\ndoors = ["http"]\n[b]\nqueue = "q"\n')
 
 
-def test_every_problem_of_a_file_is_named_at_once(tmp_path):
+def test_all_problems_of_a_file_are_reported_at_once(tmp_path):
     with pytest.raises(InvalidConfig) as raised:
         types_of(
             tmp_path,
@@ -90,7 +90,7 @@ def test_every_problem_of_a_file_is_named_at_once(tmp_path):
     )
 
 
-def test_arguments_go_by_their_names_whichever_way_they_are_passed():
+def test_positional_arguments_are_converted_to_named_ones():
     def resize(path, width=10, **more):
         pass
 
@@ -100,15 +100,15 @@ def test_arguments_go_by_their_names_whichever_way_they_are_passed():
     def echo(body):
         pass
 
-    assert by_name(resize, ("a",), {"width": 3}) == ((), {"path": "a", "width": 3})
-    assert by_name(resize, ("a",), {"height": 3}) == ((), {"path": "a", "height": 3})
-    assert by_name(total, (1, 2), {}) == ((1, 2), {})
-    assert by_name(echo, (), {"body": b"x"}) == ((b"x",), {})
+    assert bind_by_name(resize, ("a",), {"width": 3}) == ((), {"path": "a", "width": 3})
+    assert bind_by_name(resize, ("a",), {"height": 3}) == ((), {"path": "a", "height": 3})
+    assert bind_by_name(total, (1, 2), {}) == ((1, 2), {})
+    assert bind_by_name(echo, (), {"body": b"x"}) == ((b"x",), {})
     with pytest.raises(TypeError):
-        by_name(echo, (1, 2), {})
+        bind_by_name(echo, (1, 2), {})
 
 
-def test_another_program_runs_only_what_its_queue_has_opened(tmp_path):
+def test_other_programs_run_only_the_open_job_types(tmp_path):
     jobs = types_of(
         tmp_path,
         '[open_one]\nqueue = "d1"\ndoors = ["http"]\n[shut]\nqueue = "d2"\n',
@@ -129,7 +129,7 @@ def test_another_program_runs_only_what_its_queue_has_opened(tmp_path):
             doors.task_of(queue, job_type)
 
 
-def test_a_door_is_open_by_its_number():
+def test_doors_are_stored_as_a_number():
     assert doors.is_open(2.0, "thrift")
     assert not doors.is_open(2.0, "http")
     assert not doors.is_open(None, "http")

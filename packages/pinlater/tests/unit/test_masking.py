@@ -1,4 +1,4 @@
-"""Passwords are not shown: not of a URL, not in a library's message, not malformed, not in a repr."""
+"""Passwords are never shown: in URLs, in messages of libraries, or in reprs."""
 
 import pickle
 import traceback
@@ -60,7 +60,7 @@ MESSAGES = (
 
 
 class Hidden(str):
-    """A URL that prints itself masked, as applications keep it."""
+    """A URL whose string form is masked, as applications often keep it."""
 
     __slots__ = ()
 
@@ -71,18 +71,18 @@ class Hidden(str):
 
 
 @pytest.mark.parametrize("url", URLS)
-def test_a_url_is_shown_without_its_password(url):
+def test_url_is_shown_without_its_password(url):
     assert PASSWORD not in without_password(url)
     assert without_password(Hidden(url)) == without_password(url)
 
 
-def test_the_text_of_a_hidden_url_is_revealed_to_the_code_that_sends_it():
+def test_hidden_url_can_be_revealed():
     url = Hidden(URLS[0])
 
     assert (reveal(url), type(reveal(url))) == (URLS[0], str)
 
 
-def test_a_url_without_a_password_is_shown_whole():
+def test_url_without_a_password_is_shown_unchanged():
     for url in (
         "redis://host:6379/0", "unix:///run/redis.sock?db=0", "", "localhost:6379",
         "postgresql://a:5432,b:5433/jobs?sslmode=require", "host=db port=5432 dbname=jobs",
@@ -92,12 +92,12 @@ def test_a_url_without_a_password_is_shown_whole():
 
 
 @pytest.mark.parametrize(("url", "message"), MESSAGES)
-def test_a_message_of_a_library_is_shown_without_the_password(url, message):
+def test_message_of_a_library_is_shown_without_the_password(url, message):
     assert PASSWORD not in without_login(message, url)
 
 
 @pytest.mark.parametrize("url", [f"redis://:{PASSWORD}@host:port", f"http://a:{PASSWORD}@host"])
-def test_an_address_that_no_client_could_use_is_refused_without_its_password(url):
+def test_error_for_an_invalid_address_does_not_show_its_password(url):
     for refusing in (connect, lambda url: connect_shards([url])):
         with pytest.raises(InvalidConfig) as refused:
             refusing(url)
@@ -105,14 +105,14 @@ def test_an_address_that_no_client_could_use_is_refused_without_its_password(url
         assert PASSWORD not in "".join(traceback.format_exception(refused.value))
 
 
-def test_connecting_to_a_postgresql_shows_no_password():
+def test_error_connecting_to_postgresql_does_not_show_the_password():
     with pytest.raises(ConnectionError) as lost:
         PostgresLink(f"postgresql://user:{PASSWORD}@127.0.0.1:1/db", 1)
 
     assert PASSWORD not in "".join(traceback.format_exception(lost.value))
 
 
-def test_the_command_shows_no_password_of_its_broker():
+def test_command_does_not_show_the_password_of_its_broker():
     ran = CliRunner().invoke(main, ["--broker", f"http://user:{PASSWORD}@host", "list"])
 
     assert ran.exit_code == 1

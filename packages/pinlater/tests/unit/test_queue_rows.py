@@ -6,7 +6,7 @@ from pinlater.admin import Admin
 from pinlater.cluster import Cluster
 from pinlater.flower_pages import PinLaterBroker, broker_for
 from pinlater.models import ClaimRequest, JobState, Nack, NewJob
-from pinlater.queue_rows import concerns, job_row, queue_rows
+from pinlater.queue_rows import job_row, problems_of, queue_rows
 from pinlater.testing.manual_clock import ManualClock
 from pinlater.testing.memory_shard import MemoryShard
 
@@ -15,7 +15,7 @@ def admin(*shards):
     return Admin(Cluster(shards or (MemoryShard(),)))
 
 
-def test_a_queue_is_shown_by_state_and_priority():
+def test_queue_is_shown_by_state_and_priority():
     an_admin = admin()
     an_admin.cluster.enqueue("fetch", [NewJob(b"a"), NewJob(b"b", priority=5, delay_ms=60_000)])
     an_admin.limit("fetch", 3)
@@ -45,24 +45,24 @@ def test_a_failed_job_is_reported_with_its_problem():
     assert "\x1b" not in row.worker
 
 
-def test_a_queue_that_is_well_gives_no_concern_and_others_say_what_to_do():
+def test_healthy_queue_has_no_concerns_and_others_suggest_a_remedy():
     clock = ManualClock()
     an_admin = admin(MemoryShard(clock=clock))
     an_admin.cluster.enqueue("fetch", [NewJob(b"a")])
-    (well,) = queue_rows(an_admin)
+    (healthy,) = queue_rows(an_admin)
     clock.advance_ms(3_600_000)
     (late,) = queue_rows(an_admin)
     an_admin.pause("fetch")
     (paused,) = queue_rows(an_admin)
 
-    assert concerns(well) == []
-    assert concerns(late) == [
+    assert problems_of(healthy) == []
+    assert problems_of(late) == [
         "a job has been due for 1 h; is a worker with --queues fetch running?"
     ]
-    assert concerns(paused) == ["is paused; `pinlater resume fetch` resumes it"]
+    assert problems_of(paused) == ["is paused; `pinlater resume fetch` resumes it"]
 
 
-def test_the_broker_page_lists_queues_that_no_worker_consumes():
+def test_broker_page_lists_queues_without_a_consumer():
     an_admin = admin()
     an_admin.cluster.enqueue("orphan", [NewJob(b"a"), NewJob(b"b"), NewJob(b"c", delay_ms=60_000)])
     (shard,) = an_admin.cluster.shards
@@ -82,7 +82,7 @@ def test_the_broker_page_lists_queues_that_no_worker_consumes():
     ]  # fmt: skip
 
 
-def test_other_brokers_are_left_to_flower():
+def test_flower_handles_other_brokers_itself():
     assert broker_for("redis://localhost/0", {}) is None
     assert broker_for("amqp://localhost", None) is None
     assert broker_for("pinlater://a:1,b:2/0", {"shards": ("redis://c:3/0",)}) is not None

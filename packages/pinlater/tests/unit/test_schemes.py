@@ -1,4 +1,4 @@
-"""Where `pinlater://` is known, and what it costs to import."""
+"""Registration of the `pinlater://` scheme, and what the import costs."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ CONNECTION = (
     ],
     ids=["before kombu", "after kombu", "without an import"],
 )
-def test_the_scheme_is_known_whoever_is_imported_first(code):
+def test_scheme_is_known_in_any_import_order(code):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""What is printed: nothing that steers a terminal, and whole lines where no person looks."""
+"""Terminal output: no control characters, and unwrapped lines when piped."""
 
 import json
 
@@ -8,7 +8,7 @@ from rich.table import Table
 from pinlater.terminal import echo_json, print_table, printable
 
 
-def test_one_long_value_does_not_fill_every_line_of_a_pipe_with_blanks(capsys):
+def test_one_long_value_does_not_pad_every_line_of_piped_output(capsys):
     table = Table(box=None)
     for name in ("field", "value"):
         table.add_column(name)
@@ -26,7 +26,7 @@ STEERING = [chr(c) for c in (*range(9), *range(11, 32), *range(0x7F, 0xA0), 0x20
 
 
 @pytest.mark.parametrize("character", STEERING)
-def test_a_control_character_comes_out_as_its_escape(character, capsys):
+def test_control_characters_are_escaped(character, capsys):
     text = f"a{character}b"
     table = Table(text)
     table.add_row(text)

@@ -47,19 +47,19 @@ class LinkResolver:
     def __init__(self, url: str, base: str | None = None, encoding: str = "utf-8") -> None:
         self.base_url = url
         self._encoding = encoding
-        self._known: dict[str, str | None] = {}
-        self._fronts: dict[str, str] = {}
+        self._resolved: dict[str, str | None] = {}
+        self._prefixes: dict[str, str] = {}
         if base is not None:
             self.base_url = self.resolve(base) or url
-            self._known, self._fronts = {}, {}
+            self._resolved, self._prefixes = {}, {}
 
     def resolve(self, href: str) -> str | None:
         """Return `href` absolute and normalized, or None if it is too long or not http(s)."""
         if "#" in href:
             href = without_fragment(href)
-        if href in self._known:
-            return self._known[href]
-        self._known[href] = url = self._resolve(href)
+        if href in self._resolved:
+            return self._resolved[href]
+        self._resolved[href] = url = self._resolve(href)
         return url
 
     def _resolve(self, href: str) -> str | None:
@@ -71,33 +71,33 @@ class LinkResolver:
         """
         plain = _PLAIN_REFERENCE.fullmatch(href)
         if plain is None or len(href) > MAX_HREF_CHARS:
-            return self._normalized(href)
-        front, path, query = plain.groups()
+            return self._normalize(href)
+        prefix, path, query = plain.groups()
         if "//" in path or "/." in path:
-            return self._normalized(href)
-        start = self._fronts.get(front)
-        url = self._first(front, path) if start is None else start + path
+            return self._normalize(href)
+        start = self._prefixes.get(prefix)
+        url = self._resolve_first(prefix, path) if start is None else start + path
         if url is not None and query is not None:
             url = with_query(url, query)
         return url if url is None or len(url) <= MAX_URL_CHARS else None
 
-    def _first(self, front: str, path: str) -> str | None:
+    def _resolve_first(self, prefix: str, path: str) -> str | None:
         """Resolve the first plain reference with a prefix, and cache the prefix for later ones."""
-        start = _absolute(front) if front[:4] == "http" else None
+        start = _normalize_prefix(prefix) if prefix[:4] == "http" else None
         if start is None:
-            url = self._normalized(front + path)
+            url = self._normalize(prefix + path)
             if url is None or not url.endswith(path):
                 return url
             start = url.removesuffix(path)
-        self._fronts[front] = start
+        self._prefixes[prefix] = start
         return start + path
 
-    def _normalized(self, href: str) -> str | None:
+    def _normalize(self, href: str) -> str | None:
         stripped = href.strip(_WHITESPACE)
         if len(stripped) > MAX_HREF_CHARS or stripped[:16].lower().startswith(_NOT_FETCHED):
             return None
         if "?" in stripped and not stripped.isascii():
-            stripped = in_encoding(stripped, self._encoding)
+            stripped = encode_query(stripped, self._encoding)
         try:
             return normalize(stripped, self.base_url)
         except InvalidUrl:
@@ -105,10 +105,10 @@ class LinkResolver:
 
 
 @lru_cache(8_192)
-def _absolute(front: str) -> str | None:
+def _normalize_prefix(prefix: str) -> str | None:
     """Normalize a scheme and host with a slash. Cached, because a page's links share few hosts."""
     try:
-        return normalize(front)
+        return normalize(prefix)
     except InvalidUrl:
         return None
 
@@ -116,12 +116,14 @@ def _absolute(front: str) -> str | None:
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
-def in_encoding(href: str, encoding: str) -> str:
+def encode_query(href: str, encoding: str) -> str:
     """Return a reference with the non-ASCII letters of its query percent-encoded in an encoding."""
-    address, number, fragment = href.partition("#")
-    path, question, query = address.partition("?")
-    written = _NOT_ASCII.sub(lambda m: quote_from_bytes(labels.encode(m[0], encoding), ""), query)
-    return f"{path}{question}{written}{number}{fragment}"
+    url_part, hash_sign, fragment = href.partition("#")
+    path, question, query = url_part.partition("?")
+    encoded_query = _NOT_ASCII.sub(
+        lambda m: quote_from_bytes(labels.encode(m[0], encoding), ""), query
+    )
+    return f"{path}{question}{encoded_query}{hash_sign}{fragment}"
 
 
 def without_fragment(href: str) -> str:
@@ -129,5 +131,5 @@ def without_fragment(href: str) -> str:
     Return `href` without its fragment, unless white space or a control character
     precedes `#`.
     """
-    address = href.partition("#")[0]
-    return address if not address or address[-1] > " " else href
+    before_fragment = href.partition("#")[0]
+    return before_fragment if not before_fragment or before_fragment[-1] > " " else href

@@ -15,7 +15,7 @@ from richpins.structured_data.sources import Sources
 from richpins.values.scalars import text
 
 _WORD = re.compile(r"\w+")
-_LISTS = frozenset({"itemlist", "listitem"})
+_LIST_TYPES = frozenset({"itemlist", "listitem"})
 _MIN_ENTRIES = 3
 """Fewer similar items are usually a subject with its variants or parts, not a list."""
 _MAX_EXAMINED = 200
@@ -34,17 +34,20 @@ def words_of(node: Node) -> set[str]:
 def addresses_of(sources: Sources) -> set[str]:
     """Return the page's URLs, without scheme and query."""
     document = sources.document
-    addresses = {_bare(document.url)}
-    addresses.update(_bare(link.href) for link in document.link_elements if "canonical" in link.rel)
+    addresses = {_without_scheme(document.url)}
+    addresses.update(
+        _without_scheme(link.href) for link in document.link_elements if "canonical" in link.rel
+    )
     og_url = sources.metas.first("og:url")
-    return addresses | ({_bare(og_url)} if og_url else set())
+    return addresses | ({_without_scheme(og_url)} if og_url else set())
 
 
 def has_address(node: Node, page_addresses: set[str]) -> bool:
     """Return True if an item declares one of the page's addresses."""
     addresses = [node.id, node.first("url"), node.first("mainentityofpage")]
     return any(
-        _bare(address.id or "" if isinstance(address, Node) else str(address)) in page_addresses
+        _without_scheme(address.id or "" if isinstance(address, Node) else str(address))
+        in page_addresses
         for address in addresses
         if address
     )
@@ -58,22 +61,22 @@ def is_entry(sources: Sources, chosen: Node, nodes: Iterable[Node]) -> bool:
     title of the page is an entry only if it is marked as one, because categories and their products
     share words.
     """
-    alike = [n for n in nodes if n.syntax == chosen.syntax and n.role == chosen.role][
+    same_kind = [n for n in nodes if n.syntax == chosen.syntax and n.role == chosen.role][
         :_MAX_EXAMINED
     ]
-    if len({frozenset(words_of(node)) for node in alike}) < _MIN_ENTRIES:
+    if len({frozenset(words_of(node)) for node in same_kind}) < _MIN_ENTRIES:
         return False
     if has_address(chosen, addresses_of(sources)):
         return False
-    if chosen.parent is not None and chosen.parent.is_a(_LISTS):
+    if chosen.parent is not None and chosen.parent.is_a(_LIST_TYPES):
         return True
-    named, document = words_of(chosen), sources.document
+    name_words, document = words_of(chosen), sources.document
     titles = (sources.metas.first("og:title"), document.title, *document.headings)
     return chosen.parent is None and not any(
-        2 * len(named & words(title)) >= len(named) for title in titles if title
+        2 * len(name_words & words(title)) >= len(name_words) for title in titles if title
     )
 
 
-def _bare(url: str) -> str:
+def _without_scheme(url: str) -> str:
     url = url.partition("#")[0].partition("?")[0]
     return url.partition("://")[2].removeprefix("www.").rstrip("/").lower() or url

@@ -40,15 +40,15 @@ _HIDDEN_END = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
 
 def has_long_tag(body: bytes) -> bool:
     """
-    Return True if `body` has a tag for which `is_too_much` is true. Most bodies need no tag
-    parsing.
+    Return True if `body` has a tag for which `has_too_many_attributes` is true. Most bodies need no
+    tag parsing.
     """
     if not _has_long_stretch(body) and not _hides_long_tag(body):
         return False
-    return any(is_too_much(tag[0]) for tag in TOKEN.findall(body))
+    return any(has_too_many_attributes(tag[0]) for tag in TOKEN.findall(body))
 
 
-def is_too_much(tag: bytes) -> bool:
+def has_too_many_attributes(tag: bytes) -> bool:
     """Return True for a tag of more than MAX_TAG_BYTES with more than MAX_ATTRIBUTES attributes."""
     if len(tag) <= MAX_TAG_BYTES:
         return False
@@ -60,15 +60,15 @@ _VALUE = re.compile(QUOTED)
 
 def _has_long_stretch(body: bytes) -> bool:
     """Return True if `body` has 65,536 bytes after a `<` without a `>`: a tag, a script or text."""
-    at = 0
-    while at + MAX_TAG_BYTES < len(body):
-        end = body.rfind(b">", at, at + MAX_TAG_BYTES) + 1
+    position = 0
+    while position + MAX_TAG_BYTES < len(body):
+        end = body.rfind(b">", position, position + MAX_TAG_BYTES) + 1
         if not end:
-            start = body.find(b"<", at, at + MAX_TAG_BYTES)
-            end = body.find(b">", at) + 1 or len(body)
+            start = body.find(b"<", position, position + MAX_TAG_BYTES)
+            end = body.find(b">", position) + 1 or len(body)
             if 0 <= start < end - MAX_TAG_BYTES:
                 return True
-        at = end
+        position = end
     return False
 
 
@@ -93,20 +93,20 @@ def _may_have_long_tag(body: bytes) -> bool:
     apart from those in long values. Costs 2 us per sample; in total, a fifth of a search for quoted
     values.
     """
-    in_a_row = before_value = 0
-    for may_be_in_tag, is_in_value in _sampled(body):
-        before = max(before_value, in_a_row)
-        in_a_row = in_a_row + 1 if may_be_in_tag else 0
+    run = run_before_value = 0
+    for may_be_in_tag, is_in_value in _sample(body):
+        previous_run = max(run_before_value, run)
+        run = run + 1 if may_be_in_tag else 0
         if is_in_value:  # a sample inside a value: the tag continues after the value
-            before_value = max(before, in_a_row)
-        elif before_value:
-            in_a_row, before_value = max(in_a_row, before_value + 1), 0
-        if in_a_row >= _SAMPLES_IN_A_ROW:
+            run_before_value = max(previous_run, run)
+        elif run_before_value:
+            run, run_before_value = max(run, run_before_value + 1), 0
+        if run >= _MIN_RUN:
             return True
     return False
 
 
-def _sampled(body: bytes) -> Iterator[tuple[bool, bool]]:
+def _sample(body: bytes) -> Iterator[tuple[bool, bool]]:
     """
     Yield for each sample whether it may be in a tag, and whether it may be in the same value as the
     previous one.
@@ -114,23 +114,23 @@ def _sampled(body: bytes) -> Iterator[tuple[bool, bool]]:
     A position may be in a tag if the last `<` or `>` before it is a `<`, or a `>` in a quoted
     value. Each search stops at the previous position, so the time is linear in the length.
     """
-    start = seen = 0
+    start = searched_to = 0
     tag = -1
     last = dict.fromkeys(_QUOTES, -1)
-    place = _STEP_BYTES
-    while place < len(body):
-        tag = max(tag, body.rfind(b"<", start, place))
-        end = max(seen, body.rfind(b">", start, place))
+    position = _STEP_BYTES
+    while position < len(body):
+        tag = max(tag, body.rfind(b"<", start, position))
+        end = max(searched_to, body.rfind(b">", start, position))
         for quote in _QUOTES:
-            last[quote] = max(last[quote], body.rfind(quote, seen, end))
-        opened = [quote for quote in _QUOTES if _may_open(body, last[quote])]
-        values = [quote for quote in opened if last[quote] < start <= end]
-        values = [quote for quote in values if body.find(quote, end, place) < 0]
-        may_be_in_tag, is_in_value = tag >= end or len(opened) > len(values), bool(values)
+            last[quote] = max(last[quote], body.rfind(quote, searched_to, end))
+        open_quotes = [quote for quote in _QUOTES if _may_open(body, last[quote])]
+        values = [quote for quote in open_quotes if last[quote] < start <= end]
+        values = [quote for quote in values if body.find(quote, end, position) < 0]
+        may_be_in_tag, is_in_value = tag >= end or len(open_quotes) > len(values), bool(values)
         yield may_be_in_tag, is_in_value
-        start, seen = place, end
+        start, searched_to = position, end
         step = _STEP_BYTES if may_be_in_tag or is_in_value else _LONG_STEP_BYTES
-        place += step - place % step
+        position += step - position % step
 
 
 def _may_open(body: bytes, quote: int) -> bool:
@@ -142,5 +142,5 @@ def _may_open(body: bytes, quote: int) -> bool:
 _QUOTES = (b'"', b"'")
 _STEP_BYTES = 1_024
 _LONG_STEP_BYTES = 8_192
-_SAMPLES_IN_A_ROW = (MAX_TAG_BYTES - _LONG_STEP_BYTES) // _STEP_BYTES
+_MIN_RUN = (MAX_TAG_BYTES - _LONG_STEP_BYTES) // _STEP_BYTES
 _MAX_SPACE_READ = 64

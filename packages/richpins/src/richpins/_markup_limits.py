@@ -39,69 +39,72 @@ MAX_STEPS = 10_000_000
 """Maximum number of stack elements examined for one page, which takes about 1 s."""
 
 
-def _names(words: str) -> frozenset[bytes]:
+def _tag_names(words: str) -> frozenset[bytes]:
     return frozenset(words.encode().split())
 
 
-_VOID = _names(
+_VOID = _tag_names(
     "area base basefont bgsound br col embed frame hr image img input keygen link meta param "
     "source track wbr html head body frameset"
 )
 """These elements never enter the stack, or enter it once."""
-_SPECIAL = _names(
+_SPECIAL = _tag_names(
     "address applet article aside blockquote body button caption center colgroup dd details dialog "
     "dir div dl dt fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header "
     "hgroup html iframe li listing main marquee menu nav object ol optgroup option p plaintext pre "
     "search section select summary table tbody td template tfoot th thead tr ul "
     "foreignobject desc title mi mo mn ms mtext annotation-xml"
 )
-_SCOPE = _names(
+_SCOPE = _tag_names(
     "applet caption table td th marquee object template "
     "foreignobject desc title mi mo mn ms mtext annotation-xml select"
 )
 """An end tag cannot close elements outside one of these."""
-_TABLE_SCOPE = _names("table template")
-_BLOCKS = _names(
+_TABLE_SCOPE = _tag_names("table template")
+_BLOCKS = _tag_names(
     "address article aside blockquote center details dialog dir div dl fieldset figcaption figure "
     "footer form h1 h2 h3 h4 h5 h6 header hgroup hr li listing main menu nav ol p plaintext pre "
     "search section summary table ul dd dt"
 )
 """Each of these start tags closes an open paragraph."""
-_HEADINGS = _names("h1 h2 h3 h4 h5 h6")
-_CELLS = _names("td th")
-_SECTIONS = _names("tbody thead tfoot")
-_IN_TABLES = _CELLS | _SECTIONS | _names("tr caption colgroup")
-_SVG = _names(
+_HEADINGS = _tag_names("h1 h2 h3 h4 h5 h6")
+_CELLS = _tag_names("td th")
+_SECTIONS = _tag_names("tbody thead tfoot")
+_IN_TABLES = _CELLS | _SECTIONS | _tag_names("tr caption colgroup")
+_SVG = _tag_names(
     "a animate animatemotion animatetransform circle clippath defs ellipse feblend fecolormatrix "
     "fecomposite feflood fegaussianblur femerge femergenode feoffset filter g image line "
     "lineargradient marker mask metadata path pattern polygon polyline radialgradient rect set "
     "stop switch symbol text textpath tspan use view"
 )
 """Elements that a trailing slash closes in SVG."""
-_CLOSE_EACH_OTHER = _names("p li dd dt tr td th option")
+_CLOSE_EACH_OTHER = _tag_names("p li dd dt tr td th option")
 """These elements close each other, so the innermost one may still contain some of them."""
 _EXTRA_DEPTH = 8
-_ANCHORS = _names("a nobr")
+_ANCHORS = _tag_names("a nobr")
 _FORMATTING = frozenset(FORMATTING) | _ANCHORS
 
 
-def without_depth(
-    body: bytes, is_too_much: Callable[[bytes], bool], max_tags: int, problems: list[str]
+def limit_depth(
+    body: bytes,
+    has_too_many_attributes: Callable[[bytes], bool],
+    max_tags: int,
+    problems: list[str],
 ) -> bytes:
     """
-    Return `body` without tags that nest too deep or that `is_too_much` rejects.
+    Return `body` without tags that nest too deep or that `has_too_many_attributes` rejects.
 
     Costs about 1 us per tag. A description of what was removed is added to `problems`.
     """
     parts: list[bytes] = []
     stack = _Stack()
-    seen = left_out = start = 0
+    tags = omitted = start = 0
     for match in TOKEN.finditer(body):
         name = match[2]
         if name is None:
             continue
-        seen += 1
-        if seen > max_tags or stack.steps > MAX_STEPS:
+        tags += 1
+        if tags > max_tags or stack.steps > MAX_STEPS:
             problems.append(f"more than {max_tags} tags, or too irregular: the rest was not read")
             parts.append(body[start : match.start()])
             start = len(body)
@@ -109,12 +112,12 @@ def without_depth(
         name = name.lower()
         if name.startswith(b"/"):
             stack.end(name[1:])
-        elif is_too_much(match[1]) or not stack.start(name, match[1]):
+        elif has_too_many_attributes(match[1]) or not stack.start(name, match[1]):
             parts.append(body[start : match.start()])
             start = match.end()
-            left_out += 1
-    if left_out:
-        problems.append(f"{left_out} tags omitted: nested too deep, or with too many attributes")
+            omitted += 1
+    if omitted:
+        problems.append(f"{omitted} tags omitted: nested too deep, or with too many attributes")
     parts.append(body[start:])
     return b"".join(parts)
 
@@ -167,10 +170,10 @@ class _Stack:
         """Close the elements that a start tag closes implicitly."""
         if name in _BLOCKS:
             self._close(b"p", _SCOPE | {b"button"})
-        last = self._open[-1] if self._open else b""
+        innermost = self._open[-1] if self._open else b""
         if name in _ANCHORS:
             self._close(name, _SPECIAL)
-        elif (name in _HEADINGS and last in _HEADINGS) or (name == last == b"option"):
+        elif (name in _HEADINGS and innermost in _HEADINGS) or (name == innermost == b"option"):
             self._count[self._open.pop()] -= 1
         elif name == b"li":
             self._close(name, _SPECIAL - {b"li", b"address", b"div", b"p"})
@@ -193,13 +196,13 @@ class _Stack:
         """Close the innermost `name` and everything in it, unless a boundary is in between."""
         if not self._count[name]:
             return False
-        opened = self._open
-        for place in range(len(opened) - 1, -1, -1):
+        open_elements = self._open
+        for index in range(len(open_elements) - 1, -1, -1):
             self.steps += 1
-            tag = opened[place]
+            tag = open_elements[index]
             if tag == name:
-                self._count.subtract(opened[place:])
-                del opened[place:]
+                self._count.subtract(open_elements[index:])
+                del open_elements[index:]
                 return True
             if tag in boundary:
                 return False
@@ -211,11 +214,11 @@ __all__ = ["MAX_ATTRIBUTES", "MAX_DEPTH", "MAX_TAG_BYTES", "limit_markup"]
 MAX_TAGS = 250_000
 MAX_BODY_BYTES = 16_777_216
 
-_MANY_TAGS = 30_000
+_MAX_UNCHECKED_TAGS = 30_000
 """Below this number any nesting is parsed within 1.5 s; 99% of real pages have fewer."""
 _MAX_REOPENED = 1_000_000
 """Open formatting elements times other tags: the number of elements the parser may create."""
-_MAX_EQUAL = 3
+_MAX_EQUAL_TAGS = 3
 
 _NAMES = b"|".join(FORMATTING)
 _ATTRIBUTES = rb"(?:[\s/](?:[^<>\"'=]++|=\s*+(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\s<>\"'=]++)|)*+)?"
@@ -231,7 +234,7 @@ _FORMATTING_TAG = re.compile(
 A whole formatting tag, or only its name if its end is uncertain. The first two letters are tested
 first, because most tags are not formatting tags.
 """
-_CLOSED = (
+_CLOSED_ELEMENT = (
     rb"<(" + _NAMES + rb")" + _ATTRIBUTES + rb">"
     rb"(?:[^<]++|</?(?:span|a|sub|sup|kbd|var|samp|abbr|cite|q|br|wbr|img)"
     + _ATTRIBUTES
@@ -239,10 +242,10 @@ _CLOSED = (
     rb"</\1\s*+>"
 )
 """A formatting element that contains only text and phrases. The tree builder never reopens it."""
-_CLOSED_AT_ONCE = re.compile(_CLOSED)
-_CLOSED_IN_CAPITALS = re.compile(_CLOSED, re.IGNORECASE)
+_CLOSED_AT_ONCE = re.compile(_CLOSED_ELEMENT)
+_CLOSED_ANY_CASE = re.compile(_CLOSED_ELEMENT, re.IGNORECASE)
 _ANY_FORMATTING = re.compile(
-    _CLOSED + rb"|</?(?:" + _NAMES + rb")(?=[\s>/])[^<>]{0,1000}>?", re.IGNORECASE
+    _CLOSED_ELEMENT + rb"|</?(?:" + _NAMES + rb")(?=[\s>/])[^<>]{0,1000}>?", re.IGNORECASE
 )
 
 
@@ -259,28 +262,28 @@ def limit_markup(body: bytes, problems: list[str]) -> bytes:
         body = body[:MAX_BODY_BYTES]
     tags = body.count(b"<")
     if _may_reopen(body, tags):
-        body = _without_open_formatting(body, problems)
-    if tags > _MANY_TAGS or long_tags.has_long_tag(body):
-        body = without_depth(body, long_tags.is_too_much, MAX_TAGS, problems)
+        body = _remove_open_formatting(body, problems)
+    if tags > _MAX_UNCHECKED_TAGS or long_tags.has_long_tag(body):
+        body = limit_depth(body, long_tags.has_too_many_attributes, MAX_TAGS, problems)
     return body
 
 
 def _may_reopen(body: bytes, tags: int) -> bool:
     if tags * tags <= 4 * _MAX_REOPENED:  # the product of two parts of `tags` cannot exceed this
         return False
-    if tags <= _MANY_TAGS and _reopens_little(body, tags):
+    if tags <= _MAX_UNCHECKED_TAGS and _reopens_few(body, tags):
         return False
     formatting = _FORMATTING_TAG.findall(body)
-    started = len(formatting)
-    if min(started, _max_open(formatting)) * (tags - started) <= _MAX_REOPENED:
+    count = len(formatting)
+    if min(count, _max_open(formatting)) * (tags - count) <= _MAX_REOPENED:
         return False
     return all(
-        (started - len(closed.findall(body))) * tags > _MAX_REOPENED
-        for closed in (_CLOSED_AT_ONCE, _CLOSED_IN_CAPITALS)
+        (count - len(closed.findall(body))) * tags > _MAX_REOPENED
+        for closed in (_CLOSED_AT_ONCE, _CLOSED_ANY_CASE)
     )
 
 
-def _reopens_little(body: bytes, tags: int) -> bool:
+def _reopens_few(body: bytes, tags: int) -> bool:
     """
     Return True if the formatting tags of `body` certainly reopen at most `_MAX_REOPENED` elements.
 
@@ -288,22 +291,22 @@ def _reopens_little(body: bytes, tags: int) -> bool:
     which is true where `_WHOLE_TAG` matches; other tags are counted individually.
     """
     starts = _STARTS.find_matches_as_indexes(body)
-    if starts and max(starts)[0] >= _IN_CAPITALS:
+    if starts and max(starts)[0] >= _FIRST_UPPERCASE:
         return False
-    others = tags - len(starts)
-    if len(starts) * others <= _MAX_REOPENED:
+    other_tags = tags - len(starts)
+    if len(starts) * other_tags <= _MAX_REOPENED:
         return True
-    spelled = Counter(
+    tag_counts = Counter(
         [
             body[start : body.find(b">", end, end + _MAX_FORMATTING_BYTES) + 1]
             for number, start, end in starts
             if number >= len(FORMATTING)
         ]
     )
-    max_open = _MAX_EQUAL * len(FORMATTING) + sum(
-        _MAX_EQUAL if _WHOLE_TAG.fullmatch(tag) else count for tag, count in spelled.items()
+    max_open = _MAX_EQUAL_TAGS * len(FORMATTING) + sum(
+        _MAX_EQUAL_TAGS if _WHOLE_TAG.fullmatch(tag) else count for tag, count in tag_counts.items()
     )
-    return max_open * others <= _MAX_REOPENED
+    return max_open * other_tags <= _MAX_REOPENED
 
 
 _WHOLE_TAG = re.compile(rb"<[a-z]+" + _ATTRIBUTES + rb">")
@@ -311,7 +314,7 @@ _MAX_FORMATTING_BYTES = 1_000
 _AFTER_NAME = (b">", b" ", b"/", b"\t", b"\n", b"\r", b"\f", b"\v")
 _SPELLINGS = [b"<" + name + end for end in _AFTER_NAME for name in FORMATTING]
 """The starts of formatting tags, those without attributes first."""
-_IN_CAPITALS = len(_SPELLINGS)
+_FIRST_UPPERCASE = len(_SPELLINGS)
 """Index of the first spelling that is not lowercase; only the first such spelling matters."""
 _SPELLINGS += sorted(
     {
@@ -331,10 +334,10 @@ def _max_open(formatting: list[bytes]) -> int:
     Ark clause").
     """
     whole = [tag for tag in formatting if tag.endswith(b">")]
-    return _MAX_EQUAL * len(set(whole)) + len(formatting) - len(whole)
+    return _MAX_EQUAL_TAGS * len(set(whole)) + len(formatting) - len(whole)
 
 
-def _without_open_formatting(body: bytes, problems: list[str]) -> bytes:
+def _remove_open_formatting(body: bytes, problems: list[str]) -> bytes:
     """Replace each formatting tag that is not closed at once with a space."""
     problems.append("formatting tags omitted: too many are not closed")
     return _ANY_FORMATTING.sub(lambda m: m[0] if m[1] else b" ", body)

@@ -11,7 +11,7 @@ from typing import Any
 
 from richpins._plain_text import block_text
 
-_SIGNS = frozenset("¶§#🔗⚓∞⛓⌗")
+_MARKS = frozenset("¶§#🔗⚓∞⛓⌗")
 _INVISIBLE = "\u200b\u200d\u2060\ufe0e\ufe0f\ufeff"
 _CLASSES = re.compile(
     r"\b(?:header-?link|(?:header|heading)-?anchor|hash-?link|anchor-?link|anchorjs-link|perma-?link"
@@ -22,13 +22,13 @@ _LABELS = re.compile(
     r"(?:permanent |direct |perma)?link(?: to (?:this|the) .{1,80})?", re.IGNORECASE
 )
 _MAX_CHARS = 100
-_AT_END = frozenset("¶§🔗⚓")
+_TRAILING_MARKS = frozenset("¶§🔗⚓")
 _BLANKS = f" \t\r\n\f\u00a0{_INVISIBLE}"
 
 
-def is_sign(text: str) -> bool:
+def is_mark(text: str) -> bool:
     """Return True if a text consists of one permalink mark."""
-    return text.strip().strip(_INVISIBLE).strip() in _SIGNS
+    return text.strip().strip(_INVISIBLE).strip() in _MARKS
 
 
 def is_permalink(text: str, href: str, css_class: str) -> bool:
@@ -41,12 +41,12 @@ def is_permalink(text: str, href: str, css_class: str) -> bool:
     """
     if "#" not in href or len(text) > _MAX_CHARS:
         return False
-    shown = text.strip().strip(_INVISIBLE).strip()
-    if shown in _SIGNS:
+    label = text.strip().strip(_INVISIBLE).strip()
+    if label in _MARKS:
         return True
     if not _CLASSES.search(css_class):
         return False
-    return not any(map(str.isalnum, shown)) or _LABELS.fullmatch(shown) is not None
+    return not any(map(str.isalnum, label)) or _LABELS.fullmatch(label) is not None
 
 
 def without_trailing_sign(text: str) -> str:
@@ -54,8 +54,8 @@ def without_trailing_sign(text: str) -> str:
     Return a heading's text without a trailing mark such as `¶`. A trailing `#` may be part of the
     text (`C#`) and is kept.
     """
-    bare = text.rstrip(_BLANKS)
-    return (bare[:-1].rstrip(_BLANKS) if bare[-1:] in _AT_END else text) or text
+    stripped = text.rstrip(_BLANKS)
+    return (stripped[:-1].rstrip(_BLANKS) if stripped[-1:] in _TRAILING_MARKS else text) or text
 
 
 def heading_text(node: Any) -> str:
@@ -67,11 +67,11 @@ def heading_text(node: Any) -> str:
     text = block_text(node)
     for link in node.css("a[href]"):
         attributes = link.attributes
-        own = link.text()
-        if is_permalink(own, attributes.get("href") or "", attributes.get("class") or ""):
-            sign = " ".join(own.split())
-            if sign and text.endswith(sign):
-                text = text[: -len(sign)].rstrip()
-            elif sign and text.startswith(sign):
-                text = text[len(sign) :].lstrip()
+        link_text = link.text()
+        if is_permalink(link_text, attributes.get("href") or "", attributes.get("class") or ""):
+            mark = " ".join(link_text.split())
+            if mark and text.endswith(mark):
+                text = text[: -len(mark)].rstrip()
+            elif mark and text.startswith(mark):
+                text = text[len(mark) :].lstrip()
     return without_trailing_sign(text)

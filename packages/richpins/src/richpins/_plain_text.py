@@ -20,7 +20,7 @@ _ATTRIBUTES = re.compile(
 """A start tag with attributes, whose values may contain `<` and `>`."""
 _INVISIBLE = re.compile(r"[\u00ad\u200b\u2060\ufeff]")
 """Invisible characters: hints for line breaks inside words, and the byte order mark."""
-_ENCODED_TWICE = "\u00c2\u00a0"
+_DOUBLE_ENCODED_SPACE = "\u00c2\u00a0"
 """
 A no-break space whose UTF-8 bytes were read as windows-1252. No language writes `Â` before one.
 """
@@ -45,9 +45,9 @@ _WITHOUT_ELEMENTS = frozenset({"script", "style", "noscript", "iframe"})
 """Elements in which the parser finds no other elements."""
 UNSHOWN = "script,style,template,noscript"
 """Selector of elements whose text readers do not see."""
-_PARTED = f"{UNSHOWN},br,p,div,li,h1,h2,h3,h4,h5,h6,td"
+_WITH_GAPS = f"{UNSHOWN},br,p,div,li,h1,h2,h3,h4,h5,h6,td"
 
-_BETWEEN = re.compile(r"(</\w+>)(<[a-z])", re.IGNORECASE)
+_ADJACENT_TAGS = re.compile(r"(</\w+>)(<[a-z])", re.IGNORECASE)
 """The texts of adjacent elements are separate words, because style sheets often add the gap."""
 
 MAX_TEXT_CHARS = 100_000
@@ -56,7 +56,7 @@ MAX_LINES = 2_000
 
 def clean(text: str) -> str:
     """Return one line of plain text: no tags, no (double) escapes, single spaces."""
-    text = _unescaped(text[:MAX_TEXT_CHARS])
+    text = _unescape(text[:MAX_TEXT_CHARS])
     if "<" in text:
         text = _TAG.sub("", _BLOCK_TAG.sub(" ", _without_code(_without_comments(text))))
     return " ".join(text.split())
@@ -64,7 +64,7 @@ def clean(text: str) -> str:
 
 def lines(text: str) -> list[str]:
     """Return the lines of a text. Block elements and newlines both end a line."""
-    text = _unescaped(text[:MAX_TEXT_CHARS])
+    text = _unescape(text[:MAX_TEXT_CHARS])
     if "<" in text:
         text = _TAG.sub("", _BLOCK_TAG.sub("\n", _without_code(_without_comments(text))))
     result = (" ".join(line.split()) for line in _LINE_END.split(text))
@@ -81,7 +81,7 @@ def shown_text(element: LexborNode) -> str:
 
 def block_text(element: LexborNode) -> str:
     """Like `shown_text`, with gaps between blocks."""
-    if element.css_first(_PARTED) is None:
+    if element.css_first(_WITH_GAPS) is None:
         return " ".join(element.text().split())
     markup = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", element.inner_html or ""))
     return " ".join(html.unescape(_TAG.sub("", markup)).split())
@@ -105,74 +105,76 @@ def parted_lines(element: LexborNode) -> list[str]:
 
 
 def text_without(
-    element: LexborNode, left_out: str, gap: str = " ", max_chars: int | None = None
+    element: LexborNode, omitted_selector: str, gap: str = " ", max_chars: int | None = None
 ) -> str:
     """
-    Return an element's text without the elements that match the selector `left_out`.
+    Return an element's text without the elements that match the selector `omitted_selector`.
 
     Other elements are separated by spaces, and each omitted element becomes `gap`. The omitted text
     is cut out of the whole text, because removing elements from a copy of the tree takes three
     times as long. If the same text also occurs earlier, that occurrence is cut: the words are the
     same, but two pairs of neighbors change. Text after `max_chars` may be missing.
     """
-    text, at, parts = element.text(separator=" "), 0, []
-    left = len(text) if max_chars is None else max_chars
-    for node in _outermost(element, left_out):
-        own = node.text(separator=" ")
-        start = text.find(own, at) if own and not own.isspace() else -1
+    text, position, parts = element.text(separator=" "), 0, []
+    remaining = len(text) if max_chars is None else max_chars
+    for node in _outermost(element, omitted_selector):
+        omitted = node.text(separator=" ")
+        start = text.find(omitted, position) if omitted and not omitted.isspace() else -1
         if start >= 0:
-            parts.append(text[at:start])
-            left -= start - at
-            at = start + len(own)
-            if left <= 0:
+            parts.append(text[position:start])
+            remaining -= start - position
+            position = start + len(omitted)
+            if remaining <= 0:
                 return gap.join(parts)
-    return gap.join([*parts, text[at:]])
+    return gap.join([*parts, text[position:]])
 
 
 def _outermost(element: LexborNode, selector: str) -> Iterator[LexborNode]:
     """Yield the outermost matching elements inside another element, in document order."""
-    inside = 0
+    nested = 0
     for node in element.css(selector):
-        if inside:
-            inside -= 1
+        if nested:
+            nested -= 1
         elif node.tag in _WITHOUT_ELEMENTS:
             yield node
         elif node.mem_id != element.mem_id:
-            inside = sum(each.mem_id != node.mem_id for each in node.css(selector))
+            nested = sum(inner.mem_id != node.mem_id for inner in node.css(selector))
             yield node
 
 
 def lines_of(element: LexborNode) -> list[str]:
     """Return an element's text, one line per block."""
-    whole = (element.inner_html or "")[: 4 * MAX_TEXT_CHARS]
-    markup = _without_attributes(whole)
+    source = (element.inner_html or "")[: 4 * MAX_TEXT_CHARS]
+    markup = _without_attributes(source)
     if "<button>" in markup:
         markup = _WORD_IN_BUTTON.sub(r"\1\2", markup)
     markup = _HIDDEN.sub("", markup)
     if "<pre" not in markup and element.tag not in {"pre", "textarea"}:
         markup = _LINE_END.sub(" ", markup)  # newlines in the source are not displayed
-    return lines(_BETWEEN.sub(r"\1 \2", markup))
+    return lines(_ADJACENT_TAGS.sub(r"\1 \2", markup))
 
 
 def _without_comments(text: str) -> str:
     """Remove comments. An unclosed comment is kept as text."""
-    parts, at = [], 0
-    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
-        parts.append(text[at:start])
-        at = end + 3
-    return "".join([*parts, text[at:]])
+    parts, position = [], 0
+    while (start := text.find("<!--", position)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        parts.append(text[position:start])
+        position = end + 3
+    return "".join([*parts, text[position:]])
 
 
 def _without_code(text: str) -> str:
     """Remove scripts and styles. An unclosed element is kept as text."""
-    parts, at = [], 0
-    while (start := _CODE_START.search(text, at)) and (end := _CODE_END.search(text, start.end())):
-        parts.append(text[at : start.start()])
-        at = end.end()
-    return "".join([*parts, text[at:]])
+    parts, position = [], 0
+    while (start := _CODE_START.search(text, position)) and (
+        end := _CODE_END.search(text, start.end())
+    ):
+        parts.append(text[position : start.start()])
+        position = end.end()
+    return "".join([*parts, text[position:]])
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     text = _without_attributes(text)
     for _ in range(3):
         if "&" not in text or not _DOUBLE_ESCAPED.search(text):
@@ -180,7 +182,7 @@ def _unescaped(text: str) -> str:
         text = html.unescape(text)
     if text.isascii():
         return text
-    return _INVISIBLE.sub("", text.replace(_ENCODED_TWICE, " "))
+    return _INVISIBLE.sub("", text.replace(_DOUBLE_ENCODED_SPACE, " "))
 
 
 def _without_attributes(text: str) -> str:

@@ -18,7 +18,7 @@ MAX_PRICE_CHARS = 60
 _CENTS = re.compile(r"\d\d")
 _RAISED_ELEMENTS = 'sup,[class*="cent" i],[class*="fraction" i],[class*="decimal" i]'
 _SKIPPED_ELEMENTS = frozenset({"del", "s", "strike", "script", "style", "template"})
-_APART = re.compile(r"(\d)\s?([.,])\s(?=\d\d(?!\d))|(\d)\s(?=[.,]\d\d\d?(?!\d))")
+_SPLIT_NUMBER = re.compile(r"(\d)\s?([.,])\s(?=\d\d(?!\d))|(\d)\s(?=[.,]\d\d\d?(?!\d))")
 _UNIT_PRICE = re.compile(
     r"[(\[]?(?:[^\W\d_]{1,3}\s?|[€$£]\s?)?\d[\d.,]{0,9}\s?(?:[€$£]|[^\W\d_]{1,3}\.?)?\s?"
     r"(?:/|\bper\b|\bpro\b|\bje\b|\bpor\b|\bpar\b|\bal\b|\bза\b)\s?"
@@ -32,39 +32,41 @@ _FORMER_CLASS = re.compile(
     r"(?<![a-z])(?:(?:old|was|former|regular|before|original|compare)[-_]?(?:price)?(?![a-z])"
     r"|(?:rrp|msrp|uvp)(?![a-z])|strike|line-through|crossed|list-?price)"
 )
-_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MAX_CLIMB = 3
 _MAX_CLASS_CHARS = 200
 
 
 def is_former(element: LexborNode) -> bool:
     """Return True if the element or a parent is struck out or has a former price's class."""
-    at: LexborNode | None = element
+    ancestor: LexborNode | None = element
     for _ in range(_MAX_CLIMB):
-        if at is None or (at is not element and "itemscope" in at.attributes):
+        if ancestor is None or (ancestor is not element and "itemscope" in ancestor.attributes):
             return False
-        named = _CAPITAL.sub("-", (at.attributes.get("class") or "")[:_MAX_CLASS_CHARS]).lower()
-        if at.tag in _STRUCK or _FORMER_CLASS.search(named):
+        class_name = _CAMEL_CASE.sub(
+            "-", (ancestor.attributes.get("class") or "")[:_MAX_CLASS_CHARS]
+        ).lower()
+        if ancestor.tag in _STRUCK_OUT or _FORMER_CLASS.search(class_name):
             return True
-        at = at.parent
+        ancestor = ancestor.parent
     return False
 
 
-_STRUCK = frozenset({"del", "s", "strike"})
+_STRUCK_OUT = frozenset({"del", "s", "strike"})
 
 
 def price_text(element: LexborNode) -> str:
     """Return the text with raised cents as decimals, without other prices in the element."""
-    text = " ".join(_shown_text(element).split())
+    text = " ".join(_current_text(element).split())
     if len(text) > MAX_PRICE_CHARS:
         return text
     cents = next(_cents_in(element), None)
     if cents is not None:
-        text = _with_decimals(text, cents)
-    return _UNIT_PRICE.sub(" ", _APART.sub(_joined, text)).strip()
+        text = _add_decimals(text, cents)
+    return _UNIT_PRICE.sub(" ", _SPLIT_NUMBER.sub(_join_groups, text)).strip()
 
 
-def _with_decimals(text: str, cents: str) -> str:
+def _add_decimals(text: str, cents: str) -> str:
     """Return the text with `cents` as decimals of the first number before them."""
     for match in _BEFORE_CENTS.finditer(text):
         if match[1] == cents:
@@ -80,34 +82,34 @@ def _cents_in(element: LexborNode) -> Iterator[str]:
     Yield the two-digit texts of elements that are raised, have a class for cents, or end the text
     right after another digit.
     """
-    called = {each.mem_id for each in element.css(_RAISED_ELEMENTS)}
-    joined = "".join((element.text() or "").split())
-    for each in element.css("*")[:_MAX_NODES]:
-        text = (each.text() or "").strip()
-        if each.mem_id == element.mem_id or not _CENTS.fullmatch(text):
+    raised = {inner.mem_id for inner in element.css(_RAISED_ELEMENTS)}
+    letters = "".join((element.text() or "").split())
+    for inner in element.css("*")[:_MAX_NODES]:
+        text = (inner.text() or "").strip()
+        if inner.mem_id == element.mem_id or not _CENTS.fullmatch(text):
             continue
-        if each.mem_id in called or (joined.endswith(text) and joined[-3:-2].isdigit()):
+        if inner.mem_id in raised or (letters.endswith(text) and letters[-3:-2].isdigit()):
             yield text
 
 
-def _shown_text(element: LexborNode) -> str:
+def _current_text(element: LexborNode) -> str:
     """Return an element's text with spaces between its parts, without former prices."""
     if element.css_first(",".join(_SKIPPED_ELEMENTS)) is None:
         return element.text(separator=" ")
     parts: list[str] = []
-    _collect(element, parts)
+    _collect_texts(element, parts)
     return " ".join(parts)
 
 
-def _collect(element: LexborNode, parts: list[str]) -> None:
+def _collect_texts(element: LexborNode, parts: list[str]) -> None:
     for child in element.iter(include_text=True):
         if len(parts) >= _MAX_NODES:
             return
         if child.tag == "-text":
             parts.append(child.text_content or "")
         elif child.tag not in _SKIPPED_ELEMENTS:
-            _collect(child, parts)
+            _collect_texts(child, parts)
 
 
-def _joined(match: re.Match[str]) -> str:
+def _join_groups(match: re.Match[str]) -> str:
     return "".join(part for part in match.groups() if part)

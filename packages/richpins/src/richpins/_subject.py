@@ -36,7 +36,7 @@ _MAX_EXAMINED = 200
 """Maximum number of items checked per type."""
 # Weights for choosing among several items of a type; each multiplies a score from 0 to 1, except
 # that an item's position has a score from -4.5 to 1.
-_NAMES_PAGE = 3.0
+_HAS_PAGE_URL = 3.0
 _IS_COMPLETE = 2.5
 _SHARES_TITLE = 2.0
 _HAS_PROPERTIES = 1.5
@@ -71,12 +71,12 @@ def subject_of(sources: Sources) -> tuple[PageType | None, list[Node]]:
     best: tuple[float, PageType, list[Node]] | None = None
     for page_type in page_types() if sources.graph.nodes else ():
         nodes = [n for n in sources.graph.of_types(page_type.schema_types) if n.properties]
-        chosen = chosen_of(sources, page_type, nodes) if nodes else None
+        chosen = choose_item(sources, page_type, nodes) if nodes else None
         if chosen is None or _is_listed(sources, page_type, chosen, nodes):
             continue
         weight = _weight(sources, page_type, chosen, og_type)
         if best is None or weight > best[0]:
-            best = (weight, page_type, _with_repetitions(chosen, nodes))
+            best = (weight, page_type, _with_repeated_items(chosen, nodes))
     if best is not None and best[0] > _MIN_WEIGHT:
         return best[1], best[2]
     declared = next((t for t in page_types() if og_type in t.og_types), None) if og_type else None
@@ -104,12 +104,12 @@ def _follows_another(sources: Sources, node: Node) -> bool:
     Return True if another item comes before this one, such as a trip before its places, a fair or a
     course.
     """
-    other = next(_special(sources), None)
-    return other is not None and other.where != node.where and not other.is_a(_typed())
+    other = next(_uncommon_items(sources), None)
+    return other is not None and other.where != node.where and not other.is_a(_page_type_names())
 
 
 @cache
-def _typed() -> frozenset[str]:
+def _page_type_names() -> frozenset[str]:
     """Return all schema.org types that a page type describes."""
     return frozenset(name for page_type in page_types() for name in page_type.schema_types)
 
@@ -120,7 +120,9 @@ def _position_rank(node: Node) -> int:
         return -45
     if node.parent is None:
         return 10 if "mainentityofpage" in node.properties else 0
-    if node.role in _MAIN_ROLES and not (node.role == "about" and node.parent.is_a(_typed())):
+    if node.role in _MAIN_ROLES and not (
+        node.role == "about" and node.parent.is_a(_page_type_names())
+    ):
         return 5
     return -45
 
@@ -133,7 +135,7 @@ def _is_listed(sources: Sources, page_type: PageType, chosen: Node, nodes: list[
     return not page_type.is_complete(chosen) and is_entry(sources, chosen, nodes)
 
 
-def chosen_of(sources: Sources, page_type: PageType, nodes: list[Node]) -> Node:
+def choose_item(sources: Sources, page_type: PageType, nodes: list[Node]) -> Node:
     """Return the item of `page_type` that the page is about. `nodes` must not be empty."""
     if len(nodes) == 1:
         return nodes[0]
@@ -141,10 +143,12 @@ def chosen_of(sources: Sources, page_type: PageType, nodes: list[Node]) -> Node:
     title = words(sources.metas.first("og:title") or sources.document.title or "")
 
     def score(node: Node) -> float:
-        named = words_of(node)
-        overlap = 2 * len(named & title) / (len(named) + len(title)) if named else 0.0
+        name_words = words_of(node)
+        overlap = (
+            2 * len(name_words & title) / (len(name_words) + len(title)) if name_words else 0.0
+        )
         return (
-            (_NAMES_PAGE if has_address(node, addresses) else 0.0)
+            (_HAS_PAGE_URL if has_address(node, addresses) else 0.0)
             + _SHARES_TITLE * overlap
             + _position_rank(node) / 10
             + _HAS_PROPERTIES * min(len(node.properties), _MANY_PROPERTIES) / _MANY_PROPERTIES
@@ -154,23 +158,23 @@ def chosen_of(sources: Sources, page_type: PageType, nodes: list[Node]) -> Node:
     return max(nodes[:_MAX_EXAMINED], key=score)
 
 
-def _with_repetitions(chosen: Node, nodes: list[Node]) -> list[Node]:
+def _with_repeated_items(chosen: Node, nodes: list[Node]) -> list[Node]:
     """
     Return `chosen` and its repetitions, most trusted first, then the only items of the type in
     other syntaxes, whatever their names.
     """
     name = words_of(chosen)
-    same, alone = [chosen], []
+    repetitions, only_ones = [chosen], []
     for node in nodes[:_MAX_EXAMINED]:
         if node is chosen:
             continue
         other = words_of(node)
-        alike = not name or not other or len(name & other) * 2 > max(len(name), len(other))
-        if alike and (node.parent is None or node.role in _MAIN_ROLES):
-            same.append(node)
+        is_similar = not name or not other or len(name & other) * 2 > max(len(name), len(other))
+        if is_similar and (node.parent is None or node.role in _MAIN_ROLES):
+            repetitions.append(node)
         elif node.syntax != chosen.syntax and sum(n.syntax == node.syntax for n in nodes) == 1:
-            alone.append(node)
-    return [*by_trust(same), *by_trust(alone)][:_MAX_SOURCES]
+            only_ones.append(node)
+    return [*by_trust(repetitions), *by_trust(only_ones)][:_MAX_SOURCES]
 
 
 def other_subject(sources: Sources) -> list[Node]:
@@ -182,18 +186,23 @@ def other_subject(sources: Sources) -> list[Node]:
     """
     if not sources.graph.nodes:
         return []
-    for candidates in (_special(sources), _main(sources), _named(sources), _described(sources)):
+    for candidates in (
+        _uncommon_items(sources),
+        _main_entities(sources),
+        _page_owners(sources),
+        _page_items(sources),
+    ):
         node = next(candidates, None)
         if node is not None:
             return [node]
     return []
 
 
-def _special(sources: Sources) -> Iterator[Node]:
+def _uncommon_items(sources: Sources) -> Iterator[Node]:
     """Yield one item of each uncommon type, unless the items of the type are entries of a list."""
     by_types: dict[tuple[str, ...], list[Node]] = {}
-    tops = sources.graph.top
-    for node in [node for node in tops if _stands_alone(node)] or tops:
+    top_items = sources.graph.top
+    for node in [node for node in top_items if _stands_alone(node)] or top_items:
         if node.properties and node.types and node.role not in _CREATORS:
             by_types.setdefault(node.types, []).append(node)
     addresses = addresses_of(sources)
@@ -214,7 +223,7 @@ def _stands_alone(node: Node) -> bool:
     return not node.role or node.role in _MAIN_ROLES
 
 
-def _main(sources: Sources) -> Iterator[Node]:
+def _main_entities(sources: Sources) -> Iterator[Node]:
     for node in sources.graph.of_types(_PAGES):
         for value in node.all("mainentity"):
             if isinstance(value, Node) and value.properties and not value.is_a(_PARTS):
@@ -224,20 +233,20 @@ def _main(sources: Sources) -> Iterator[Node]:
     )
 
 
-def _named(sources: Sources) -> Iterator[Node]:
+def _page_owners(sources: Sources) -> Iterator[Node]:
     document = sources.document
-    shown = filter(None, (document.title, document.heading, sources.metas.first("og:title")))
-    called = {bare(name) for name in shown}
+    texts = filter(None, (document.title, document.heading, sources.metas.first("og:title")))
+    page_names = {bare(name) for name in texts}
     for node in sources.graph.top:
         if node.role in _CREATORS:
             continue
         if node.properties and node.is_a(_OWNERS):
             name = bare(text(node.first("name")) or "")
-            if not called or (name and name in called):
+            if not page_names or (name and name in page_names):
                 yield node
 
 
-def _described(sources: Sources) -> Iterator[Node]:
+def _page_items(sources: Sources) -> Iterator[Node]:
     yield from (n for n in sources.graph.top if n.properties and n.is_a(_PAGES))
     if sources.document.title is None and sources.document.heading is None:
         yield from (

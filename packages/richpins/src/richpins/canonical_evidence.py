@@ -53,12 +53,19 @@ def collect(
         status=status,
         redirects=redirects,
         link_header=tuple(_from_link_headers(headers, final_url, targets)),
-        link_canonical=targets.of("link canonical", _hrefs(links, "canonical", in_head=True)),
-        body_canonical=targets.of("body canonical", _hrefs(links, "canonical", in_head=False)),
-        og_url=targets.one("og:url", document.meta("og:url")),
+        link_canonical=targets.resolve_all(
+            "link canonical", _link_targets(links, "canonical", in_head=True)
+        ),
+        body_canonical=targets.resolve_all(
+            "body canonical", _link_targets(links, "canonical", in_head=False)
+        ),
+        og_url=targets.resolve("og:url", document.meta("og:url")),
         meta_refresh=_refresh(document, targets),
         is_amp="amp" in document.html_attributes or "⚡" in document.html_attributes,
-        amp_url=next(iter(targets.of("amphtml", _hrefs(links, "amphtml", in_head=True))), None),
+        amp_url=next(
+            iter(targets.resolve_all("amphtml", _link_targets(links, "amphtml", in_head=True))),
+            None,
+        ),
         hreflang=tuple(_alternates(links, targets)),
         unparsable=tuple(targets.unparsable),
         placeholders=tuple(targets.placeholders),
@@ -90,11 +97,11 @@ def meta_refresh(content: str) -> tuple[float, str | None] | None:
     rest = rest[1:].lstrip(_SPACE) if rest[:1] in {";", ","} else rest
     if not rest:
         return delay_s, None
-    named = _REFRESH_URL.match(rest)
-    return delay_s, _unquoted(rest[named.end() :] if named else rest)
+    url_prefix = _REFRESH_URL.match(rest)
+    return delay_s, _unquote(rest[url_prefix.end() :] if url_prefix else rest)
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     """
     Return the text before the closing quote of a quoted value. The URL parser strips white space at
     both ends.
@@ -112,26 +119,26 @@ class _Targets:
         self.unparsable: list[tuple[str, str]] = []
         self.placeholders: list[tuple[str, str, str]] = []
 
-    def names_a_page(self, source: str, text: str) -> bool:
-        why_not = why_no_page(text, self._document.url)
-        if why_not and len(self.placeholders) < MAX_CANDIDATES:
-            self.placeholders.append((source, text[:200], why_not))
-        return why_not is None
+    def is_page_url(self, source: str, text: str) -> bool:
+        reason = why_no_page(text, self._document.url)
+        if reason and len(self.placeholders) < MAX_CANDIDATES:
+            self.placeholders.append((source, text[:200], reason))
+        return reason is None
 
-    def one(self, source: str, text: str | None) -> str | None:
-        if not text or not self.names_a_page(source, text):
+    def resolve(self, source: str, text: str | None) -> str | None:
+        if not text or not self.is_page_url(source, text):
             return None
         url = self._document.resolve(text)
         if url is None and len(self.unparsable) < MAX_CANDIDATES:
             self.unparsable.append((source, text[:200]))
         return url
 
-    def of(self, source: str, texts: Iterable[str]) -> tuple[str, ...]:
-        urls = (self.one(source, text) for text in texts)
+    def resolve_all(self, source: str, texts: Iterable[str]) -> tuple[str, ...]:
+        urls = (self.resolve(source, text) for text in texts)
         return tuple(dict.fromkeys(url for url in urls if url))[:MAX_CANDIDATES]
 
 
-def _hrefs(links: Iterable[LinkElement], rel: str, *, in_head: bool) -> Iterable[str]:
+def _link_targets(links: Iterable[LinkElement], rel: str, *, in_head: bool) -> Iterable[str]:
     return (
         link.href for link in links if rel in link.rel and link.in_head is in_head and link.href
     )
@@ -142,7 +149,7 @@ def _from_link_headers(headers: Headers, final_url: str, targets: _Targets) -> I
     return (
         link.url
         for link in parse_link_header(values, base=final_url)
-        if "canonical" in link.rel and targets.names_a_page("link header", link.url)
+        if "canonical" in link.rel and targets.is_page_url("link header", link.url)
     )
 
 
@@ -152,7 +159,7 @@ def _refresh(document: Document, targets: _Targets) -> tuple[float, str] | None:
         if (attributes.get("http-equiv") or "").lower() == "refresh":
             refresh = meta_refresh(attributes.get("content") or "")
             if refresh:
-                target = targets.one("meta refresh", refresh[1])
+                target = targets.resolve("meta refresh", refresh[1])
                 return (refresh[0], target) if target else None
     return None
 
@@ -160,6 +167,6 @@ def _refresh(document: Document, targets: _Targets) -> tuple[float, str] | None:
 def _alternates(links: Iterable[LinkElement], targets: _Targets) -> Iterable[tuple[str, str]]:
     for count, link in enumerate(x for x in links if "alternate" in x.rel):
         language = link.attributes.get("hreflang")
-        url = targets.one("hreflang", link.href) if language else None
+        url = targets.resolve("hreflang", link.href) if language else None
         if language and url and count < MAX_ALTERNATES:
             yield language.strip().lower(), url

@@ -33,11 +33,11 @@ def text_without_links(page: Document) -> str:
     return _text_without(page, ("a",))
 
 
-def _text_without(page: Document, more: tuple[str, ...]) -> str:
+def _text_without(page: Document, tags: tuple[str, ...]) -> str:
     main = page.tree.css_first("main, [role=main]") or page.tree.body
     if main is None:
         return page.title or ""
-    names = [*(tag[1:] for tag in NOT_MAIN if tag in page.words), *more]
+    names = [*(tag[1:] for tag in NOT_MAIN if tag in page.words), *tags]
     text = (
         text_without(main, ",".join(names), max_chars=MAX_CHARS)
         if names

@@ -98,11 +98,13 @@ def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str 
     `<meta name=examplebot>` applies only to `examplebot`. Without one, only directives for all
     crawlers are read.
     """
-    name = encoding(body, content_type)
+    encoding_name = encoding(body, content_type)
     problems: list[str] = []
-    text = markup_limits.limit_markup(as_utf8(body, name, problems), problems)
-    head = _Head(parse_tree(text), Words(text))
-    return _read_head(head, url=url, name=name, body=text, problems=problems, agent=agent)
+    markup = markup_limits.limit_markup(as_utf8(body, encoding_name, problems), problems)
+    head = _Head(parse_tree(markup), Words(markup))
+    return _read_head(
+        head, url=url, encoding_name=encoding_name, body=markup, problems=problems, agent=agent
+    )
 
 
 class _Head:
@@ -118,7 +120,7 @@ class _Head:
         self.headings: list[str] = []
         self.banners: set[str] = set()
         self.scripts: list[tuple[str, LexborNode]] = []
-        self.cut = False
+        self.is_truncated = False
         query = "meta,link,title,h1"
         if BASE in words:
             query += ",base"
@@ -126,11 +128,11 @@ class _Head:
             query += ",script[type]"
         for count, node in enumerate(tree.css(query)):
             if count >= MAX_HEAD_ELEMENTS:
-                self.cut = True
+                self.is_truncated = True
                 break
-            self._take(node)
+            self._add(node)
 
-    def _take(self, node: LexborNode) -> None:
+    def _add(self, node: LexborNode) -> None:
         tag = node.tag
         if tag == "meta":
             self.metas.append(node.attributes)
@@ -139,13 +141,13 @@ class _Head:
         elif tag == "script":
             self.scripts.append(((node.attributes.get("type") or "").lower(), node))
         elif tag == "h1" and len(self.headings) < MAX_HEADINGS:
-            self._take_heading(node)
+            self._add_heading(node)
         elif tag == "base" and self.base is None:
             self.base = node.attributes.get("href")
-        elif tag == "title" and self.title is None and not _inside_svg(node):
+        elif tag == "title" and self.title is None and not _is_in_svg(node):
             self.title = normalize_space(node.text()) or None
 
-    def _take_heading(self, node: LexborNode) -> None:
+    def _add_heading(self, node: LexborNode) -> None:
         text = heading_text(node)
         if text:
             self.headings.append(text)
@@ -158,7 +160,7 @@ class _Head:
 _START_PAGE = re.compile(r"(?:https?:)?//[^/?#]+/?|/|\./|(?:\.\./)+")
 
 
-def _inside_svg(node: LexborNode) -> bool:
+def _is_in_svg(node: LexborNode) -> bool:
     parent = node.parent
     return parent is not None and parent.tag not in {"head", "body", "html"} and _has_svg(parent)
 
@@ -174,17 +176,17 @@ def _has_svg(node: LexborNode | None) -> bool:
 
 
 def _read_head(
-    head: _Head, *, url: str, name: str, body: bytes, problems: list[str], agent: str
+    head: _Head, *, url: str, encoding_name: str, body: bytes, problems: list[str], agent: str
 ) -> Document:
-    if head.cut:
+    if head.is_truncated:
         problems.append(f"more than {MAX_HEAD_ELEMENTS} head elements: the rest was not read")
     first = _first_contents(head.metas)
-    resolver = LinkResolver(url, head.base, name)
+    resolver = LinkResolver(url, head.base, encoding_name)
     html = head.tree.root.attributes if head.tree.root is not None else {}
     return Document(
         url=url,
         base_url=resolver.base_url,
-        encoding=name,
+        encoding=encoding_name,
         body=body,
         tree=head.tree,
         words=head.words,

@@ -38,16 +38,16 @@ MAX_PAGES = 2_000
 MAX_CPU_S = 5.0
 """CPU time after which no further PDF page is started; enough for about 200 pages of a report."""
 _MAX_TITLE = 200
-_MIN_WORDS, _MIN_LETTERS = 12, 0.7
+_MIN_WORDS, _MIN_LETTER_SHARE = 12, 0.7
 """The language of a shorter text, or of one made of digits and symbols, cannot be detected."""
-_DETECTED_CHARS = 20_000
+_MAX_DETECTION_CHARS = 20_000
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 # Matches only from the first space of a run. Otherwise each space would search to the end of the
 # line.
 _BLANKS = re.compile(r"(?<![ \t])[ \t]++\n")
 _LINES = re.compile(r"\n{3,}")
 # Default titles and authors that programs write.
-_NO_TITLE = re.compile(
+_NOT_TITLE = re.compile(
     r"(?i)(?:microsoft (?:word|powerpoint|excel) - .*|untitled.*|unknown|title|document\d*|slide 1|"
     r"\(?anonymous\)?|.*\.(?:docx?|odt|rtf|pdf|indd|qxd|dvi|tex|pptx?|xlsx?|ps|html?|fm))"
 )
@@ -55,7 +55,7 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8})*")
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ReadText:
     text: str
     title: str | None = None
     language: str | None = None
@@ -76,9 +76,9 @@ def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str 
     `Document.problems`. An encrypted or unreadable PDF has no text.
     """
     if read := _READERS.get(_kind(body, content_type)):
-        return _as_document(read(body, content_type), url=url, agent=agent)
-    kept = body if is_html(content_type) else b""
-    return document.parse(kept, url=url, content_type=content_type, agent=agent)
+        return _to_document(read(body, content_type), url=url, agent=agent)
+    markup = body if is_html(content_type) else b""
+    return document.parse(markup, url=url, content_type=content_type, agent=agent)
 
 
 def _kind(body: bytes, content_type: str | None) -> str:
@@ -91,7 +91,7 @@ def _media_type(content_type: str | None) -> str:
     return (content_type or "").partition(";")[0].strip(" \t").lower()
 
 
-def _as_document(read: _Read, *, url: str, agent: str) -> Document:
+def _to_document(read: _ReadText, *, url: str, agent: str) -> Document:
     """Return a document with the title and language in its head, and no body."""
     attribute = f' lang="{read.language}"' if read.language else ""
     title = f"<title>{html.escape(read.title)}</title>" if read.title else ""
@@ -102,77 +102,79 @@ def _as_document(read: _Read, *, url: str, agent: str) -> Document:
     return replace(page, text=read.text, encoding=read.encoding, problems=read.problems)
 
 
-def _plain(body: bytes, content_type: str | None) -> _Read:
+def _read_plain(body: bytes, content_type: str | None) -> _ReadText:
     problems: list[str] = []
-    name = encoding(body, content_type)
-    text = _cleaned(as_utf8(body, name, problems).decode("utf-8", "replace"), problems)
-    return _Read(text, _first_line(text), _detected_language(text), name, tuple(problems))
+    encoding_name = encoding(body, content_type)
+    text = _clean(as_utf8(body, encoding_name, problems).decode("utf-8", "replace"), problems)
+    return _ReadText(
+        text, _first_line(text), _detect_language(text), encoding_name, tuple(problems)
+    )
 
 
-def _pdf(body: bytes, _content_type: str | None) -> _Read:
+def _read_pdf(body: bytes, _content_type: str | None) -> _ReadText:
     try:
         import pypdf  # noqa: PLC0415 - an extra, and 0.1 s
     except ModuleNotFoundError:
-        return _Read("", problems=(f"PDF: {MissingExtra('pdf', 'pypdf')}",))
+        return _ReadText("", problems=(f"PDF: {MissingExtra('pdf', 'pypdf')}",))
     # pypdf logs a line for each error in a file.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     problems: list[str] = []
     try:
         reader = pypdf.PdfReader(io.BytesIO(body))
         if reader.is_encrypted and not reader.decrypt(""):
-            return _Read("", problems=("PDF: it is encrypted",))
+            return _ReadText("", problems=("PDF: it is encrypted",))
     except MemoryError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever a damaged file leads to
-        return _Read("", problems=(_problem("it cannot be read", error),))
-    text = _cleaned("\n\n".join(_page_texts(reader, problems)), problems)
-    title = _text_of(lambda: _declared_title(reader)) or _first_line(text)
-    language = _text_of(lambda: _declared_language(reader)) or _detected_language(text)
-    return _Read(text, title, language, problems=tuple(problems))
+    except Exception as error:  # noqa: BLE001 - a damaged file may raise anything
+        return _ReadText("", problems=(_describe_problem("it cannot be read", error),))
+    text = _clean("\n\n".join(_page_texts(reader, problems)), problems)
+    title = _text_or_none(lambda: _declared_title(reader)) or _first_line(text)
+    language = _text_or_none(lambda: _declared_language(reader)) or _detect_language(text)
+    return _ReadText(text, title, language, problems=tuple(problems))
 
 
 def _page_texts(reader: PdfReader, problems: list[str]) -> list[str]:
     """Return each page's text, up to the limits. The text of an unreadable page is empty."""
     texts: list[str] = []
-    chars, broken, began_s = 0, 0, time.thread_time()
+    chars, unreadable, started_s = 0, 0, time.thread_time()
     try:
         for number, page in enumerate(reader.pages):
-            late = time.thread_time() - began_s > MAX_CPU_S
-            if late or number >= MAX_PAGES or chars > MAX_CHARS:
+            is_over_limit = time.thread_time() - started_s > MAX_CPU_S
+            if is_over_limit or number >= MAX_PAGES or chars > MAX_CHARS:
                 problems.append(f"PDF: the text ends after {number} pages")
                 break
-            text = _text_of(page.extract_text)
-            broken += text is None
+            text = _text_or_none(page.extract_text)
+            unreadable += text is None
             texts.append(text or "")
             chars += len(texts[-1])
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - the tree of pages is damaged
-        problems.append(_problem(f"the text ends after {len(texts)} pages", error))
-    if broken:
-        problems.append(f"PDF: pages that cannot be read: {broken}")
+        problems.append(_describe_problem(f"the text ends after {len(texts)} pages", error))
+    if unreadable:
+        problems.append(f"PDF: pages that cannot be read: {unreadable}")
     return texts
 
 
-def _text_of(read: Callable[[], Any]) -> str | None:
+def _text_or_none(read: Callable[[], Any]) -> str | None:
     """Return the result of `read` if it is a text, or None if it is not or `read` fails."""
     try:
         value = read()
     except MemoryError:
         raise
-    except Exception:  # noqa: BLE001 - whatever a damaged file leads to
+    except Exception:  # noqa: BLE001 - a damaged file may raise anything
         return None
     return value if isinstance(value, str) else None
 
 
-def _problem(what: str, error: Exception) -> str:
-    return f"PDF: {what}: {type(error).__name__}: {error}"[:200]
+def _describe_problem(description: str, error: Exception) -> str:
+    return f"PDF: {description}: {type(error).__name__}: {error}"[:200]
 
 
 def _declared_title(reader: PdfReader) -> str | None:
     metadata = reader.metadata
     title = normalize_space(_CONTROLS.sub("", metadata.title or "")) if metadata else ""
-    return title[:_MAX_TITLE] if title and not _NO_TITLE.fullmatch(title) else None
+    return title[:_MAX_TITLE] if title and not _NOT_TITLE.fullmatch(title) else None
 
 
 def _declared_language(reader: PdfReader) -> str | None:
@@ -180,7 +182,7 @@ def _declared_language(reader: PdfReader) -> str | None:
     return language if _LANGUAGE.fullmatch(language) else None
 
 
-def _cleaned(text: str, problems: list[str]) -> str:
+def _clean(text: str, problems: list[str]) -> str:
     """
     Return the text in NFC, without control characters, trailing spaces and runs of
     empty lines.
@@ -201,17 +203,17 @@ def _first_line(text: str) -> str | None:
     return line if is_title else None
 
 
-def _detected_language(text: str) -> str | None:
+def _detect_language(text: str) -> str | None:
     """Return the language that chardet detects, or None if the text is too short."""
-    some = text[:_DETECTED_CHARS]
-    visible = "".join(some.split())
+    sample = text[:_MAX_DETECTION_CHARS]
+    visible = "".join(sample.split())
     letters = sum(map(str.isalpha, visible))
-    if letters < _MIN_LETTERS * len(visible) or letters < 4 * _MIN_WORDS:
+    if letters < _MIN_LETTER_SHARE * len(visible) or letters < 4 * _MIN_WORDS:
         return None
-    if some.isascii() and len(some.split()) < _MIN_WORDS:
+    if sample.isascii() and len(sample.split()) < _MIN_WORDS:
         return None
-    language = chardet.detect(some.encode()).get("language")
+    language = chardet.detect(sample.encode()).get("language")
     return language if language and _LANGUAGE.fullmatch(language) else None
 
 
-_READERS = {PDF: _pdf, PLAIN: _plain}
+_READERS = {PDF: _read_pdf, PLAIN: _read_plain}

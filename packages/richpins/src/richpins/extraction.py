@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from richpins._subject import chosen_of, other_subject, subject_of
+from richpins._subject import choose_item, other_subject, subject_of
 from richpins.document import Document, parse
 from richpins.page_facts import generic
 from richpins.page_types import PageType, app, article, page_types
@@ -45,7 +45,7 @@ def extract(html: bytes, url: str, content_type: str | None = None) -> RichPin:
 def extract_from(document: Document) -> RichPin:
     """Return the Rich Pin of a parsed page, without parsing it again."""
     sources = Sources(document)
-    page_type, nodes, details = _typed(sources)
+    page_type, nodes, details = _read_subject(sources)
     subject = nodes or (other_subject(sources) if page_type is None else [])
     facts = generic.read(
         sources,
@@ -54,11 +54,11 @@ def extract_from(document: Document) -> RichPin:
         prefers_shared_image=page_type is None
         or page_type.shared_image_first
         or not any(node.is_a(page_type.schema_types) for node in nodes),
-        shown_names=_shown_names(sources, page_type),
-        shown_dates=_shown_dates(sources, page_type),
-        shown_changes=_shown_changes(sources, page_type),
-        shown_pictures=_shown_pictures(sources, page_type),
-        around=_articles_around(sources, nodes),
+        visible_authors=_visible_authors(sources, page_type),
+        visible_dates=_visible_dates(sources, page_type),
+        visible_changes=_visible_changes(sources, page_type),
+        visible_pictures=_visible_pictures(sources, page_type),
+        enclosing=_enclosing_articles(sources, nodes),
     )
     ledger = sources.ledger
     return RichPin(
@@ -86,17 +86,17 @@ def extract_from(document: Document) -> RichPin:
     )
 
 
-def _typed(sources: Sources) -> tuple[PageType | None, list[Node], Any]:
+def _read_subject(sources: Sources) -> tuple[PageType | None, list[Node], Any]:
     """Return the page's type, the items of its subject and its record."""
     page_type, nodes = subject_of(sources)
     details = page_type.read(sources, nodes) if page_type else None
     for other in page_types():
-        if other.from_text is not None and (shown := other.from_text(sources, page_type)):
-            return other, shown[0] or nodes, shown[1]
+        if other.from_text is not None and (result := other.from_text(sources, page_type)):
+            return other, result[0] or nodes, result[1]
     return page_type, nodes, details
 
 
-def _shown_names(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
+def _visible_authors(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
     """Yield the authors in the visible text, unless the page type shows reviewers there."""
     if page_type is None or page_type.credits_authors:
         yield from chain(
@@ -107,7 +107,7 @@ def _shown_names(sources: Sources, page_type: PageType | None) -> Iterator[Candi
         )
 
 
-def _shown_dates(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
+def _visible_dates(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
     if page_type is None or page_type.credits_authors:
         yield from chain(
             shown_days.shown_times(sources),
@@ -116,22 +116,22 @@ def _shown_dates(sources: Sources, page_type: PageType | None) -> Iterator[Candi
         )
 
 
-def _shown_changes(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
+def _visible_changes(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
     if page_type is None or page_type.credits_authors:
         yield from shown_days.changes_after_heading(sources)
 
 
-def _shown_pictures(
+def _visible_pictures(
     sources: Sources, page_type: PageType | None
 ) -> Iterator[tuple[Image, Candidate]]:
     if page_type is article.PAGE_TYPE:
         yield from pictures.pictures(sources)
 
 
-def _articles_around(sources: Sources, nodes: list[Node]) -> list[Node]:
+def _enclosing_articles(sources: Sources, nodes: list[Node]) -> list[Node]:
     """Return the article that contains the subject, unless the article is the subject."""
     if any(node.is_a(article.TYPES) for node in nodes):
         return []
     articles = [node for node in sources.graph.of_types(article.TYPES) if node.all("author")]
-    chosen = chosen_of(sources, article.PAGE_TYPE, articles) if articles else None
+    chosen = choose_item(sources, article.PAGE_TYPE, articles) if articles else None
     return [chosen] if chosen is not None and chosen.parent is None else []

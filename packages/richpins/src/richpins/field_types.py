@@ -60,17 +60,17 @@ _SCALARS = {
 @cache
 def extracted_types() -> Mapping[str, FieldType]:
     """Return the type of each extracted field. Imports all page types."""
-    found = {
+    result = {
         "page.type": TEXT,
         "page.types": FieldType("list", TEXT),
         "page.extractor_version": INTEGER,
     }
     page = get_type_hints(RichPin)
-    found |= {f"page.{name}": type_of(page[name]) for name in PAGE_FIELDS}
+    result |= {f"page.{name}": type_of(page[name]) for name in PAGE_FIELDS}
     for page_type in page_types.page_types():
         hints = get_type_hints(page_type.record)
-        found |= {f"{page_type.name}.{name}": type_of(hint) for name, hint in hints.items()}
-    return found
+        result |= {f"{page_type.name}.{name}": type_of(hint) for name, hint in hints.items()}
+    return result
 
 
 def type_of(hint: Any) -> FieldType:
@@ -86,9 +86,9 @@ def type_of(hint: Any) -> FieldType:
     if origin is Literal:
         return TEXT
     if origin in (Union, types.UnionType):
-        some = [part for part in arguments if part is not types.NoneType]
+        parts = [part for part in arguments if part is not types.NoneType]
         # Full dates, dates with times and partial dates all have different text forms.
-        return type_of(some[0]) if len(some) == 1 else TEXT
+        return type_of(parts[0]) if len(parts) == 1 else TEXT
     if origin in (tuple, list):
         return FieldType("list", type_of(arguments[0]))
     if isinstance(origin, type) and issubclass(origin, Mapping):

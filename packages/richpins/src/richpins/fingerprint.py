@@ -34,19 +34,19 @@ import re
 from base64 import b64decode
 
 BITS = 64
-_FORM = re.compile(r"[0-9a-f]{16}")
+_FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 
 
 def fingerprint_of(sketch: str) -> str:
     """Return the fingerprint of a sketch's text, 16 hex digits; empty if the sketch is empty."""
     bits = 0
-    for kept in b64decode(sketch):
-        bits = bits << 1 | kept & 1
+    for value in b64decode(sketch):
+        bits = bits << 1 | value & 1
     return f"{bits:016x}" if sketch else ""
 
 
-def distance(one: str, other: str) -> int | None:
+def distance(first: str, second: str) -> int | None:
     """Return how many of the 64 bits differ, or None if either is not a fingerprint."""
-    if not _FORM.fullmatch(one) or not _FORM.fullmatch(other):
+    if not _FINGERPRINT.fullmatch(first) or not _FINGERPRINT.fullmatch(second):
         return None
-    return (int(one, 16) ^ int(other, 16)).bit_count()
+    return (int(first, 16) ^ int(second, 16)).bit_count()

@@ -52,11 +52,11 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
     """
     links: dict[str, Link] = {}
     settled: set[str] = set()
-    room = MAX_TOTAL_CHARS
+    url_chars_left = MAX_TOTAL_CHARS
     resolve = document.resolver.resolve
-    own = document.resolve(document.url) or document.url
+    page_url = document.resolve(document.url) or document.url
     body_bytes = len(document.body)
-    unread = body_bytes * _MAX_READS
+    text_budget = body_bytes * _MAX_READS
     has_images: bool | None = None
     has_base = document.base_url != document.url
     query = "a[href],area[href]" if AREA in document.words else "a[href]"
@@ -73,21 +73,21 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
         if url is None:
             settled.add(address)
             continue
-        if url == own and "#" in href:
+        if url == page_url and "#" in href:
             continue
         link = links.get(url)
         if link is None:
-            room -= len(url)
-            if len(links) >= limit or room < 0:
+            url_chars_left -= len(url)
+            if len(links) >= limit or url_chars_left < 0:
                 break
         elif link.text and not (link.nofollow or link.ugc or link.sponsored):
             settled.add(address)
             continue
         text = ""
-        if unread > 0 and not (link and link.text):
-            shown = node.text_lexbor()
-            unread -= len(shown) or body_bytes // limit
-            text = " ".join(shown.split()) or _title(attributes)
+        if text_budget > 0 and not (link and link.text):
+            anchor_text = node.text_lexbor()
+            text_budget -= len(anchor_text) or body_bytes // limit
+            text = " ".join(anchor_text.split()) or _title(attributes)
             if not text:
                 if has_images is None:
                     has_images = document.tree.css_first("img[alt]") is not None
@@ -97,7 +97,7 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
             new = _link(url, text, attributes)
         else:
             new = tuple.__new__(Link, (url, text, False, False, False))
-        links[url] = _merged(link, new) if link else new
+        links[url] = _merge(link, new) if link else new
     return tuple(links.values())
 
 
@@ -118,7 +118,7 @@ _MAX_CACHED_CHARS = 100
 _cached_flags = lru_cache(256)(_flags)
 
 
-def _merged(link: Link, other: Link) -> Link:
+def _merge(link: Link, other: Link) -> Link:
     return Link(
         link.url,
         link.text or other.text,

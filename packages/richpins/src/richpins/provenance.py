@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 MAX_CONFLICTS = 3
 """Maximum number kept for one field."""
 MAX_DROPPED = 100
-_SHOWN_CHARS = 80
+_MAX_EXCERPT_CHARS = 80
 
 T = TypeVar("T")
 
@@ -66,17 +66,17 @@ class _Rest(NamedTuple):
     expected: str
     chosen: Any
 
-    def read_on(self, conflicts: list[Conflict], dropped: list[Dropped]) -> None:
-        room = MAX_CONFLICTS
+    def read_rest(self, conflicts: list[Conflict], dropped: list[Dropped]) -> None:
+        conflicts_left = MAX_CONFLICTS
         for candidate in self.candidates:
             value = self.read(candidate.value)
             if value is None:
                 if len(dropped) < MAX_DROPPED and not _is_empty(candidate.value):
-                    dropped.append(_dropped(self.field, candidate, self.expected))
+                    dropped.append(_invalid_candidate(self.field, candidate, self.expected))
             elif value != self.chosen:
                 conflicts.append(Conflict(self.field, value, candidate.syntax, candidate.where))
-                room -= 1
-                if not room:
+                conflicts_left -= 1
+                if not conflicts_left:
                     break
 
 
@@ -84,12 +84,14 @@ def _is_empty(value: Any) -> bool:
     return value in ("", [], None)
 
 
-def _dropped(field: str, candidate: Candidate, expected: str) -> Dropped:
+def _invalid_candidate(field: str, candidate: Candidate, expected: str) -> Dropped:
     value = candidate.value
     text = value if isinstance(value, str) else type(value).__name__
     if isinstance(value, int | float):
         text = repr(value)
-    return Dropped(field, text[:_SHOWN_CHARS], candidate.syntax, candidate.where, f"not {expected}")
+    return Dropped(
+        field, text[:_MAX_EXCERPT_CHARS], candidate.syntax, candidate.where, f"not {expected}"
+    )
 
 
 class Alternatives:
@@ -101,22 +103,22 @@ class Alternatives:
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
         """Other valid values, at most MAX_CONFLICTS per choice."""
-        return self._both[0]
+        return self._results[0]
 
     @property
     def dropped(self) -> tuple[Dropped, ...]:
         """Invalid and uncertain values with their reasons, at most MAX_DROPPED."""
-        return self._both[1]
+        return self._results[1]
 
     @cached_property
-    def _both(self) -> tuple[tuple[Conflict, ...], tuple[Dropped, ...]]:
+    def _results(self) -> tuple[tuple[Conflict, ...], tuple[Dropped, ...]]:
         conflicts: list[Conflict] = []
         dropped: list[Dropped] = []
         for event in self._events:
             if isinstance(event, Dropped):
                 dropped.append(event)
             else:
-                event.read_on(conflicts, dropped)
+                event.read_rest(conflicts, dropped)
         self._events = []  # they keep the page in memory
         return tuple(conflicts), tuple(dropped[:MAX_DROPPED])
 
@@ -127,7 +129,7 @@ class Ledger:
     def __init__(self) -> None:
         self.provenance: dict[str, Provenance] = {}
         self._events: list[Dropped | _Rest] = []
-        self._room = MAX_DROPPED
+        self._dropped_left = MAX_DROPPED
 
     def pick(
         self,
@@ -147,26 +149,26 @@ class Ledger:
         candidate is accepted. The candidates after the chosen one are read only when `Alternatives`
         is read.
         """
-        for some in (candidates, otherwise):
-            rest = iter(some)
-            for candidate in rest:
+        for group in (candidates, otherwise):
+            iterator = iter(group)
+            for candidate in iterator:
                 value = read(candidate.value)
                 if value is not None:
                     self.provenance[field] = Provenance(candidate.syntax, candidate.where)
-                    self._events.append(_Rest(field, read, rest, expected, value))
+                    self._events.append(_Rest(field, read, iterator, expected, value))
                     return value
-                if self._room and not _is_empty(candidate.value):
-                    self._events.append(_dropped(field, candidate, expected))
-                    self._room -= 1
+                if self._dropped_left and not _is_empty(candidate.value):
+                    self._events.append(_invalid_candidate(field, candidate, expected))
+                    self._dropped_left -= 1
         return None
 
     def leave_out(self, field: str, candidate: Candidate, reason: str) -> None:
         """Record a value that is valid but too uncertain to return, with the reason."""
-        if self._room:
-            shown = str(candidate.value)[:_SHOWN_CHARS]
-            dropped = Dropped(field, shown, candidate.syntax, candidate.where, reason)
+        if self._dropped_left:
+            excerpt = str(candidate.value)[:_MAX_EXCERPT_CHARS]
+            dropped = Dropped(field, excerpt, candidate.syntax, candidate.where, reason)
             self._events.append(dropped)
-            self._room -= 1
+            self._dropped_left -= 1
 
     def alternatives(self) -> Alternatives:
         """

@@ -58,20 +58,20 @@ class PageRobots:
     """Which of `meta` and `x-robots-tag` had directives."""
 
 
-_NOTHING = PageRobots()
+_NO_DIRECTIVES = PageRobots()
 
 
 def from_meta(metas: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
     """Parse meta elements given as (name, content); `agent` is the crawler's product token."""
     names = _AGENTS_FOR_ALL | {agent.lower()}
     contents = [content for name, content in metas if name and name.strip().lower() in names]
-    return reduce(stricter, (_read(content, "meta") for content in contents), _NOTHING)
+    return reduce(stricter, (_read(content, "meta") for content in contents), _NO_DIRECTIVES)
 
 
 def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
     """Parse X-Robots-Tag headers: `noindex`, or `googlebot: noindex` for one agent."""
     names = _AGENTS_FOR_ALL | {agent.lower()}
-    robots = _NOTHING
+    robots = _NO_DIRECTIVES
     for name, value in headers:
         if name.lower() == "x-robots-tag":
             for agent_name, directives in _by_agent(value):
@@ -85,8 +85,8 @@ def stricter(first: PageRobots, other: PageRobots) -> PageRobots:
     Combine two sets of directives: a use is forbidden if either forbids it; the smaller limit
     applies.
     """
-    if first is _NOTHING or other is _NOTHING:
-        return other if first is _NOTHING else first
+    if first is _NO_DIRECTIVES or other is _NO_DIRECTIVES:
+        return other if first is _NO_DIRECTIVES else first
     return PageRobots(
         noindex=first.noindex or other.noindex,
         nofollow=first.nofollow or other.nofollow,
@@ -97,9 +97,9 @@ def stricter(first: PageRobots, other: PageRobots) -> PageRobots:
         indexifembedded=first.indexifembedded or other.indexifembedded,
         noai=first.noai or other.noai,
         noimageai=first.noimageai or other.noimageai,
-        max_snippet=_smaller(first.max_snippet, other.max_snippet),
+        max_snippet=_smaller_limit(first.max_snippet, other.max_snippet),
         max_image_preview=_smaller_preview(first.max_image_preview, other.max_image_preview),
-        max_video_preview=_smaller(first.max_video_preview, other.max_video_preview),
+        max_video_preview=_smaller_limit(first.max_video_preview, other.max_video_preview),
         unavailable_after=_earlier(first.unavailable_after, other.unavailable_after),
         sources=tuple(dict.fromkeys(first.sources + other.sources)),
     )
@@ -184,20 +184,20 @@ def _read(directives: str, source: str) -> PageRobots:
             if flag in _FLAGS:
                 robots = replace(robots, **{flag: True})  # type: ignore[arg-type]
         if name in _WITH_VALUE:
-            robots = stricter(robots, _with_value(name, value))
+            robots = stricter(robots, _parse_value(name, value))
     return robots
 
 
-def _with_value(name: str, value: str) -> PageRobots:
+def _parse_value(name: str, value: str) -> PageRobots:
     """Return one directive that has a value. An unreadable value is ignored."""
     if name == "unavailable_after":
         return PageRobots(unavailable_after=value or None)
     if name == "max-image-preview":
         is_valid = value.lower() in _PREVIEWS
-        return PageRobots(max_image_preview=value.lower()) if is_valid else _NOTHING
+        return PageRobots(max_image_preview=value.lower()) if is_valid else _NO_DIRECTIVES
     number = value.removeprefix("-")
     if not (number.isascii() and number.isdigit() and len(number) < 10):
-        return _NOTHING
+        return _NO_DIRECTIVES
     limit = int(value)
     if name == "max-snippet":
         return PageRobots(max_snippet=limit)
@@ -213,7 +213,7 @@ def _smaller_preview(first: str | None, other: str | None) -> str | None:
     return min(first, other, key=_PREVIEWS.index)
 
 
-def _smaller(first: int | None, other: int | None) -> int | None:
+def _smaller_limit(first: int | None, other: int | None) -> int | None:
     """Return the smaller limit; -1 means no limit."""
     if first is None or other is None:
         return other if first is None else first

@@ -68,7 +68,7 @@ class SelectedPage:
 
     def xpath(self, expression: str) -> Any:
         """Return an expression's value. Raises ValueError if it cannot be computed."""
-        return evaluated(expression, self._lxml)
+        return evaluate(expression, self._lxml)
 
     def link(self, href: str) -> str | None:
         """Return a URL of the page normalized, or None if it is not http(s)."""
@@ -88,7 +88,7 @@ class SelectedPage:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(expression: str) -> Any:
+def _compile(expression: str) -> Any:
     etree = _etree()
     try:
         return etree.XPath(expression)
@@ -104,14 +104,14 @@ def _etree() -> Any:
     return etree
 
 
-def evaluated(expression: str, tree: Any) -> Any:
+def evaluate(expression: str, tree: Any) -> Any:
     """
     Return the value of an XPath expression for an lxml tree or element.
 
     Raises:
         ValueError: it cannot be computed.
     """
-    compiled = _compiled(expression)
+    compiled = _compile(expression)
     try:
         return compiled(tree)
     except _etree().XPathError as error:
@@ -134,13 +134,13 @@ class Selector:
 
     def value(self, page: Selectable) -> Any:
         """Return what the rule finds, or None."""
-        found = (value for value in self.select(page) if value not in (None, ""))
+        values = (value for value in self.select(page) if value not in (None, ""))
         if not self.every:
-            return next(found, None)
-        return [value for value, _ in zip(found, range(MAX_VALUES), strict=False)] or None
+            return next(values, None)
+        return [value for value, _ in zip(values, range(MAX_VALUES), strict=False)] or None
 
 
-def parsed(rule: str) -> Selector:
+def parse(rule: str) -> Selector:
     """
     Return the selector of a rule.
 
@@ -156,8 +156,8 @@ def parsed(rule: str) -> Selector:
 
 
 def _css(text: str) -> Select:
-    selector, colons, end = text.rpartition("::")
-    match = _PART.fullmatch(end if colons else "text")
+    selector, colons, ending = text.rpartition("::")
+    match = _PART.fullmatch(ending if colons else "text")
     if match is None or "::" in selector:
         raise ValueError("the end of a CSS selector must be ::text, ::link or ::attr(name)")
     selector = selector.rstrip() if colons else text
@@ -181,11 +181,11 @@ def _css(text: str) -> Select:
 
 
 def _xpath(expression: str) -> Select:
-    _compiled(expression)
+    _compile(expression)
 
     def select(page: Selectable) -> Iterator[Any]:
-        found = page.xpath(expression)
-        for value in found if isinstance(found, list) else [found]:
+        result = page.xpath(expression)
+        for value in result if isinstance(result, list) else [result]:
             if isinstance(value, str):
                 yield normalize_space(value)
             elif isinstance(value, bool):
@@ -205,7 +205,7 @@ def value_type(rule: str) -> FieldType:
     Raises:
         ValueError: the rule is invalid.
     """
-    selector = parsed(rule)
+    selector = parse(rule)
     kind, _, text = rule.strip().partition(":")
     item = _xpath_type(text.strip()) if kind.startswith("xpath") else TEXT
     return FieldType("list", item) if selector.every else item
@@ -218,7 +218,7 @@ def _xpath_type(expression: str) -> FieldType:
     """
     etree = _etree()
     try:
-        value = _compiled(expression)(etree.ElementTree(etree.Element("html")))
+        value = _compile(expression)(etree.ElementTree(etree.Element("html")))
     except etree.XPathError:
         return ANY
     if isinstance(value, bool):

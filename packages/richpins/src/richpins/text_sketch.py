@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from zlib import crc32
 
-MIN_ALIKE = 0.9
+MIN_SIMILARITY = 0.9
 """Texts with at least this Dice coefficient are near duplicates. docs/urls.md has figures."""
 MIN_WORDS = 30
 """Shorter texts have no sketch, because all pages filled by scripts contain the same few words."""
@@ -30,10 +30,10 @@ look like near duplicates.
 """
 _BINS = 64
 _EMPTY = 0
-_NONE = 1 << 32
-_ENOUGH = 256
+_NO_HASH = 1 << 32
+_MIN_PREFERRED_PAIRS = 256
 """With this many preferred pairs, one bin in fifty stays empty."""
-_COMES_FIRST = re.compile(
+_PREFERRED_PAIR = re.compile(
     rb" ((?:[bcdfkmpv13579]|[\xc2-\xdf][\x80-\x97]|[\xe0-\xef][^ ][\x80-\x97])[^ ]* [^ ]+)"
 )
 """
@@ -44,7 +44,7 @@ _LETTER_OR_WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u
 _UNSPACED_LEADS = b"\xe0\xe1\xe3\xe4\xe5\xe6\xe7\xe8\xe9"
 """The first bytes of letters in those scripts, and in some others."""
 _OTHER_BYTES = bytes(byte for byte in range(256) if byte not in _UNSPACED_LEADS)
-_COMMON_MARKS = "’‘“”–—…•·«»©¶§→\u00a0"
+_PUNCTUATION = "’‘“”–—…•·«»©¶§→\u00a0"
 _BLANKS = bytes(
     byte if byte >= 0x80 or chr(byte).isalnum() or byte == ord("_") else ord(" ")
     for byte in range(256)
@@ -56,32 +56,35 @@ def sketch_of(text: str) -> str:
     words = _words(text[:MAX_CHARS].lower())[:MAX_WORDS]
     if len(words) < MIN_WORDS:
         return ""
-    pairs = _COMES_FIRST.findall(b" " + b" ".join(words))
-    least = _min_of_bins(pairs)
-    if len(pairs) < _ENOUGH:
-        of_all = _min_of_bins(map(b" ".join, pairwise(words)))
-        least = [other if one == _NONE else one for one, other in zip(least, of_all, strict=True)]
-    kept = bytes(_EMPTY if code == _NONE else (code >> 6) % 255 + 1 for code in least)
-    return b64encode(kept).decode()
+    pairs = _PREFERRED_PAIR.findall(b" " + b" ".join(words))
+    min_hashes = _min_hash_per_bin(pairs)
+    if len(pairs) < _MIN_PREFERRED_PAIRS:
+        all_hashes = _min_hash_per_bin(map(b" ".join, pairwise(words)))
+        min_hashes = [
+            any_hash if preferred == _NO_HASH else preferred
+            for preferred, any_hash in zip(min_hashes, all_hashes, strict=True)
+        ]
+    bin_bytes = bytes(_EMPTY if code == _NO_HASH else (code >> 6) % 255 + 1 for code in min_hashes)
+    return b64encode(bin_bytes).decode()
 
 
-def _min_of_bins(pairs: Iterable[bytes]) -> list[int]:
+def _min_hash_per_bin(pairs: Iterable[bytes]) -> list[int]:
     """Return the smallest hash in each bin. The lowest bits of a hash are its bin's number."""
-    least = [_NONE] * _BINS
+    hashes = [_NO_HASH] * _BINS
     for code in map(crc32, pairs):
-        if code < least[code & 63]:  # noqa: PLR1730 - min() takes twice as long
-            least[code & 63] = code
-    return least
+        if code < hashes[code & 63]:  # noqa: PLR1730 - min() takes twice as long
+            hashes[code & 63] = code
+    return hashes
 
 
 def _words(text: str) -> list[bytes]:
     """Return a text's words as UTF-8. Rare non-ASCII marks count as letters, which is faster."""
     if not text.isascii():
-        for mark in _COMMON_MARKS:
+        for mark in _PUNCTUATION:
             text = text.replace(mark, " ")
-    written = text.encode("utf-8", "replace").translate(_BLANKS)
-    words = written.split()
-    if written.isascii() or not written.translate(None, _OTHER_BYTES):
+    encoded = text.encode("utf-8", "replace").translate(_BLANKS)
+    words = encoded.split()
+    if encoded.isascii() or not encoded.translate(None, _OTHER_BYTES):
         return words
     return [part for word in words for part in ((word,) if word.isascii() else _letters(word))]
 
@@ -90,12 +93,12 @@ def _letters(word: bytes) -> list[bytes]:
     return [part.encode() for part in _LETTER_OR_WORD.findall(word.decode())]
 
 
-def alikeness(one: str, other: str) -> float:
+def similarity(first: str, second: str) -> float:
     """
     Return the estimated Dice coefficient (0 to 1) of two texts by their sketches; 0 if either is
     empty.
     """
-    bins = zip(b64decode(one), b64decode(other), strict=False) if one and other else ()
+    bins = zip(b64decode(first), b64decode(second), strict=False) if first and second else ()
     used = [pair for pair in bins if pair != (_EMPTY, _EMPTY)]
     if not used:
         return 0.0
@@ -105,6 +108,6 @@ def alikeness(one: str, other: str) -> float:
     return 2 * jaccard / (1 + jaccard)
 
 
-def are_near_same(one: str, other: str) -> bool:
+def are_near_same(first: str, second: str) -> bool:
     """Return True if two sketches are of near duplicates; False if either is empty."""
-    return alikeness(one, other) >= MIN_ALIKE
+    return similarity(first, second) >= MIN_SIMILARITY

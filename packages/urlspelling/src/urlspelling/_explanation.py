@@ -3,7 +3,7 @@
 
 The parser makes several changes at once. To separate them, `explain` replaces the parts of the
 original URL by the parsed parts, one after another. The `after` of the last step is the result of
-`normalize`. It is slow, and the crawler does not use it.
+`normalize`. `explain` is slow, and the crawler does not use it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urlspelling._query import sort_key
 from urlspelling.domain import host as host_of
 from urlspelling.domain import is_ip
 
-_EDGES = "".join(map(chr, range(0x21)))
+_EDGE_CHARACTERS = "".join(map(chr, range(0x21)))
 _TAB_OR_NEWLINE = {9: None, 10: None, 13: None}
 _PARTS = re.compile(
     r"(https?):[/\\]*([^/\\?#]*)([^?#]*)(\?[^#]*)?(#.*)?", re.IGNORECASE | re.DOTALL
@@ -62,37 +62,37 @@ def explain(url: str, base: str | None = None) -> list[Step]:
 
 def _states(url: str, base: str | None) -> Iterator[tuple[str, str]]:
     """Yield the URL after each step, even if the step changed nothing."""
-    text = url.strip(_EDGES).translate(_TAB_OR_NEWLINE)
+    text = url.strip(_EDGE_CHARACTERS).translate(_TAB_OR_NEWLINE)
     yield "white space and control characters removed", text
     parsed = resolve(url, base)
     if base is not None and not _has_host(text):
         text = parsed
         yield "resolved against the base", text
-    yield from _parsing(text, parsed)
-    yield from _policy(parsed)
+    yield from _parser_steps(text, parsed)
+    yield from _policy_steps(parsed)
 
 
 def _has_host(text: str) -> bool:
     return re.match(r"https?:[/\\]{2}", text, re.IGNORECASE) is not None
 
 
-def _parsing(text: str, parsed: str) -> Iterator[tuple[str, str]]:
+def _parser_steps(text: str, parsed: str) -> Iterator[tuple[str, str]]:
     """Yield the changes of the parser: scheme, host, port, path, query and fragment."""
-    was, now = _PARTS.fullmatch(text), _PARTS.fullmatch(parsed)
-    old = _AUTHORITY.fullmatch(was[2]) if was else None
-    new = _AUTHORITY.fullmatch(now[2]) if now else None
-    if not (was and now and old and new):
+    before, after = _PARTS.fullmatch(text), _PARTS.fullmatch(parsed)
+    old = _AUTHORITY.fullmatch(before[2]) if before else None
+    new = _AUTHORITY.fullmatch(after[2]) if after else None
+    if not (before and after and old and new):
         yield "parsed", parsed
         return
-    scheme, path, query, fragment = now[1], was[3] or "", was[4] or "", was[5] or ""
+    scheme, path, query, fragment = after[1], before[3] or "", before[4] or "", before[5] or ""
     login, port = old[1] or "", old[3] or ""
     tail = path + query + fragment
-    yield "scheme", f"{scheme}://{was[2]}{tail}"
+    yield "scheme", f"{scheme}://{before[2]}{tail}"
     yield _host_step(old[2], new[2]), f"{scheme}://{login}{new[2]}{port}{tail}"
     login, port = new[1] or "", new[3] or ""
     yield "default port removed", f"{scheme}://{login}{new[2]}{port}{tail}"
-    front = f"{scheme}://{login}{new[2]}{port}"
-    yield "dot segments and slashes", front + (now[3] or "") + query + fragment
+    origin = f"{scheme}://{login}{new[2]}{port}"
+    yield "dot segments and slashes", origin + (after[3] or "") + query + fragment
     yield "characters escaped", parsed
 
 
@@ -104,40 +104,43 @@ def _host_step(old: str, new: str) -> str:
     return "host converted by IDNA"
 
 
-def _policy(parsed: str) -> Iterator[tuple[str, str]]:
+def _policy_steps(parsed: str) -> Iterator[tuple[str, str]]:
     """Yield the changes after the parser, which `normalize` makes together."""
-    front, slash, rest = parsed.partition("://")
+    scheme, separator, rest = parsed.partition("://")
     authority, _, rest = rest.partition("/")
     rest = "/" + rest
     for name, step in _AUTHORITY_STEPS:
         authority = step(authority)
-        yield name, f"{front}{slash}{authority}{rest}"
-    front = f"{front}{slash}{authority}"
+        yield name, f"{scheme}{separator}{authority}{rest}"
+    origin = f"{scheme}{separator}{authority}"
     rest = rest.partition("#")[0]
-    yield "fragment removed", front + rest
-    rest = steps.escapes(rest)
-    yield "escapes normalized", front + rest
-    path, _, query = rest.partition("?")
-    path = steps.no_session(path)
-    yield "session id in the path removed", f"{front}{path}?{query}" if _ else front + path
-    yield from _query(front + path, query)
+    yield "fragment removed", origin + rest
+    rest = steps.normalize_escapes(rest)
+    yield "escapes normalized", origin + rest
+    path, query_mark, query = rest.partition("?")
+    path = steps.remove_session(path)
+    yield (
+        "session id in the path removed",
+        f"{origin}{path}?{query}" if query_mark else origin + path,
+    )
+    yield from _query_steps(origin + path, query)
 
 
-def _query(front: str, query: str) -> Iterator[tuple[str, str]]:
+def _query_steps(path_url: str, query: str) -> Iterator[tuple[str, str]]:
     if not query:
-        yield "empty query removed", front
+        yield "empty query removed", path_url
         return
     rules = current_rules()
-    site = rules.site(host_of(front))
-    kept = rules.keep(query, site)
-    whole = f"{front}?{'&'.join(kept)}" if kept else front
-    yield "tracking, session and empty parameters removed", whole
-    if len(kept) > 1 and (site is None or site.sort):
-        kept.sort(key=sort_key)
-        yield "query sorted", f"{front}?{'&'.join(kept)}"
+    site = rules.site(host_of(path_url))
+    parameters = rules.keep(query, site)
+    joined = f"{path_url}?{'&'.join(parameters)}" if parameters else path_url
+    yield "tracking, session and empty parameters removed", joined
+    if len(parameters) > 1 and (site is None or site.sort):
+        parameters.sort(key=sort_key)
+        yield "query sorted", f"{path_url}?{'&'.join(parameters)}"
 
 
 _AUTHORITY_STEPS: tuple[tuple[str, Callable[[str], str]], ...] = (
-    ("user name and password removed", steps.no_userinfo),
-    ("trailing dot of the host removed", steps.no_trailing_dot),
+    ("user name and password removed", steps.remove_userinfo),
+    ("trailing dot of the host removed", steps.remove_trailing_dot),
 )

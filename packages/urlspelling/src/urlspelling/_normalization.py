@@ -35,11 +35,11 @@ page could create megabytes of URLs from a long base and short links.
 
 _HAS_SCHEME = re.compile(r"[\x00-\x20]*[A-Za-z][A-Za-z0-9+.\-]*:")
 
-_CACHED_FRONTS = 16_384
+_CACHED_ORIGINS = 16_384
 _MAX_CACHED_CHARS = 255
 """Longer hosts are not cached, so that hostile ones cannot fill memory."""
 
-_LIKE_NORMAL = re.compile(
+_LOOKS_NORMAL = re.compile(
     r"(https?://[^/]{1,247})(?=/)(?:/[A-Za-z0-9_~!$&'*+,:=@-][A-Za-z0-9._~!$&'*+,:=@-]*)*/?"
 )
 """
@@ -69,7 +69,7 @@ def normalize(url: str, base: str | None = None) -> str:
     try:
         href = resolve(url, base)
     except ValueError:
-        raise InvalidUrl(url, _reason(url, base)) from None
+        raise InvalidUrl(url, _why_invalid(url, base)) from None
     normalized = _finish(href, url)
     if len(normalized) > MAX_URL_CHARS:
         raise InvalidUrl(url, f"longer than {MAX_URL_CHARS} characters")
@@ -81,14 +81,14 @@ def _is_normal(url: str) -> bool:
     Return True for most normalized URLs without a query. Takes half the time of
     normalizing them.
     """
-    match = _LIKE_NORMAL.fullmatch(url) if len(url) <= MAX_URL_CHARS else None
-    return match is not None and _is_normal_front(match[1])
+    match = _LOOKS_NORMAL.fullmatch(url) if len(url) <= MAX_URL_CHARS else None
+    return match is not None and _is_normal_origin(match[1])
 
 
-@lru_cache(_CACHED_FRONTS)
-def _is_normal_front(front: str) -> bool:
+@lru_cache(_CACHED_ORIGINS)
+def _is_normal_origin(origin: str) -> bool:
     try:
-        return _finish(resolve(f"{front}/"), front) == f"{front}/"
+        return _finish(resolve(f"{origin}/"), origin) == f"{origin}/"
     except ValueError:
         return False
 
@@ -102,7 +102,7 @@ def use_site_rules(rules: Iterable[SiteRule]) -> None:
     """
     global _rules  # noqa: PLW0603 - the signature of `normalize` is fixed; set once at start
     _rules = packaged_rules().with_sites(rules)
-    _front_of.cache_clear()
+    _cached_origin.cache_clear()
 
 
 def current_rules() -> QueryRules:
@@ -113,13 +113,13 @@ def current_rules() -> QueryRules:
 def _finish(href: str, url: str) -> str:
     """Apply the steps after the parser. For a normalized URL this takes only a few searches."""
     slash = href.find("/", 8)
-    front = href[:slash]
-    parsed = _front_of(front) if slash <= _MAX_CACHED_CHARS else _parse_front(front)
+    origin = href[:slash]
+    parsed = _cached_origin(origin) if slash <= _MAX_CACHED_CHARS else _parse_origin(origin)
     if parsed is None:
         raise InvalidUrl(url, "not an http(s) URL")
-    if parsed.front != front:
-        href = parsed.front + href[slash:]
-        slash = len(parsed.front)
+    if parsed.text != origin:
+        href = parsed.text + href[slash:]
+        slash = len(parsed.text)
     fragment = href.find("#", slash)
     if fragment > 0:
         href = href[:fragment]
@@ -129,10 +129,10 @@ def _finish(href: str, url: str) -> str:
     if path_end < 0:
         return href
     query = href[path_end + 1 :]
-    tidy = _rules.tidy(query, parsed.site)
-    if tidy == query and tidy:
+    tidied = _rules.normalize_query(query, parsed.site)
+    if tidied == query and tidied:
         return href
-    return f"{href[:path_end]}?{tidy}" if tidy else href[:path_end]
+    return f"{href[:path_end]}?{tidied}" if tidied else href[:path_end]
 
 
 def with_query(url: str, query: str) -> str:
@@ -143,41 +143,41 @@ def with_query(url: str, query: str) -> str:
     no quotes, brackets, braces, backslashes, carets, bars, semicolons, spaces or control
     characters.
     """
-    front = url[: url.find("/", 8)]
-    parsed = _front_of(front) if len(front) <= _MAX_CACHED_CHARS else _parse_front(front)
-    tidy = _rules.tidy(query, None if parsed is None else parsed.site)
-    return f"{url}?{tidy}" if tidy else url
+    origin = url[: url.find("/", 8)]
+    parsed = _cached_origin(origin) if len(origin) <= _MAX_CACHED_CHARS else _parse_origin(origin)
+    tidied = _rules.normalize_query(query, None if parsed is None else parsed.site)
+    return f"{url}?{tidied}" if tidied else url
 
 
-class _Front(NamedTuple):
+class _Origin(NamedTuple):
     """Scheme and authority of a URL, with the rule for the site. Cached per site."""
 
-    front: str
+    text: str
     """Scheme and authority, normalized."""
     site: SiteRule | None
 
 
-def _parse_front(front: str) -> _Front | None:
+def _parse_origin(origin: str) -> _Origin | None:
     """Normalize scheme and authority, without the slash. Returns None if not http(s)."""
-    scheme, colon, authority = front.partition("://")
+    scheme, colon, authority = origin.partition("://")
     if scheme not in {"http", "https"} or not colon:
         return None
-    authority = steps.no_trailing_dot(steps.no_userinfo(authority))
-    return _Front(f"{scheme}://{authority}", _rules.site(host(f"{scheme}://{authority}")))
+    authority = steps.remove_trailing_dot(steps.remove_userinfo(authority))
+    return _Origin(f"{scheme}://{authority}", _rules.site(host(f"{scheme}://{authority}")))
 
 
-_front_of = lru_cache(_CACHED_FRONTS)(_parse_front)
+_cached_origin = lru_cache(_CACHED_ORIGINS)(_parse_origin)
 
 
 def _normalize_escapes(href: str, slash: int, path_end: int) -> tuple[str, int]:
     """Normalize escapes and remove path sessions; also return the new end of the path."""
-    rest = steps.escapes(href[slash:])
-    path, question, query = rest.partition("?")
-    front = href[:slash] + steps.no_session(path)
-    return front + question + query, len(front) if path_end > 0 else -1
+    escaped = steps.normalize_escapes(href[slash:])
+    path, question, query = escaped.partition("?")
+    start = href[:slash] + steps.remove_session(path)
+    return start + question + query, len(start) if path_end > 0 else -1
 
 
-def _reason(url: str, base: str | None) -> str:
+def _why_invalid(url: str, base: str | None) -> str:
     if base is None and _HAS_SCHEME.match(url) is None:
         return "relative URL without a base"
     return "not a URL"

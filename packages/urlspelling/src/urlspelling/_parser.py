@@ -48,21 +48,24 @@ def resolve(url: str, base: str | None = None) -> str:
     """
     try:
         if (url.isascii() and "%" not in url) or _PLAIN_HOST.match(url):
-            href: str = _fast(url).href if base is None else (_base(base) + url).href
+            href: str = _fast(url).href if base is None else (_parse_base(base) + url).href
             return href
     except (ValueError, TypeError, AttributeError):
         pass
-    return _exact(url, base)
+    return _resolve_exact(url, base)
 
 
-def _exact(url: str, base: str | None) -> str:
+def _resolve_exact(url: str, base: str | None) -> str:
     for text in (url, base or ""):
         if not isinstance(text, str):
             raise TypeError(f"a URL must be a string, got {type(text).__name__}")
     try:
         return _parse_exact(url, base)
     except ValueError:
-        clean, clean_base = _scalar(url), None if base is None else _scalar(base)
+        clean, clean_base = (
+            _replace_surrogates(url),
+            None if base is None else _replace_surrogates(base),
+        )
         if (clean, clean_base) == (url, base):
             raise
         return _parse_exact(clean, clean_base)
@@ -72,20 +75,20 @@ def _parse_exact(url: str, base: str | None) -> str:
     return ada_url.normalize_url(url) if base is None else ada_url.join_url(base, url)
 
 
-def _scalar(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """Replace lone surrogates, as the standard's USVString does."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _base(base: str) -> can_ada.URL:
+def _parse_base(base: str) -> can_ada.URL:
     """Return the parsed base, cached because all links of a page share it."""
-    return _cached_base(base) if len(base) <= _MAX_CACHED_CHARS else _parsed_base(base)
+    return _cached_base(base) if len(base) <= _MAX_CACHED_CHARS else _uncached_base(base)
 
 
-def _parsed_base(base: str) -> can_ada.URL:
+def _uncached_base(base: str) -> can_ada.URL:
     return _fast(resolve(base))
 
 
-_cached_base = lru_cache(_CACHED_BASES)(_parsed_base)
+_cached_base = lru_cache(_CACHED_BASES)(_uncached_base)
 # A thread still running at exit keeps this module alive, and nanobind then reports leaked URLs.
 atexit.register(_cached_base.cache_clear)

@@ -22,19 +22,30 @@ _TEMPLATE = re.compile(
     r"|(?:^|/)\[(?:\.\.\.)?[A-Za-z_]\w*\](?=/|$)|^[$%][A-Za-z_]\w*%?$"
     r"|\b(?:window|document)\.location\b|\blocation\.href\b|\bdocument\.URL\b"
 )
-_SIGNS = frozenset("{[<%$")
+_TEMPLATE_CHARACTERS = frozenset("{[<%$")
 """Every template contains one of these characters, except those with `location` or `document`."""
 _TEMPLATE_ESCAPES = re.compile(r"%(?:7[BD]|2[34]|3[CEF]|5[BD]|25)", re.IGNORECASE)
 _VALUES = frozenset(["undefined", "null", "(null)", "none", "nil", "nan", "[object object]"])
 """What programming languages print for a missing value or an object."""
-_WHOLE = _VALUES | {"true", "false", "0", "-", "n/a", "url", "canonical", "todo", "tbd", "example"}
-"""Further texts that are not a URL if they are the whole value."""
-_ENCODED = re.compile(r"https?%3a", re.IGNORECASE)
+_PLACEHOLDERS = _VALUES | {
+    "true",
+    "false",
+    "0",
+    "-",
+    "n/a",
+    "url",
+    "canonical",
+    "todo",
+    "tbd",
+    "example",
+}
+"""These texts are placeholders if they are the whole value."""
+_ENCODED_SCHEME = re.compile(r"https?%3a", re.IGNORECASE)
 _WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)|//|[\\/]")
 _COMMON_DOMAIN = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|info)(?::\d+)?/")
 
 
-@lru_cache(maxsize=64)  # the code that reads a page checks the same few texts
+@lru_cache(maxsize=64)  # a page's few declarations are checked several times
 def why_no_page(text: str, page: str) -> str | None:
     """
     Return why `text` is not a page's URL, or None if it may be one.
@@ -51,25 +62,25 @@ def why_no_page(text: str, page: str) -> str | None:
     text = text.strip()
     if not text or text[0] == "#":
         return "it does not identify a page"
-    if text.lower() in _WHOLE:
+    if text.lower() in _PLACEHOLDERS:
         return "a placeholder"
     if _is_template(text) and not _is_template(page):
         return "a template that was not filled in"
-    if _ENCODED.match(text):
+    if _ENCODED_SCHEME.match(text):
         return "a URL that is percent-encoded as a whole"
-    named = {part.lower() for part in _parts(text)} & _VALUES
-    if named and not named <= {part.lower() for part in _parts(page)}:
+    missing_values = {part.lower() for part in _parts(text)} & _VALUES
+    if missing_values and not missing_values <= {part.lower() for part in _parts(page)}:
         return "a placeholder"
     return _without_scheme(text, page)
 
 
 def _is_template(text: str) -> bool:
-    if _SIGNS.isdisjoint(text) and "location" not in text and "document" not in text:
+    if _TEMPLATE_CHARACTERS.isdisjoint(text) and "location" not in text and "document" not in text:
         return False
-    return _TEMPLATE.search(_decoded(text)) is not None
+    return _TEMPLATE.search(_decode_template(text)) is not None
 
 
-def _decoded(text: str) -> str:
+def _decode_template(text: str) -> str:
     """Return the text with template characters decoded, because normalized URLs escape them."""
     return _TEMPLATE_ESCAPES.sub(lambda m: unquote(m[0]), text) if "%" in text else text
 
@@ -88,22 +99,22 @@ def _parts(url: str) -> Iterator[str]:
 def _without_scheme(text: str, page: str) -> str | None:
     """Return why a path is a host without a scheme, or None."""
     try:
-        host, reason = _bare(urlsplit(page).netloc), "a host without a scheme"
+        host, reason = _bare_host(urlsplit(page).netloc), "a host without a scheme"
         urlsplit(text)
     except ValueError:
         return None  # it is not a URL
     path = urlsplit(text).path
-    if host in path.lower() and any(_bare(part) == host for part in path.split("/")[:-1]):
+    if host in path.lower() and any(_bare_host(part) == host for part in path.split("/")[:-1]):
         return None if f"/{host}" in urlsplit(page).path else reason
     if _WITH_SCHEME.match(text):
         return None
     first = re.split(r"[/?#]", text, maxsplit=1)[0].lower()
     if "." not in first.strip("."):
         return None
-    if first.startswith("www.") or _bare(first) == host or _COMMON_DOMAIN.match(text):
+    if first.startswith("www.") or _bare_host(first) == host or _COMMON_DOMAIN.match(text):
         return reason
     return reason if registered_domain(f"http://{first}/") == registered_domain(page) else None
 
 
-def _bare(host: str) -> str:
+def _bare_host(host: str) -> str:
     return host.lower().rpartition("@")[2].partition(":")[0].removeprefix("www.")

@@ -26,7 +26,7 @@ _MAX_CACHED_CHARS = 255
 
 _MAX_HOST_CHARS = 253
 """The DNS limit. Matching a longer text with many labels would take minutes."""
-_AS_SPELLED: Callable[[str], tuple[str, str, str]] = methodcaller("partition", "=")
+_split_name: Callable[[str], tuple[str, str, str]] = methodcaller("partition", "=")
 """`sort_key` for queries without escapes."""
 _NEEDS_DECODING = re.compile(r"[%+;]")
 _PATH_STYLE_SESSION = re.compile(r"(?i);jsessionid=[^&;]*")
@@ -71,7 +71,7 @@ class QueryRules:
         self._prefix_patterns = dict(prefix_patterns or {})
         self._sites = {rule.host: rule for rule in sites}
         self._kept_names: set[str] = set()
-        self._cached_pattern = lru_cache(_CACHED_NAMES)(self._pattern)
+        self._cached_pattern = lru_cache(_CACHED_NAMES)(self._find_pattern)
 
     def with_sites(self, sites: Iterable[SiteRule]) -> QueryRules:
         """Return these rules plus `sites`. For a host in both, the new rule applies."""
@@ -90,20 +90,20 @@ class QueryRules:
         name = longest_match(host, self._sites)
         return None if name is None else self._sites[name]
 
-    def tidy(self, query: str, site: SiteRule | None) -> str:
+    def normalize_query(self, query: str, site: SiteRule | None) -> str:
         """Normalize a query with normalized escapes: remove parameters and sort the rest."""
         if site is None and ";" not in query:
             kept = query.split("&")
             names = [piece.partition("=")[0] for piece in kept]
             if not self._kept_names.issuperset(names):
-                kept, names = self._kept(kept, None)
+                kept, names = self._filter(kept, None)
         else:
-            kept, names = self._kept(_without_session(query).split("&"), site)
+            kept, names = self._filter(_without_session(query).split("&"), site)
             if site is not None and not site.sort:
                 return "&".join(kept)
         if len(kept) > 1:
             if "%" not in query and "+" not in query:
-                kept.sort(key=_AS_SPELLED)
+                kept.sort(key=_split_name)
             elif len(set(names)) == len(names) and self._kept_names.issuperset(names):
                 # Distinct names without escapes determine the order.
                 by_name = dict(zip(names, kept, strict=True))
@@ -114,9 +114,9 @@ class QueryRules:
 
     def keep(self, query: str, site: SiteRule | None) -> list[str]:
         """Return the parameters of `query` that are kept, as written. Empty ones are removed."""
-        return self._kept(_without_session(query).split("&"), site)[0]
+        return self._filter(_without_session(query).split("&"), site)[0]
 
-    def _kept(self, pieces: list[str], site: SiteRule | None) -> tuple[list[str], list[str]]:
+    def _filter(self, pieces: list[str], site: SiteRule | None) -> tuple[list[str], list[str]]:
         """Return the parameters that are kept, and their names."""
         kept, names = [], []
         for piece in pieces:
@@ -128,36 +128,36 @@ class QueryRules:
 
     def _is_kept(self, name: str, value: str, site: SiteRule | None) -> bool:
         if site is not None:
-            low = name.lower()
-            if low in site.keep or low in site.drop:
-                return low in site.keep
+            lowercase = name.lower()
+            if lowercase in site.keep or lowercase in site.drop:
+                return lowercase in site.keep
         if name in self._kept_names:
             return True
-        cached = len(name) <= _MAX_CACHED_CHARS
-        pattern = self._cached_pattern(name) if cached else self._pattern(name)
+        is_cacheable = len(name) <= _MAX_CACHED_CHARS
+        pattern = self._cached_pattern(name) if is_cacheable else self._find_pattern(name)
         if pattern is None:
-            self._remember(name)
+            self._cache_kept_name(name)
             return True
         return pattern.match(value) is None
 
-    def _remember(self, name: str) -> None:
+    def _cache_kept_name(self, name: str) -> None:
         """Cache a name without escapes that is always kept."""
         if name and len(name) <= _MAX_CACHED_CHARS and not _NEEDS_DECODING.search(name):
             if len(self._kept_names) >= _CACHED_NAMES:
                 self._kept_names.clear()
             self._kept_names.add(name)
 
-    def _pattern(self, name: str) -> re.Pattern[str] | None:
+    def _find_pattern(self, name: str) -> re.Pattern[str] | None:
         """
         Return the pattern of values for which a parameter is removed, or None to always
         keep it.
         """
-        low = name.lower()
-        if low in self._removed or low.startswith(self._prefixes):
+        lowercase = name.lower()
+        if lowercase in self._removed or lowercase.startswith(self._prefixes):
             return _ANY
-        if low in self._patterns:
-            return self._patterns[low]
-        return next((v for k, v in self._prefix_patterns.items() if low.startswith(k)), None)
+        if lowercase in self._patterns:
+            return self._patterns[lowercase]
+        return next((v for k, v in self._prefix_patterns.items() if lowercase.startswith(k)), None)
 
 
 _ANY = re.compile("")
@@ -222,13 +222,13 @@ def _problems_of(number: int, table: dict[str, Any]) -> Iterable[str]:
     yield from (f"{where}: {key} is not a known key" for key in sorted(set(table) - _SITE_KEYS))
 
 
-def _packaged(name: str) -> str:
+def _read_packaged(name: str) -> str:
     return resources.files("urlspelling").joinpath(name).read_text("utf-8")
 
 
 def packaged_rules() -> QueryRules:
     """Read the rules that are part of the package."""
-    data = tomllib.loads(_packaged("query_rules.toml"))
+    data = tomllib.loads(_read_packaged("query_rules.toml"))
     sessions = [(entry, re.compile(entry["value"])) for entry in data["session"]]
     return QueryRules(
         removed=(name for entry in data["tracking"] for name in entry.get("names", ())),
@@ -237,5 +237,5 @@ def packaged_rules() -> QueryRules:
         prefix_patterns={
             n: pattern for entry, pattern in sessions for n in entry.get("prefixes", ())
         },
-        sites=site_rules(_packaged("site_rules.toml"), "site_rules.toml"),
+        sites=site_rules(_read_packaged("site_rules.toml"), "site_rules.toml"),
     )

@@ -11,7 +11,7 @@ import re
 import string
 
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
-_NEVER_BARE = "[]\\^`{|}"
+_ALWAYS_ESCAPED = "[]\\^`{|}"
 """Characters that the URL Standard leaves unescaped, but RFC 3986 forbids in a path or query."""
 
 _BAD_ESCAPE = (
@@ -22,8 +22,8 @@ _BAD_ESCAPE = (
 _NOT_NORMAL = re.compile(rf"[%\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
 MAY_CHANGE = re.compile(rf"[%;(\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
 """
-Finds text that `escapes` or `no_session` may change. It starts with a character set, which makes it
-fast.
+Finds text that `normalize_escapes` or `remove_session` may change. It starts with a character
+set, which makes it fast.
 """
 _PATH_SESSION = re.compile(r"(?i)(?<!\.)(?:;jsessionid=[^/;]*)+")
 """A session id in a path. Not after a dot, so that the rest does not become a dot segment."""
@@ -36,9 +36,9 @@ def _escape(byte: int) -> str:
     return chr(byte) if chr(byte) in _UNRESERVED else f"%{byte:02X}"
 
 
-_SPELLINGS = {
+_REPLACEMENTS = {
     "%": "%25",
-    **{character: f"%{ord(character):02X}" for character in _NEVER_BARE},
+    **{character: f"%{ord(character):02X}" for character in _ALWAYS_ESCAPED},
     **{
         f"%{high}{low}": _escape(int(high + low, 16))
         for high in string.hexdigits
@@ -47,11 +47,11 @@ _SPELLINGS = {
 }
 
 
-def _spelling(match: re.Match[str]) -> str:
-    return _SPELLINGS[match[0]]
+def _replacement(match: re.Match[str]) -> str:
+    return _REPLACEMENTS[match[0]]
 
 
-def escapes(text: str) -> str:
+def normalize_escapes(text: str) -> str:
     """
     Normalize the escapes of a path or query (RFC 3986 sections 2.3, 2.4 and 6.2.2).
 
@@ -59,10 +59,10 @@ def escapes(text: str) -> str:
     characters that must be escaped are escaped, including a bare `%`. JavaScript's escape `%u011f`
     is kept, as in browsers, because servers that decode it would read `%25u011f` differently.
     """
-    return _NOT_NORMAL.sub(_spelling, text)
+    return _NOT_NORMAL.sub(_replacement, text)
 
 
-def no_session(path: str) -> str:
+def remove_session(path: str) -> str:
     """Remove `;jsessionid=…` and ASP.NET's session segment from a path."""
     if ";" in path:
         path = _PATH_SESSION.sub("", path)
@@ -71,12 +71,12 @@ def no_session(path: str) -> str:
     return path
 
 
-def no_userinfo(authority: str) -> str:
+def remove_userinfo(authority: str) -> str:
     """Remove user name and password from an authority."""
     return authority.rpartition("@")[2]
 
 
-def no_trailing_dot(authority: str) -> str:
+def remove_trailing_dot(authority: str) -> str:
     """
     Remove the trailing dot of the DNS root from the host of an authority.
 

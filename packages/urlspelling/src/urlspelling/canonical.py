@@ -3,8 +3,8 @@ The canonical URL of a page: `decide` computes it from the evidence, with its re
 
 The evidence comes from the fetch (redirects, headers) and from the document. A wrong canonical URL
 is worse than none, because two pages would share one record. A declared URL must therefore pass
-checks that need no fetch. It is rejected if a known fact contradicts it; the decision is
-provisional while a fact is unknown. docs/urls.md#canonical-urls lists the order of trust and the
+checks that need no fetch. It is rejected if a known fact contradicts it. While facts are missing,
+the decision is provisional. docs/urls.md#canonical-urls lists the order of trust and the
 checks.
 """
 
@@ -144,19 +144,23 @@ def same_site(url: str, other: str) -> bool:
 
 def homepage(page: str, target: str) -> str | None:
     """Reject the homepage as canonical URL of another page, because templates often declare it."""
-    named = urlsplit(target)
-    if named.path != "/" or named.query or _HOMEPAGE_PATH.fullmatch(urlsplit(page).path):
+    target_parts = urlsplit(target)
+    if (
+        target_parts.path != "/"
+        or target_parts.query
+        or _HOMEPAGE_PATH.fullmatch(urlsplit(page).path)
+    ):
         return None
     return "the homepage is not the canonical URL of another page"
 
 
 def other_domain(evidence: Evidence, target: str) -> str | None:
-    """Reject another domain, unless it redirected here or this is its copy in an AMP cache."""
+    """Reject another domain, unless it redirected here or the page is its AMP cache copy."""
     page, chain = evidence.final_url, {hop.url for hop in evidence.redirects}
     if same_site(target, page) or target in chain:
         return None
-    cached = _AMP_CACHE.match(page)
-    if cached and registered_domain(cached[1]) == registered_domain(target):
+    amp_cache = _AMP_CACHE.match(page)
+    if amp_cache and registered_domain(amp_cache[1]) == registered_domain(target):
         return None
     return "another domain, without a redirect between the two"
 
@@ -187,10 +191,10 @@ def other_language(evidence: Evidence, target: str) -> str | None:
     languages: dict[str, set[str]] = {}
     for language, url in evidence.hreflang:
         languages.setdefault(url, set()).add(language.lower())
-    own = languages.get(evidence.final_url, set()) | languages.get(evidence.url, set())
-    other = languages.get(target, set())
-    if own and other and not own & other:
-        return f"it is the {', '.join(sorted(other))} version of this page"
+    own_languages = languages.get(evidence.final_url, set()) | languages.get(evidence.url, set())
+    target_languages = languages.get(target, set())
+    if own_languages and target_languages and not own_languages & target_languages:
+        return f"it is the {', '.join(sorted(target_languages))} version of this page"
     return None
 
 
@@ -219,17 +223,17 @@ def canonical_chain(evidence: Evidence, target: str) -> tuple[list[str], str | N
     while (page := evidence.known.get(current := chain[-1])) is not None:
         if is_gone(page):
             return chain, f"{current} is known to be gone ({page.status or 'no page'})"
-        onward = page.redirects_to or page.canonical_url or current
-        if onward == current:
+        next_url = page.redirects_to or page.canonical_url or current
+        if next_url == current:
             break
-        if onward in fetched:
+        if next_url in fetched:
             verb = "redirects" if page.redirects_to else "points"
             return chain, f"{current} {verb} back to this page"
-        if onward in chain:
-            return chain, f"a loop: {' to '.join([*chain, onward])}"
+        if next_url in chain:
+            return chain, f"a loop: {' to '.join([*chain, next_url])}"
         if len(chain) == MAX_STEPS:
             return chain, f"a chain of more than {MAX_STEPS} URLs"
-        chain.append(onward)
+        chain.append(next_url)
     return chain, None
 
 
@@ -274,7 +278,7 @@ def decide(evidence: Evidence) -> Decision:
     its canonical tag becomes its own canonical URL.
     """
     findings = _Findings()
-    redirected = _through_redirects(evidence, findings)
+    moved_to = _follow_redirects(evidence, findings)
     findings.rejected += [
         ("body_canonical", u, "outside the head") for u in evidence.body_canonical
     ]
@@ -285,25 +289,25 @@ def decide(evidence: Evidence) -> Decision:
             f"the status was {evidence.status}: tags of an error page are ignored"
         )
         return _decision(evidence, evidence.url, "self", findings, aliases=())
-    if redirected != evidence.final_url:
-        return _after_temporary_redirect(evidence, redirected, findings)
-    if (chosen := _declared(evidence, findings)) is not None:
+    if moved_to != evidence.final_url:
+        return _after_temporary_redirect(evidence, moved_to, findings)
+    if (chosen := _choose_declared(evidence, findings)) is not None:
         source, url = chosen
-        return _decision(evidence, url, source, findings, aliases=_fetched(evidence))
-    rule = "redirect" if redirected != evidence.url else "self"
+        return _decision(evidence, url, source, findings, aliases=_fetched_urls(evidence))
+    rule = "redirect" if moved_to != evidence.url else "self"
     if rule == "self":
         findings.reasons.append("no evidence for another URL")
-    return _decision(evidence, redirected, rule, findings, aliases=_fetched(evidence))
+    return _decision(evidence, moved_to, rule, findings, aliases=_fetched_urls(evidence))
 
 
-def _fetched(evidence: Evidence) -> tuple[str, ...]:
+def _fetched_urls(evidence: Evidence) -> tuple[str, ...]:
     return (evidence.url, *(hop.url for hop in evidence.redirects), evidence.final_url)
 
 
 def _decision(
     evidence: Evidence, url: str, rule: str, findings: _Findings, *, aliases: tuple[str, ...]
 ) -> Decision:
-    is_fetched = url in _fetched(evidence) or is_confirmed(url, evidence.known.get(url))
+    is_fetched = url in _fetched_urls(evidence) or is_confirmed(url, evidence.known.get(url))
     if not is_fetched:
         findings.reasons.append(f"{PROVISIONAL}{url} is fetched")
     return Decision(
@@ -316,15 +320,15 @@ def _decision(
     )
 
 
-def _through_redirects(evidence: Evidence, findings: _Findings) -> str:
+def _follow_redirects(evidence: Evidence, findings: _Findings) -> str:
     """Follow the permanent redirects from the requested URL."""
     current = evidence.url
     for hop in evidence.redirects:
         if hop.url != current:
             break
-        if why_not := _not_moved(current, hop):
-            findings.reasons.append(f"{current} is kept: {why_not}")
-            findings.rejected.append(("redirect", hop.target, why_not))
+        if rejection := _why_not_moved(current, hop):
+            findings.reasons.append(f"{current} is kept: {rejection}")
+            findings.rejected.append(("redirect", hop.target, rejection))
             break
         kind = "permanently" if hop.permanent else "to another spelling of itself,"
         findings.reasons.append(f"{current} redirects {kind} to {hop.target}")
@@ -333,7 +337,7 @@ def _through_redirects(evidence: Evidence, findings: _Findings) -> str:
     return current
 
 
-def _not_moved(url: str, hop: Redirect) -> str | None:
+def _why_not_moved(url: str, hop: Redirect) -> str | None:
     if is_respelled(url, hop.target):
         return None
     if not hop.permanent:
@@ -343,41 +347,41 @@ def _not_moved(url: str, hop: Redirect) -> str | None:
     return None
 
 
-def _after_temporary_redirect(evidence: Evidence, redirected: str, findings: _Findings) -> Decision:
+def _after_temporary_redirect(evidence: Evidence, moved_to: str, findings: _Findings) -> Decision:
     """
     Decide for a page that was reached by a redirect that is not permanent.
 
     The tags of that page describe the redirect's target, not the requested URL. For example, many
     URLs may redirect to one sign-in page.
     """
-    rule = "redirect" if redirected != evidence.url else "self"
+    rule = "redirect" if moved_to != evidence.url else "self"
     for source, urls in _sources(evidence):
-        if urls == (redirected,):
+        if urls == (moved_to,):
             findings.reasons.append(f"{_SOURCE_NAMES[source]} of the redirect target agrees")
             rule = source
         else:
             reason = f"it describes {evidence.final_url}, which is another page"
             findings.rejected += [(source, url, reason) for url in urls]
     findings.reasons.append(
-        f"{redirected} does not redirect permanently to {evidence.final_url}, which has the page"
+        f"{moved_to} does not redirect permanently to {evidence.final_url}, which has the page"
     )
-    return _decision(evidence, redirected, rule, findings, aliases=tuple(findings.moved))
+    return _decision(evidence, moved_to, rule, findings, aliases=tuple(findings.moved))
 
 
 def _sources(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
     """Return the declared URLs by source, the most trusted source first."""
     refresh = evidence.meta_refresh
     instant = (refresh[1],) if refresh and refresh[0] <= INSTANT_REFRESH_S else ()
-    listed = [
+    candidates = [
         ("link_header", evidence.link_header),
         ("link_canonical", evidence.link_canonical),
         ("meta_refresh", instant if instant != (evidence.final_url,) else ()),
         ("og_url", (evidence.og_url,) if evidence.og_url else ()),
     ]
-    return [(source, tuple(dict.fromkeys(urls))) for source, urls in listed if urls]
+    return [(source, tuple(dict.fromkeys(urls))) for source, urls in candidates if urls]
 
 
-def _declared(evidence: Evidence, findings: _Findings) -> tuple[str, str] | None:
+def _choose_declared(evidence: Evidence, findings: _Findings) -> tuple[str, str] | None:
     """Return the first source with a single URL that passes all checks, and the URL it leads to."""
     chosen: tuple[str, str] | None = None
     for source, urls in _sources(evidence):
@@ -386,11 +390,11 @@ def _declared(evidence: Evidence, findings: _Findings) -> tuple[str, str] | None
                 (source, url, "several different values: all are ignored") for url in urls
             ]
             continue
-        url, why_not = _checked(evidence, urls[0], findings)
+        url, rejection = _check_target(evidence, urls[0], findings)
         if chosen is not None:
-            _compare(source, url, chosen, findings)
-        elif why_not:
-            findings.rejected.append((source, urls[0], why_not))
+            _compare_with_chosen(source, url, chosen, findings)
+        elif rejection:
+            findings.rejected.append((source, urls[0], rejection))
         else:
             chosen = source, url
             name = "this page itself" if url == evidence.final_url else url
@@ -398,20 +402,22 @@ def _declared(evidence: Evidence, findings: _Findings) -> tuple[str, str] | None
     return chosen
 
 
-def _compare(source: str, url: str, chosen: tuple[str, str], findings: _Findings) -> None:
+def _compare_with_chosen(
+    source: str, url: str, chosen: tuple[str, str], findings: _Findings
+) -> None:
     if url == chosen[1]:
         findings.reasons.append(f"{_SOURCE_NAMES[source]} agrees")
     else:
         findings.rejected.append((source, url, f"{_SOURCE_NAMES[chosen[0]]} has precedence"))
 
 
-def _checked(evidence: Evidence, target: str, findings: _Findings) -> tuple[str, str | None]:
+def _check_target(evidence: Evidence, target: str, findings: _Findings) -> tuple[str, str | None]:
     """Return the URL that `target` leads to, and the reason to reject it or None."""
     if target == evidence.final_url:
         return target, None
-    chain, why_not = canonical_chain(evidence, target)
+    chain, rejection = canonical_chain(evidence, target)
     for url in chain:
-        why_not = refusal(evidence, url) or why_not
-    if why_not is None and len(chain) > 1:
+        rejection = refusal(evidence, url) or rejection
+    if rejection is None and len(chain) > 1:
         findings.reasons.append(f"{' leads on to '.join(chain)}")
-    return chain[-1], why_not
+    return chain[-1], rejection

@@ -33,7 +33,7 @@ def origin(url: str) -> str:
     Raises:
         InvalidUrl: `url` does not begin with an http(s) origin.
     """
-    return _match(url)[0]
+    return _match_origin(url)[0]
 
 
 def host(url: str) -> str:
@@ -43,7 +43,7 @@ def host(url: str) -> str:
     Raises:
         InvalidUrl: `url` does not begin with an http(s) origin.
     """
-    return split_port(_match(url)[2])[0]
+    return split_port(_match_origin(url)[2])[0]
 
 
 def registered_domain(url_or_host: str) -> str:
@@ -60,12 +60,12 @@ def registered_domain(url_or_host: str) -> str:
         InvalidUrl: a URL that does not begin with an http(s) origin.
     """
     name = host(url_or_host) if "://" in url_or_host else url_or_host
-    return _registered(name) if len(name) <= _MAX_HOST_CHARS else name
+    return _cached_domain(name) if len(name) <= _MAX_HOST_CHARS else name
 
 
 def is_public_suffix(name: str) -> bool:
     """Return True if a host is a public suffix (`co.uk`, `github.io`) or a single label."""
-    return not is_ip(name) and _list().privatesuffix(name.lower().rstrip(".")) is None
+    return not is_ip(name) and _suffix_list().privatesuffix(name.lower().rstrip(".")) is None
 
 
 def is_ip(name: str) -> bool:
@@ -85,7 +85,7 @@ def reversed_host(name: str) -> str:
     return name if is_ip(name) else ".".join(reversed(name.split(".")))
 
 
-def _match(url: str) -> re.Match[str]:
+def _match_origin(url: str) -> re.Match[str]:
     match = _URL.match(url)
     if match is None:
         raise InvalidUrl(url, "not a normalized http(s) URL")
@@ -93,13 +93,13 @@ def _match(url: str) -> re.Match[str]:
 
 
 @lru_cache(_CACHED_HOSTS)
-def _registered(name: str) -> str:
+def _cached_domain(name: str) -> str:
     if is_ip(name):
         return name
-    domain: str | None = _list().privatesuffix(name.lower().rstrip("."))
+    domain: str | None = _suffix_list().privatesuffix(name.lower().rstrip("."))
     return domain or name
 
 
 @cache
-def _list() -> PublicSuffixList:
+def _suffix_list() -> PublicSuffixList:
     return PublicSuffixList()

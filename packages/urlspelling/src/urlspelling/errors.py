@@ -28,8 +28,8 @@ class InvalidUrl(UrlSpellingError, ValueError):
         self.reason = reason
 
     def __str__(self) -> str:
-        shown = self.url if len(self.url) <= 200 else f"{self.url[:200]}…"
-        return f"{self.reason}: {shown!r}"
+        excerpt = self.url if len(self.url) <= 200 else f"{self.url[:200]}…"
+        return f"{self.reason}: {excerpt!r}"
 
 
 class InvalidSiteRules(UrlSpellingError, ValueError):

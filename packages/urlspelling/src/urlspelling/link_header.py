@@ -10,10 +10,10 @@ from urlspelling._normalization import normalize
 from urlspelling.errors import InvalidUrl
 
 MAX_LINKS = 1_000
-"""Maximum per response. Servers limit all headers together to about 100 KB."""
+"""Maximum links per response. Servers limit all headers together to about 100 KB."""
 
 _SPACE = " \t\r\n"
-_BETWEEN = re.compile(r"[\s,]*")
+_SEPARATORS = re.compile(r"[\s,]*")
 _TARGET = re.compile(r"<([^>]*)>")
 _PARAMETER = re.compile(
     r"\s*;[\s;]*([^\s=;,\"<>]+)\s*"
@@ -21,7 +21,7 @@ _PARAMETER = re.compile(
     re.DOTALL,
 )
 _QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
-_REST = re.compile(r"(?:[^,\"]|\"(?:[^\"\\]|\\.)*(?:\"|\\?\Z)|)*+", re.DOTALL)
+_UNTIL_COMMA = re.compile(r"(?:[^,\"]|\"(?:[^\"\\]|\\.)*(?:\"|\\?\Z)|)*+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,28 +65,28 @@ def parse_link_header(values: Iterable[str], *, base: str | None = None) -> list
 def targets(values: Iterable[str]) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
     """Yield each target as written, with its parameters (names in lower case, values unquoted)."""
     for value in values:
-        at, last = 0, value.rfind(">")
-        while at < last:
-            between = _BETWEEN.match(value, at)
-            at = between.end() if between else at
-            target = _TARGET.match(value, at)
+        position, last_target = 0, value.rfind(">")
+        while position < last_target:
+            separators = _SEPARATORS.match(value, position)
+            position = separators.end() if separators else position
+            target = _TARGET.match(value, position)
             if target is not None:
-                at = target.end()
+                position = target.end()
                 parameters: list[tuple[str, str]] = []
-                while (parameter := _PARAMETER.match(value, at)) is not None:
-                    at = parameter.end()
-                    parameters.append((parameter[1].lower(), _value(parameter)))
+                while (parameter := _PARAMETER.match(value, position)) is not None:
+                    position = parameter.end()
+                    parameters.append((parameter[1].lower(), _parameter_value(parameter)))
                 yield target[1], tuple(parameters)
-            at = _next_comma(value, at) + 1
+            position = _next_comma(value, position) + 1
 
 
-def _next_comma(value: str, at: int) -> int:
+def _next_comma(value: str, position: int) -> int:
     """Return the position of the next separator, skipping anything that is not a parameter."""
-    rest = _REST.match(value, at)
-    return rest.end() if rest else at
+    rest = _UNTIL_COMMA.match(value, position)
+    return rest.end() if rest else position
 
 
-def _value(parameter: re.Match[str]) -> str:
+def _parameter_value(parameter: re.Match[str]) -> str:
     if parameter[2] is not None:
         return _QUOTED_PAIR.sub(r"\1", parameter[2])
     return (parameter[3] or "").strip(_SPACE)

@@ -1,4 +1,4 @@
-"""What every engine of `CellTable` does."""
+"""The contract of `CellTable` on every engine."""
 
 import pytest
 
@@ -15,11 +15,11 @@ class TestEveryEngine(CellTableContract):
 
     @pytest.fixture
     def tables(self, tables):
-        """Those of `support.engines`, which lie in several files on SQLite."""
+        """The tables of `support.engines`; on SQLite they span several files."""
         return tables
 
 
-def test_an_engine_that_leaves_a_method_out_cannot_be_made():
+def test_engine_without_a_required_method_cannot_be_created():
     class Incomplete(MemoryTable):
         _scan = CellTable._scan
 

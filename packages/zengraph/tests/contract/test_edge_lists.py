@@ -1,4 +1,4 @@
-"""What lists of edges, and look-ups by beginnings, do on every engine."""
+"""Edge lists and prefix lookups on every engine."""
 
 import pytest
 

@@ -33,7 +33,7 @@ def listed(graph, node, direction, edge_type=FOLLOWS, **options):
     return [(e.score, e.other) for e in graph.edges(node, direction, edge_type, **options).items]
 
 
-def test_a_node_has_one_edge_of_a_type_to_another_and_its_score_moves(graph, clock):
+def test_edge_is_unique_per_type_and_pair_and_its_score_changes(graph, clock):
     graph.put_edge(A, FOLLOWS, B, score=5, properties={"note": b"x"})
     clock.advance_ms(1)
     graph.put_edge(A, FOLLOWS, B, score=-7)
@@ -47,7 +47,7 @@ def test_a_node_has_one_edge_of_a_type_to_another_and_its_score_moves(graph, clo
     assert graph.get_edge(A, HAS, B) is None
 
 
-def test_a_score_comes_back_in_the_same_millisecond(graph):
+def test_score_can_be_restored_within_the_same_millisecond(graph):
     for score in (1, 2, 1):
         graph.put_edge(A, FOLLOWS, B, score=score)
 
@@ -55,7 +55,7 @@ def test_a_score_comes_back_in_the_same_millisecond(graph):
     assert listed(graph, B, IN) == [(1, A)]
 
 
-def test_edges_come_page_by_page_in_both_orders_and_between_scores(graph):
+def test_edges_are_paged_in_both_orders_and_between_scores(graph):
     others = [bytes([n]) * 16 for n in range(1, 10)]
     graph.put_edges([NewEdge(EdgeKey(A, HAS, other), n // 2) for n, other in enumerate(others)])
 
@@ -75,7 +75,7 @@ def test_edges_come_page_by_page_in_both_orders_and_between_scores(graph):
         graph.edges(A, OUT, HAS, 2, b"x")
 
 
-def test_a_cursor_of_another_node_shows_nothing_of_it(graph):
+def test_cursor_of_another_node_shows_none_of_its_edges(graph):
     graph.put_edge(A, FOLLOWS, B, score=1)
     graph.put_edge(A, FOLLOWS, C, score=2)
     graph.put_edge(B, FOLLOWS, C, score=3)
@@ -85,7 +85,7 @@ def test_a_cursor_of_another_node_shows_nothing_of_it(graph):
     assert listed(graph, C, OUT, cursor=cursor) == []
 
 
-def test_rows_that_a_crashed_writer_left_are_never_shown_and_a_repeat_completes_them(graph, tables):
+def test_rows_left_by_a_crashed_writer_are_hidden_and_completed_by_a_retry(graph, tables):
     pair = EdgeKey(A, FOLLOWS, B)
     graph.put_edge(A, FOLLOWS, B, score=1)
     for key in pair.list_keys(Place(2)):
@@ -97,9 +97,7 @@ def test_rows_that_a_crashed_writer_left_are_never_shown_and_a_repeat_completes_
     assert listed(graph, A, OUT) == listed(graph, A, OUT, limit=1) == [(2, B)]
 
 
-def test_a_repair_deletes_rows_that_are_not_true_writes_missing_ones_and_recounts(
-    graph, tables, clock
-):
+def test_repair_deletes_invalid_rows_restores_missing_ones_and_recounts(graph, tables, clock):
     graph.put_edge(A, FOLLOWS, B, score=1)
     tables["e"].put(EdgeKey(A, FOLLOWS, C).list_keys(Place(3))[1], {b"p:_": b"1"}, at_ms=1)
     missing = EdgeKey(A, FOLLOWS, B).list_keys(Place(1))[0]
@@ -115,7 +113,7 @@ def test_a_repair_deletes_rows_that_are_not_true_writes_missing_ones_and_recount
     assert graph.count_edges(A, OUT, FOLLOWS) == 1
 
 
-def test_a_removed_node_has_no_edges_no_index_entries_and_no_counts(graph, clock):
+def test_removed_node_has_no_edges_index_entries_or_counts(graph, clock):
     graph.put_node(A, {"slug": b"a", "site": b"s"})
     graph.put_edge(A, FOLLOWS, B)
     graph.put_edge(C, FOLLOWS, A)
@@ -133,7 +131,7 @@ def test_a_removed_node_has_no_edges_no_index_entries_and_no_counts(graph, clock
     assert listed(graph, B, OUT) == [(0, C)]
 
 
-def test_a_hub_is_removed_in_several_calls(tables, clock):
+def test_hub_is_removed_in_several_calls(tables, clock):
     graph = Graph(tables, SCHEMA, clock, max_removed=3)
     graph.put_node(A, {})
     graph.put_edges([NewEdge(EdgeKey(A, HAS, bytes([n]) * 16)) for n in range(1, 8)])
@@ -149,7 +147,7 @@ def test_a_hub_is_removed_in_several_calls(tables, clock):
     assert listed(graph, A, OUT, HAS) == []
 
 
-def test_many_nodes_are_put_together_or_refused_together(graph):
+def test_batch_of_nodes_is_written_or_refused_as_a_whole(graph):
     graph.put_nodes([(A, {"slug": b"a"}), (B, {"site": b"s"})])
 
     with pytest.raises(NotUnique):
@@ -158,7 +156,7 @@ def test_many_nodes_are_put_together_or_refused_together(graph):
     assert graph.get_nodes([A, B, C]) == {A: {"slug": b"a"}, B: {"site": b"s"}}
 
 
-def test_a_property_with_a_column_of_its_own_is_read_and_not_put(tables, clock):
+def test_property_with_a_separate_column_is_read_only(tables, clock):
     graph = Graph(tables, Schema(columns={"home": b"s:home"}), clock)
     tables["n"].put(A, {b"s:home": b"there"}, at_ms=1)
 
@@ -168,10 +166,10 @@ def test_a_property_with_a_column_of_its_own_is_read_and_not_put(tables, clock):
         graph.put_node(C, {"home": b"x"})
 
 
-def test_all_nodes_are_scanned_page_by_page(graph):
+def test_all_nodes_are_scanned_in_pages(graph):
     ids = [bytes([n]) * 16 for n in range(0, 250, 25)]
     graph.put_nodes([(key, {"n": key[:1], "m": b""}) for key in ids])
-    graph.put_edge(bytes([9]) * 16, FOLLOWS, A)  # has a count, and is no node
+    graph.put_edge(bytes([9]) * 16, FOLLOWS, A)  # has a count, but is not a node
 
     found, cursor, pages = [], None, 0
     while True:
@@ -184,7 +182,7 @@ def test_all_nodes_are_scanned_page_by_page(graph):
     assert pages <= 4
 
 
-def test_a_batch_counts_its_edges_once_each(graph, clock):
+def test_batch_counts_each_edge_once(graph, clock):
     others = [bytes([n]) * 16 for n in range(1, 7)]
     new = [NewEdge(EdgeKey(A, FOLLOWS, other), 1) for other in others]
     graph.put_edges([*new[:3], *new[:3]])
@@ -200,7 +198,7 @@ def test_a_batch_counts_its_edges_once_each(graph, clock):
     assert (graph.count_edges(A, OUT, FOLLOWS), counts) == (1, [2, 0, 0, 0, 0, 0])
 
 
-def test_what_is_not_counted_is_counted_up_to_a_bound(tables, clock):
+def test_uncounted_type_is_counted_up_to_a_limit(tables, clock):
     graph = Graph(tables, SCHEMA, clock, max_counted=3)
     graph.put_edges([NewEdge(EdgeKey(A, HAS, bytes([n]) * 16)) for n in range(1, 4)])
     assert graph.count_edges(A, OUT, HAS) == 3
@@ -264,7 +262,7 @@ def test_random_histories_agree_with_a_model(quick_tables, changes):
 
 
 @pytest.mark.parametrize(
-    ("edge", "named"),
+    ("edge", "message"),
     [
         (EdgeKey(b"short", FOLLOWS, B), "16 bytes, got 5"),
         (EdgeKey(A, FOLLOWS, B + b"x"), "16 bytes, got 17"),
@@ -272,27 +270,27 @@ def test_random_histories_agree_with_a_model(quick_tables, changes):
         (EdgeKey(A, 1 << 16, B), "type of an edge"),
     ],
 )
-def test_an_edge_that_no_key_can_hold_is_refused_before_anything_is_written(graph, edge, named):
-    with pytest.raises(InvalidArgument, match=named):
+def test_invalid_edge_is_refused_before_anything_is_written(graph, edge, message):
+    with pytest.raises(InvalidArgument, match=message):
         graph.put_edges([NewEdge(EdgeKey(A, FOLLOWS, B)), NewEdge(edge)])
 
     assert listed(graph, A, OUT) == []
 
 
 @pytest.mark.parametrize("score", [1.5, 2.0, 1 << 63, -(1 << 63) - 1])
-def test_a_score_is_an_integer_of_64_bits(graph, score):
+def test_score_must_be_a_64_bit_integer(graph, score):
     with pytest.raises(InvalidArgument, match="score: must be"):
         graph.put_edge(A, FOLLOWS, B, score=score)
 
 
-def test_a_node_whose_id_has_another_length_is_refused(graph):
+def test_node_id_of_another_length_is_refused(graph):
     with pytest.raises(InvalidArgument, match="16 bytes, got 3"):
         graph.put_nodes([(A, {"site": b"x"}), (b"abc", {"site": b"x"})])
 
     assert graph.lookup("site", b"x") == ([], None)
 
 
-def test_a_property_that_is_not_indexed_is_not_an_empty_list(graph):
+def test_lookup_of_an_unindexed_property_is_refused(graph):
     with pytest.raises(InvalidArgument, match="'age': is not indexed"):
         graph.lookup("age", b"7")
     with pytest.raises(InvalidArgument, match="'site': is not unique"):

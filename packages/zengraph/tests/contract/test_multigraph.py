@@ -29,7 +29,7 @@ def zen(tables, clock):
     return MultiGraph(tables, SCHEMA, clock)
 
 
-def test_a_node_has_the_properties_that_were_put(zen):
+def test_node_has_the_properties_that_were_put(zen):
     zen.put_node(A, {"name": b"a", "city": b"x"})
     zen.put_node(A, {"age": b"1"})
 
@@ -40,7 +40,7 @@ def test_a_node_has_the_properties_that_were_put(zen):
     assert zen.get_node(B) is None
 
 
-def test_a_unique_value_belongs_to_one_node(zen, clock):
+def test_unique_value_belongs_to_one_node(zen, clock):
     zen.put_node(A, {"email": b"e"})
 
     with pytest.raises(NotUnique):
@@ -55,16 +55,16 @@ def test_a_unique_value_belongs_to_one_node(zen, clock):
     assert zen.lookup("email", b"e") == ([B], None)
 
 
-def test_a_writer_that_lost_a_unique_value_while_it_was_stopped_takes_it_back(zen, clock):
+def test_stalled_writer_that_lost_a_unique_value_undoes_its_write(zen, clock):
     slow = PropertyIndexes(zen.tables, SCHEMA, clock)
     write = zen.tables.write
 
-    def stopped(puts):
+    def stalled(puts):
         clock.advance_ms(20_000)
         zen.put_node(B, {"email": b"e"})
         write(puts)
 
-    slow._tables = SimpleNamespace(write=stopped)
+    slow._tables = SimpleNamespace(write=stalled)
     with pytest.raises(NotUnique):
         slow.write([("n", A, {b"m:_": b"1", b"m:email": b"e"}, clock.now_ms())])
 
@@ -72,7 +72,7 @@ def test_a_writer_that_lost_a_unique_value_while_it_was_stopped_takes_it_back(ze
     assert zen.nodes.get(A, [b"m:email"]) == {}
 
 
-def test_a_refused_batch_writes_nothing_and_keeps_no_value(zen):
+def test_refused_batch_writes_nothing_and_reserves_no_value(zen):
     zen.put_node(A, {"email": b"taken"})
 
     with pytest.raises(NotUnique):
@@ -85,7 +85,7 @@ def test_a_refused_batch_writes_nothing_and_keeps_no_value(zen):
     assert zen.lookup("email", b"free") == ([C], None)
 
 
-def test_a_backfill_enters_values_and_reports_those_that_two_nodes_have(zen, tables):
+def test_backfill_indexes_values_and_reports_duplicates(zen, tables):
     plain = MultiGraph(tables, Schema(), zen.clock)
     for key in (A, B):
         plain.put_node(key, {"email": b"e", "city": b"x"})
@@ -97,7 +97,7 @@ def test_a_backfill_enters_values_and_reports_those_that_two_nodes_have(zen, tab
     assert sorted(zen.lookup("city", b"x")[0]) == [A, B]
 
 
-def test_a_claim_that_was_never_completed_is_taken_over(zen, clock):
+def test_unfinished_claim_is_taken_over(zen, clock):
     CellLeases(zen.tables["u"], b"i:owner", 10_000, clock).take(unique_key("email", b"e"), None, A)
 
     with pytest.raises(NotUnique):
@@ -108,7 +108,7 @@ def test_a_claim_that_was_never_completed_is_taken_over(zen, clock):
     assert zen.lookup("email", b"e") == ([B], None)
 
 
-def test_nodes_are_found_by_an_indexed_value_page_by_page(zen):
+def test_lookup_by_an_indexed_value_is_paged(zen):
     ids = [bytes([i]) + bytes(15) for i in range(40)]
     for key in ids:
         zen.put_node(key, {"city": b"x" if key[0] % 2 else b"xx"})
@@ -123,22 +123,22 @@ def test_nodes_are_found_by_an_indexed_value_page_by_page(zen):
     assert sorted(nodes) == [key for key in ids if key[0] % 2]
 
 
-def test_a_hit_that_its_node_does_not_confirm_is_not_shown(zen, tables):
+def test_stale_index_entry_is_not_shown(zen, tables):
     zen.put_node(A, {"city": b"x"})
     tables["i"].put(index_key(B, "city", b"x"), {b"i:id": B}, at_ms=1)
 
     assert zen.lookup("city", b"x") == ([A], None)
 
 
-def test_edges_come_by_score_from_both_ends(zen):
+def test_edges_are_sorted_by_score_at_both_ends(zen):
     for score, other in [(5, B), (-3, C), (5, A), (9, C)]:
         zen.put_edge(A, KNOWS, other, score=score, properties={"w": b"%d" % score})
 
-    def seen(**options):
+    def listed(**options):
         return [(edge.score, edge.other) for edge in zen.edges(A, OUT, KNOWS, **options).items]
 
-    assert seen() == [(-3, C), (5, A), (5, B), (9, C)]
-    assert seen(reverse=True, limit=2) == [(9, C), (5, B)]
+    assert listed() == [(-3, C), (5, A), (5, B), (9, C)]
+    assert listed(reverse=True, limit=2) == [(9, C), (5, B)]
     incoming = [edge[:3] for edge in zen.edges(C, IN, KNOWS).items]
     assert incoming == [(A, -3, {"w": b"-3"}), (A, 9, {"w": b"9"})]
     assert zen.edges(A, OUT, LIKES).items == []
@@ -147,7 +147,7 @@ def test_edges_come_by_score_from_both_ends(zen):
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_cursor_continues_a_list(zen, reverse):
+def test_cursor_continues_a_list(zen, reverse):
     for score in range(25):
         zen.put_edge(A, LIKES, B, score=score)
 
@@ -163,7 +163,7 @@ def test_a_cursor_continues_a_list(zen, reverse):
     assert zen.count_edges(A, OUT, LIKES) == 25
 
 
-def test_an_edge_of_which_only_the_far_end_was_written_is_not_shown(zen, tables):
+def test_edge_written_only_at_its_far_end_is_not_shown(zen, tables):
     zen.put_edge(A, KNOWS, B)
     (key,) = [key for key, _ in tables["e"].scan(b"", None) if key[16:17] == OUT]
 
@@ -173,7 +173,7 @@ def test_an_edge_of_which_only_the_far_end_was_written_is_not_shown(zen, tables)
     assert zen.get_edge(A, KNOWS, B) is None
 
 
-def test_a_wrong_count_is_mended(zen):
+def test_recount_corrects_a_wrong_count(zen):
     zen.put_edge(A, KNOWS, B)
     zen.tables["n"].incr(A, count_column(OUT, KNOWS), 5)
 
@@ -181,7 +181,7 @@ def test_a_wrong_count_is_mended(zen):
     assert zen.count_edges(A, OUT, KNOWS) == 1
 
 
-def test_a_removed_node_leaves_no_edges_and_no_index_rows(zen, tables, clock):
+def test_removed_node_leaves_no_edges_and_no_index_rows(zen, tables, clock):
     zen.put_node(A, {"email": b"e", "city": b"x"})
     zen.put_edge(A, KNOWS, B)
     zen.put_edge(C, KNOWS, A)
@@ -211,7 +211,7 @@ STEP = st.one_of(
 
 @examples(30)
 @given(st.lists(STEP, max_size=25))
-def test_after_any_history_the_graph_is_that_of_a_naive_model(quick_tables, history):
+def test_random_histories_agree_with_a_naive_model(quick_tables, history):
     clock = ManualClock()
     zen = MultiGraph(quick_tables(), SCHEMA, clock)
     nodes: dict[bytes, dict[str, bytes]] = {}
@@ -221,8 +221,8 @@ def test_after_any_history_the_graph_is_that_of_a_naive_model(quick_tables, hist
         match step:
             case ("put", node, properties):
                 taken = any(
-                    its.get("email") == properties.get("email") is not None
-                    for other, its in nodes.items()
+                    properties_of_other.get("email") == properties.get("email") is not None
+                    for other, properties_of_other in nodes.items()
                     if other != node
                 )
                 if taken:
@@ -252,7 +252,15 @@ def test_after_any_history_the_graph_is_that_of_a_naive_model(quick_tables, hist
             assert zen.count_edges(node, OUT, kind) == len(out)
             assert zen.count_edges(node, IN, kind) == len(into)
     for value in (b"1", b"2"):
-        holders = [n for n, its in nodes.items() if its.get("email") == value]
+        holders = [
+            n
+            for n, properties_of_other in nodes.items()
+            if properties_of_other.get("email") == value
+        ]
         assert zen.lookup("email", value) == (holders[:1], None)
-        inhabitants = sorted(n for n, its in nodes.items() if its.get("city") == value)
+        inhabitants = sorted(
+            n
+            for n, properties_of_other in nodes.items()
+            if properties_of_other.get("city") == value
+        )
         assert sorted(zen.lookup("city", value)[0]) == inhabitants

@@ -1,4 +1,4 @@
-"""The parts of Zen that the UrlStore stores through, on every engine."""
+"""The parts of Zen used by the UrlStore, on every engine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def zen(tables):
     return MultiGraph(tables)
 
 
-def test_a_batch_of_mutations_writes_nodes_edges_and_indexes(zen):
+def test_batch_of_mutations_writes_nodes_edges_and_indexes(zen):
     a, b = node_id(A), node_id(B)
     zen.mutate(
         [
@@ -43,7 +43,7 @@ def test_a_batch_of_mutations_writes_nodes_edges_and_indexes(zen):
     assert zen.nodes.get(a)[b"m:title"] == (b"x", NOW_MS)
 
 
-def test_due_times_are_listed_soonest_first_and_before_an_instant(zen):
+def test_due_times_are_listed_soonest_first_before_an_instant(zen):
     a = node_id(A)
     zen.mutate([put_number(a, at, {b"i:u": b"u"}, NOW_MS) for at in (30, 10, 20)])
     bucket = next(n for n in zen.by_number.buckets if list(zen.by_number.until(n, 100)))
@@ -52,7 +52,7 @@ def test_due_times_are_listed_soonest_first_and_before_an_instant(zen):
     assert [entry.number for entry in zen.by_number.until(bucket, 100)] == [20, 30]
 
 
-def test_an_entry_is_claimed_by_one_of_two_callers_until_the_claim_expires(zen):
+def test_entry_is_claimed_by_one_caller_until_the_claim_expires(zen):
     zen.mutate([put_number(node_id(A), 10, {b"i:u": b"u"}, NOW_MS)])
     (entry,) = zen.by_number.walk()
     assert zen.by_number.claim([entry], Lease.until(NOW_MS, b"one")) == [True]
@@ -63,7 +63,7 @@ def test_an_entry_is_claimed_by_one_of_two_callers_until_the_claim_expires(zen):
     assert zen.by_number.claim([claimed], Lease.until(NOW_MS, b"two")) == [True]
 
 
-def test_an_edge_of_a_one_ended_type_is_listed_at_its_target_alone(tables):
+def test_one_ended_edge_is_listed_only_at_its_target(tables):
     zen = MultiGraph(tables, Schema(one_ended=frozenset({LIKES})))
     a, b = node_id(A), node_id(B)
     zen.put_edge(b, LIKES, a, properties={"u": b"1"}, at_ms=NOW_MS)
@@ -76,7 +76,7 @@ def test_an_edge_of_a_one_ended_type_is_listed_at_its_target_alone(tables):
     assert list(zen.walk_all_edges()) == []
 
 
-def test_nodes_are_found_by_the_beginning_of_their_ordering_keys(zen):
+def test_nodes_are_found_by_the_prefix_of_their_ordering_keys(zen):
     orders = {A: b"example.a\0", B: b"example.a.b\0"}
     zen.mutate(
         [put_order(node_id(name), at, {b"i:u": b"u"}, NOW_MS) for name, at in orders.items()]
@@ -90,7 +90,7 @@ def test_nodes_are_found_by_the_beginning_of_their_ordering_keys(zen):
     assert not zen.by_order.has(node_id(A), orders[A])
 
 
-def test_edges_of_one_ended_types_are_purged_by_type(tables):
+def test_one_ended_edges_are_purged_by_type(tables):
     zen = MultiGraph(tables, Schema(one_ended=frozenset({LIKES, LIKES + 1})))
     a = node_id(A)
     for edge_type, other in ((LIKES, B), (LIKES + 1, A)):
@@ -101,7 +101,7 @@ def test_edges_of_one_ended_types_are_purged_by_type(tables):
     assert len(list(zen.walk_edges(a, IN, LIKES + 1))) == 1
 
 
-def test_log_entries_are_read_in_the_order_of_time(zen):
+def test_log_entries_are_read_in_order_of_time(zen):
     for at_ms in (20, 10):
         zen.mutate([append_log(3, at_ms, bytes(8), {b"l:v": b"%d" % at_ms})])
     assert [row[b"l:v"].value for _, row in zen.log.all(3)] == [b"10", b"20"]
@@ -110,14 +110,14 @@ def test_log_entries_are_read_in_the_order_of_time(zen):
     assert [row[b"l:v"].value for _, row in zen.log.all(3)] == [b"20"]
 
 
-def test_records_of_the_registry_are_listed_by_the_beginning_of_their_names(zen):
+def test_registry_records_are_listed_by_name_prefix(zen):
     zen.registry.put_many([(b"\0x\0a", {b"i:v": b"1"}, NOW_MS), (b"\0y", {b"i:v": b"2"}, NOW_MS)])
     assert [name for name, _ in zen.registry.beginning_with(b"\0x\0")] == [b"\0x\0a"]
     zen.registry.delete(b"\0x\0a", at_ms=NOW_MS)
     assert zen.registry.beginning_with(b"\0x\0") == []
 
 
-def test_records_of_a_batch_are_walked_behind_a_name_and_deleted_together(zen):
+def test_registry_records_are_walked_from_a_name_and_deleted_in_batches(zen):
     names = [b"\0x\0a", b"\0x\0b", b"\0x\0c"]
     zen.mutate([put_record(name, {b"i:v": name}, NOW_MS) for name in names])
 
@@ -127,7 +127,7 @@ def test_records_of_a_batch_are_walked_behind_a_name_and_deleted_together(zen):
     assert [name for name, _ in zen.registry.walk(b"\0x\0")] == names[1:]
 
 
-def test_labels_are_walked_each_once_and_a_walk_skips_to_any_place(zen):
+def test_each_label_is_walked_once_and_a_walk_can_skip_ahead(zen):
     labels = ["example.a", "example.a.b", "test.c"]
     zen.mutate(
         [

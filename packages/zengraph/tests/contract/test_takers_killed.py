@@ -1,4 +1,4 @@
-"""Two consumers take from one list while one of them is killed again and again."""
+"""Two consumers take from one list while one of them is repeatedly killed."""
 
 import random
 import subprocess
@@ -26,7 +26,7 @@ MAX_KILLS = 12
     ]
 )
 def place(request, tmp_path):
-    """(engine, where its tables are) of empty tables that several processes may open."""
+    """The (engine, location) of empty tables that several processes may open."""
     name = f"takers{uuid.uuid4().hex[:8]}"
     if request.param == "sqlite":
         return "sqlite", str(tmp_path / "tables")
@@ -46,7 +46,7 @@ def has_taken(consumer, file, before):
 
 
 def started(file, edge_type, place):
-    """Start a consumer; the others wait in the meantime, or nothing would be left for it."""
+    """Starts a consumer; the others pause meanwhile, or nothing would be left for it."""
     file.with_name("pause").touch()
     ready = taker.ready_file(file)
     ready.unlink(missing_ok=True)
@@ -58,7 +58,7 @@ def started(file, edge_type, place):
 
 
 @pytest.mark.parametrize("edge_type", [taker.POOL, taker.PACKED])
-def test_each_edge_goes_to_one_consumer_whichever_is_killed(place, tmp_path, edge_type):
+def test_each_edge_goes_to_one_consumer_despite_kills(place, tmp_path, edge_type):
     tables = taker.opened(*place)
     tables.create()
     graph = Graph(tables, taker.SCHEMA)
@@ -75,7 +75,7 @@ def test_each_edge_goes_to_one_consumer_whichever_is_killed(place, tmp_path, edg
     while kills < MAX_KILLS and all(each.poll() is None for each in consumers):
         chosen = kills % 2
         wait_until(partial(has_taken, consumers[chosen], files[chosen], lines_of(files[chosen])))
-        with suppress(subprocess.TimeoutExpired):  # somewhere in a later take
+        with suppress(subprocess.TimeoutExpired):  # at some point during a later take
             consumers[chosen].wait(chance.uniform(0, 0.02))
         if consumers[chosen].poll() is None:
             kills += 1

@@ -1,4 +1,4 @@
-"""What a test needs and this machine does not have."""
+"""Handling of services that this machine lacks."""
 
 import os
 from typing import NoReturn
@@ -7,7 +7,7 @@ import pytest
 
 
 def absent(reason: str) -> NoReturn:
-    """Skip the test; fail where CI=true, so that a skip never passes for a pass."""
+    """Skips the test, or fails it if CI=true, so that a skip is never mistaken for a pass."""
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)

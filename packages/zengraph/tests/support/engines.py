@@ -1,8 +1,7 @@
-"""
-Cell tables of every engine, empty, for tests that must hold on all of them.
+"""Empty cell tables of every engine, for tests that must hold on all of them.
 
-PostgreSQL is started where the system or a wheel has it. HBase is one that runs already: the
-variable ZENGRAPH_TEST_HBASE names its Thrift gateways, `host:port` with commas between them.
+PostgreSQL is started if the system or a wheel provides it. HBase must already be running: the
+variable ZENGRAPH_TEST_HBASE lists its Thrift gateways, `host:port`, separated by commas.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ ENGINES = [
 
 @pytest.fixture(scope="session")
 def hbase_gateways() -> tuple[str, ...]:
-    """The gateways of the HBase that is there for these tests."""
+    """The gateways of the HBase provided for these tests."""
     named = os.environ.get("ZENGRAPH_TEST_HBASE", "")
     if not named:
         absent("ZENGRAPH_TEST_HBASE names no Thrift gateway of an HBase")
@@ -47,7 +46,7 @@ def hbase_gateways() -> tuple[str, ...]:
 
 @pytest.fixture(scope="session")
 def all_hbase_tables(hbase_gateways: tuple[str, ...]) -> Iterator[HBaseTables]:
-    """The tables of this process, made once; tests share them, so take `fresh_hbase`."""
+    """The tables of this process, created once and shared by all tests; use `fresh_hbase` instead."""
     tables = HBaseTables(hbase_gateways, prefix=f"run{os.getpid()}_", timeout_s=20)
     tables.create()
     yield tables
@@ -56,13 +55,13 @@ def all_hbase_tables(hbase_gateways: tuple[str, ...]) -> Iterator[HBaseTables]:
 
 @pytest.fixture
 def fresh_hbase(all_hbase_tables: HBaseTables) -> Callable[[], Tables]:
-    """A maker of empty tables, as cheap as a number."""
+    """Returns empty tables at almost no cost."""
     return lambda: KeySpaces(all_hbase_tables, next(_numbers).to_bytes(4))
 
 
 @pytest.fixture(scope="session")
 def all_postgres_tables(postgres_server: PostgresServer) -> Iterator[tuple[PostgresTables, str]]:
-    """The tables of this run, made once, and where they are; take `fresh_postgres`."""
+    """The tables of this run, created once, and their DSN; use `fresh_postgres` instead."""
     dsn = postgres_server.create_database("tables")
     tables = PostgresTables(dsn, partitions=2, timeout_s=60, clock=ManualClock())
     tables.create()
@@ -72,7 +71,7 @@ def all_postgres_tables(postgres_server: PostgresServer) -> Iterator[tuple[Postg
 
 @pytest.fixture
 def fresh_postgres(all_postgres_tables: tuple[PostgresTables, str]) -> Callable[[], Tables]:
-    """A function that empties the tables and returns them."""
+    """Empties the tables and returns them."""
     tables, dsn = all_postgres_tables
 
     def make() -> Tables:
@@ -85,7 +84,7 @@ def fresh_postgres(all_postgres_tables: tuple[PostgresTables, str]) -> Callable[
 
 @pytest.fixture(params=ENGINES)
 def quick_tables(request: pytest.FixtureRequest) -> Iterator[Callable[[], Tables]]:
-    """A maker of empty tables for tests that need hundreds of them; one file on SQLite."""
+    """Returns empty tables, for tests that need hundreds of them; one file on SQLite."""
     if request.param in {"postgres", "hbase"}:
         yield request.getfixturevalue(f"fresh_{request.param}")
         return
@@ -93,7 +92,9 @@ def quick_tables(request: pytest.FixtureRequest) -> Iterator[Callable[[], Tables
     opened: list[Tables] = []
 
     def make() -> Tables:
-        if request.param == "memory":  # as strict as HBase: a delete hides puts not newer
+        if (
+            request.param == "memory"
+        ):  # as strict as HBase: a delete hides later puts with an older timestamp
             return MemoryTables(ManualClock(), masking=True)
         for old in opened:
             old.close()
@@ -109,7 +110,7 @@ def quick_tables(request: pytest.FixtureRequest) -> Iterator[Callable[[], Tables
 
 @pytest.fixture(params=ENGINES)
 def tables(request: pytest.FixtureRequest) -> Iterator[Tables]:
-    """Empty tables, once for each engine; several files on SQLite."""
+    """Empty tables, once per engine; several files on SQLite."""
     if request.param in {"postgres", "hbase"}:
         yield request.getfixturevalue(f"fresh_{request.param}")()
         return

@@ -1,4 +1,4 @@
-"""Writes that die, as those of a process that is killed."""
+"""Writes that fail as in a killed process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ class Killed(BaseException):
 
 
 class Fuse:
-    """Lets `left` writes pass, then kills; None: never."""
+    """Allows `left` more writes, then raises `Killed`; None means no limit."""
 
     def __init__(self) -> None:
         self.left: int | None = None

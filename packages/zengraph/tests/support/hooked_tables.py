@@ -1,4 +1,4 @@
-"""Tables that call a function before their calls; each row of a batch is a call of its own."""
+"""Tables with hooks before each call; each row of a batch counts as a separate call."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Hook = Callable[[], None]
 
 
 def nothing() -> None:
-    """The hook that does nothing."""
+    """Does nothing; the default hook."""
 
 
 class HookedTable(CellTable):
-    """A table with a function before each write, and one before each read."""
+    """A table with a hook before each write, and one before each read."""
 
     def __init__(self, inner: CellTable, before_write: Hook, before_read: Hook) -> None:
         self._inner = inner
@@ -62,7 +62,7 @@ class HookedTable(CellTable):
 
 
 class HookedTables(Tables):
-    """All tables of an engine, with these functions before their calls."""
+    """All tables of an engine, with hooks before their calls."""
 
     def __init__(self, inner: Tables, before_write: Hook, before_read: Hook = nothing) -> None:
         self._inner = inner

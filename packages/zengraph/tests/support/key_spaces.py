@@ -1,9 +1,8 @@
-"""
-Key spaces in the tables of an HBase, each of which is empty at first.
+"""Separate key spaces within the tables of one HBase, each initially empty.
 
-Making tables takes HBase seconds, and deleting rows leaves tombstones that hide what a later test
-writes with an older timestamp. So the tables are made once, and a few bytes before every row key
-keep tests apart.
+Creating tables takes HBase seconds, and deleting rows leaves tombstones that hide later writes with
+an older timestamp. So the tables are created once, and a prefix of a few bytes on every row key
+separates the tests.
 """
 
 from __future__ import annotations
@@ -13,18 +12,17 @@ from collections.abc import Mapping, Sequence
 
 from zengraph.tables import FORMAT, TABLES, Cell, CellTable, Deletion, Row, RowRange, Scan, Tables
 
-# Where the clocks of tests stand, as of ManualClock.
+# The time of the tests' clocks, as in ManualClock.
 STILL_MS = 1_700_000_000_000
 AHEAD_MS = 60_000
 
 
 class KeySpace(CellTable):
-    """
-    The rows of a table whose keys begin with `prefix`, as a table of their own.
+    """The rows of a table whose keys start with `prefix`, presented as a separate table.
 
-    A region server stamps what check_and_put writes with its own clock, while the clocks of tests
-    stand still in 2023. So times are shifted: the tests' now is a minute ahead of HBase's now, and
-    a delete of now removes what was checked and put a moment ago, as it would if clocks agreed.
+    A region server stamps writes of check_and_put with its own clock, while the tests' clocks stay
+    in 2023. So times are shifted: the tests' present is a minute ahead of HBase's, and a delete
+    removes what check_and_put has just written, as it would with synchronized clocks.
     """
 
     def __init__(self, table: CellTable, prefix: bytes, shift_ms: int) -> None:
@@ -118,7 +116,7 @@ class KeySpace(CellTable):
 
 
 class KeySpaces(Tables):
-    """All tables, each reduced to the rows of one prefix; closing it closes nothing."""
+    """All tables, each limited to the rows of one prefix; closing them does nothing."""
 
     def __init__(self, tables: Tables, prefix: bytes) -> None:
         shift_ms = time.time_ns() // 1_000_000 + AHEAD_MS - STILL_MS

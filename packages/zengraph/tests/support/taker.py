@@ -1,9 +1,8 @@
-"""
-A consumer that takes edges until none is left: `python taker.py NAME FILE TYPE ENGINE WHERE`.
+"""A consumer that takes edges until none are left: `python taker.py NAME FILE TYPE ENGINE WHERE`.
 
-Each take has an id. The edges that it got are a line in the file, written after the take, so a
-consumer that is killed and started again repeats the take of which the file has no line. It makes
-FILE.ready when it has opened the tables, and takes nothing while there is a file `pause` beside it.
+Each take has an id. Its edges are written as one line of the file after the take, so a consumer
+that was killed and restarted repeats the take whose line is missing. It creates FILE.ready once it
+has opened the tables, and pauses while a file named `pause` exists next to FILE.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ def opened(engine: str, where: str) -> Tables:
 
 
 def ready_file(file: Path) -> Path:
-    """What the consumer that writes `file` makes when it begins."""
+    """The file created at startup by the consumer that writes `file`."""
     return file.with_suffix(".ready")
 
 
 def main() -> None:
-    """Take until the list is empty."""
+    """Takes until the list is empty."""
     name, file, edge_type, engine, where = sys.argv[1:]
     done = Path(file)
     done.touch()
@@ -57,8 +56,8 @@ def main() -> None:
         try:
             edges = graph.take_edges(NODE, int(edge_type), AT_ONCE, request_id=f"{name} {number}")
         except (StoreUnavailable, Unfinished):
-            continue  # the same request again
-        time.sleep(0.001)  # or a fast engine has given all edges before two kills
+            continue  # repeats the same request
+        time.sleep(0.001)  # otherwise a fast engine would return all edges before two kills
         if not edges:
             return
         with done.open("a") as lines:

@@ -1,4 +1,4 @@
-"""Wait for a condition instead of a guessed time."""
+"""Waits for a condition instead of a guessed time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 WITHIN_S = 60.0
-"""Generous, because a busy machine is no fault."""
+"""Generous, since a busy machine is not a failure."""
 
 
 def wait_until(condition: Callable[[], T]) -> T:
-    """What `condition` returns as soon as that is true; AssertionError after the limit."""
+    """Returns the value of `condition` once it is true; raises AssertionError after the limit."""
     until_s = time.monotonic() + WITHIN_S
     while not (value := condition()):
         assert time.monotonic() < until_s, f"{condition!r} is still {value!r}"

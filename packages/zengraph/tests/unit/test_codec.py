@@ -29,7 +29,7 @@ ROWS = st.dictionaries(
 
 
 @given(IDS, st.sampled_from([IN, OUT]), st.integers(0, 65_535), SCORES, IDS)
-def test_an_edge_key_is_read_back(node, direction, kind, score, other):
+def test_edge_key_round_trips(node, direction, kind, score, other):
     key = edge_key(node, direction, kind, score, other)
 
     assert len(key) == 43
@@ -40,7 +40,7 @@ ORDERS = st.binary(max_size=4) | st.lists(st.sampled_from([0, 1, 254, 255]), max
 
 
 @given(SCORES, ORDERS, IDS, ORDERS, IDS)
-def test_keys_with_an_order_are_read_back_and_sort_by_it(score, one, a, two, b):
+def test_ordered_keys_round_trip_and_sort_by_their_order(score, one, a, two, b):
     first, second = (
         ordered_edge_key(bytes(16), OUT, 7, score, order, other)
         for order, other in ((one, a), (two, b))
@@ -58,14 +58,14 @@ def test_scores_sort_as_bytes(one, other):
 
 
 @given(IDS, st.integers(0, 2**62))
-def test_a_number_key_is_read_back_and_shares_its_nodes_file(node, number):
+def test_number_key_round_trips_and_stays_in_the_file_of_its_node(node, number):
     key = number_key(node, number)
 
     assert read_number_key(key) == (number, node)
     assert key[0] % 16 == node[0] % 16
 
 
-def test_nodes_are_in_the_order_of_their_ordering_keys():
+def test_nodes_sort_by_their_ordering_keys():
     orders = (b"example.a.b\0", b"example.a\0", b"example.z\0")
 
     keys = sorted(ordering_key(bytes(16), order) for order in orders)
@@ -85,7 +85,7 @@ def test_index_rows_of_different_values_never_mix(one, other):
 
 
 @given(st.binary(min_size=1, max_size=6), st.binary(max_size=4))
-def test_after_a_prefix_comes_nothing_that_begins_with_it(prefix, more):
+def test_end_of_a_prefix_excludes_nothing_that_starts_with_it(prefix, more):
     end = after(prefix)
 
     assert end is None or prefix + more < end
@@ -93,7 +93,7 @@ def test_after_a_prefix_comes_nothing_that_begins_with_it(prefix, more):
 
 
 @given(ROWS, st.lists(st.binary(max_size=8), max_size=4))
-def test_a_packed_row_is_read_back_whole_and_in_part(row, more):
+def test_packed_row_round_trips_completely_and_in_part(row, more):
     data = pack(row)
 
     assert unpack(data) == row
@@ -102,7 +102,7 @@ def test_a_packed_row_is_read_back_whole_and_in_part(row, more):
 
 
 @given(ROWS, st.dictionaries(st.binary(max_size=2), st.binary(max_size=3)), st.integers(0, 9))
-def test_merging_twice_is_merging_once(row, cells, at_ms):
+def test_merging_is_idempotent(row, cells, at_ms):
     once = merged(row, [(cells, at_ms)])
 
     assert merged(once, [(cells, at_ms)]) == once
@@ -118,11 +118,11 @@ PUTS = st.lists(
 @given(
     st.dictionaries(st.binary(max_size=1), st.builds(Cell, st.binary(), st.integers(0, 9))), PUTS
 )
-def test_a_packed_row_is_updated_as_its_cells_are_merged(row, puts):
+def test_updating_a_packed_row_equals_merging_its_cells(row, puts):
     assert updated(pack(row), puts) == pack(merged(row, puts))
 
 
-def test_a_put_into_a_packed_row_keeps_newer_cells():
+def test_put_into_a_packed_row_keeps_newer_cells():
     row = {b"a": Cell(b"old", 5), b"b": Cell(b"kept", 5)}
 
     after_puts = unpack(

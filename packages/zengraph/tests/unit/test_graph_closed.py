@@ -1,4 +1,4 @@
-"""What a closed graph does."""
+"""Calls on a closed graph."""
 
 import inspect
 
@@ -46,20 +46,20 @@ def graph(request, tmp_path):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_closed_graph_refuses_every_call(graph, name):
+def test_closed_graph_refuses_every_call(graph, name):
     graph.close()
 
     with pytest.raises(InvalidArgument, match="the graph is closed"):
         getattr(graph, name)(*CALLS[name])
 
 
-def test_the_calls_above_are_all_that_a_graph_has(graph):
+def test_the_list_of_calls_is_complete(graph):
     names = {n for n, value in inspect.getmembers(graph, callable) if not n.startswith("_")}
 
     assert names - {"close"} == CALLS.keys()
 
 
-def test_closing_twice_is_closing_once(graph):
+def test_closing_twice_is_harmless(graph):
     graph.close()
     graph.close()
 

@@ -1,4 +1,4 @@
-"""How many calls of an engine takes and trims make: each is a round trip on PostgreSQL and HBase."""
+"""The number of engine calls per take and trim: each is a round trip on PostgreSQL and HBase."""
 
 import os
 
@@ -10,7 +10,7 @@ NODE, POOL, PACKED = bytes(16), 16, 17
 
 
 class Counted:
-    """A table that notes the names of the calls from outside."""
+    """A table that records the names of calls from outside."""
 
     def __init__(self, table, calls):
         self._table, self._calls = table, calls
@@ -35,7 +35,7 @@ class CountedTables(MemoryTables):
 
 
 def filled(batches, edge_type=POOL):
-    """A graph with twenty edges that were put an hour ago, in one call or in several."""
+    """A graph with twenty edges that were put an hour ago, in one or several calls."""
     clock = ManualClock()
     tables = CountedTables(clock)
     graph = Graph(tables, Schema(packed=(PACKED,)), clock)
@@ -53,10 +53,10 @@ def filled(batches, edge_type=POOL):
 
 
 TAKE = ["get_then_scan", "get_many", "check_and_put", "put_and_delete_many"]
-"""Of which HBase makes five round trips: a scan takes two, and the get goes with its first."""
+"""HBase needs five round trips for it: a scan takes two, and the get is part of the first."""
 
 
-def test_a_take_of_twenty_is_four_calls_with_an_id_or_without():
+def test_take_of_twenty_edges_is_four_calls():
     graph, tables = filled(1)
     assert len(graph.take_edges(NODE, POOL, 20)) == 20
     assert tables.calls == TAKE
@@ -66,7 +66,7 @@ def test_a_take_of_twenty_is_four_calls_with_an_id_or_without():
     assert tables.calls == TAKE
 
 
-def test_a_take_after_another_reads_whether_that_one_is_finished_in_the_same_call():
+def test_take_checks_the_previous_one_in_the_same_call():
     graph, tables = filled(2)
     graph.take_edges(NODE, POOL, 10, request_id="job 1")
     tables.calls.clear()
@@ -75,7 +75,7 @@ def test_a_take_after_another_reads_whether_that_one_is_finished_in_the_same_cal
     assert tables.calls == TAKE
 
 
-def test_a_take_from_a_packed_list_is_one_read_and_one_write_with_an_id_or_without():
+def test_take_from_a_packed_list_is_one_read_and_one_write():
     graph, tables = filled(1, PACKED)
     for number in range(8):
         assert len(graph.take_edges(NODE, PACKED, 1)) == 1
@@ -87,13 +87,13 @@ def test_a_take_from_a_packed_list_is_one_read_and_one_write_with_an_id_or_witho
     assert tables.calls == ["get_each", "put_many", "scan", "check_and_put"]
 
 
-def test_a_put_of_packed_edges_is_one_read_and_one_write():
+def test_put_of_packed_edges_is_one_read_and_one_write():
     graph, tables = filled(1, PACKED)
     graph.put_edges([NewEdge(EdgeKey(NODE, PACKED, os.urandom(16)), n) for n in range(20)])
     assert tables.calls == ["get_many", "check_and_put_many"]
 
 
-def test_packed_lists_cost_nothing_where_no_type_is_packed():
+def test_packed_lists_cost_nothing_if_no_type_is_packed():
     _, tables = filled(1)
     calls = []
     for schema in (Schema(), Schema(packed=(PACKED,))):
@@ -106,7 +106,7 @@ def test_packed_lists_cost_nothing_where_no_type_is_packed():
     assert calls[0] == calls[1] - 2
 
 
-def test_edges_that_were_put_at_many_times_are_deleted_at_one():
+def test_edges_put_at_different_times_are_deleted_with_one_timestamp():
     graph, tables = filled(20)
     deleted = []
     rows = tables._tables["e"]
@@ -118,7 +118,7 @@ def test_edges_that_were_put_at_many_times_are_deleted_at_one():
     assert len({at_ms for _, _, at_ms in deleted}) == 1
 
 
-def test_a_trim_of_a_list_that_is_short_enough_reads_no_edge():
+def test_trim_of_a_short_list_reads_no_edge():
     graph, tables = filled(1)
 
     assert graph.trim_edges(NODE, OUT, POOL, 20) == 0

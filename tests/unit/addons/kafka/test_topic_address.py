@@ -1,4 +1,4 @@
-"""Addresses of topics, and the files with settings of their clients."""
+"""Addresses of topics, and their client settings files."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from aragog.addons.kafka.topic_address import TopicAddress
 from aragog.errors import BadInput, ConfigError
 
 
-def test_an_address_names_brokers_a_topic_and_a_position():
+def test_address_has_brokers_a_topic_and_options():
     address = TopicAddress.parse("kafka://a:9092,[::1]:9093/page.changes?name=shop&config=/etc/k")
 
     assert address == TopicAddress("a:9092,[::1]:9093", "page.changes", "shop", "/etc/k")
@@ -19,12 +19,12 @@ def test_an_address_names_brokers_a_topic_and_a_position():
      "kafka://a:9092/t/u", "kafka://a:9092/t#x", "kafka:///t", "kafka://a:9092/t?acks=0",
      "kafka://a:9092/t?name=a%20b"],
 )  # fmt: skip
-def test_another_form_is_refused(text):
+def test_malformed_address_is_refused(text):
     with pytest.raises(BadInput):
         TopicAddress.parse(text)
 
 
-def test_a_file_overrides_defaults_and_not_what_delivery_stands_on(tmp_path):
+def test_file_overrides_defaults_but_not_delivery_settings(tmp_path):
     file = tmp_path / "kafka.properties"
     file.write_text("# TLS\n\nsecurity.protocol = SSL\nlinger.ms=50\nssl.key.password=a=b\n")
     address = TopicAddress("a:9092", "t", config=str(file))

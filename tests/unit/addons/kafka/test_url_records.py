@@ -1,4 +1,4 @@
-"""What a record of a topic asks for."""
+"""Parsing of topic records."""
 
 import pytest
 from hypothesis import given
@@ -11,12 +11,12 @@ from aragog.errors import BadInput
 USUAL = EnqueueArguments(priority=7, depth=1)
 
 
-def test_a_text_is_a_url_with_the_usual_options():
+def test_plain_text_is_a_url_with_default_options():
     assert read_record(b" http://a.example/\n", USUAL) == TopicUrl("http://a.example/", USUAL)
     assert read_record(b'{"url": "http://a.example/"}', USUAL).arguments == USUAL
 
 
-def test_an_object_overrides_the_options_that_it_has():
+def test_object_overrides_the_default_options():
     record = read_record(b'{"url": "http://a.example/", "priority": 0, "include": ["*x*"]}', USUAL)
 
     assert record.arguments == EnqueueArguments(priority=0, depth=1, include=("*x*",))
@@ -31,7 +31,7 @@ def test_an_object_overrides_the_options_that_it_has():
      (b'{"url": "http://a/", "priority": "high"}', "priority"),
      (b"x" * (MAX_BYTES + 1), "longer than 64 KiB")],
 )  # fmt: skip
-def test_anything_else_is_refused_with_a_reason(value, reason):
+def test_malformed_record_is_refused_with_a_reason(value, reason):
     with pytest.raises(BadInput, match=reason):
         read_record(value, USUAL)
 
@@ -44,7 +44,7 @@ def test_no_record_raises_anything_else(value):
         assert str(error)  # noqa: PT017 - any record may be refused
 
 
-def test_records_with_equal_options_are_one_call():
+def test_records_with_equal_options_share_one_call():
     other = EnqueueArguments(priority=0)
     records = [TopicUrl("1", USUAL), TopicUrl("2", other), TopicUrl("3", USUAL)]
 

@@ -1,4 +1,4 @@
-"""Dumps of Nutch's crawldb."""
+"""Dumps of Nutch's CrawlDb."""
 
 import io
 import json
@@ -58,7 +58,7 @@ def read(text, after=0):
     return list(read_nutch(io.BytesIO(text.encode()), after=after))
 
 
-def test_a_text_dump_has_the_url_its_next_fetch_status_and_score():
+def test_text_dump_has_urls_next_fetch_times_statuses_and_scores():
     (first, page), (_, new), _ = read(TEXT)
 
     assert (first, page.url, page.due_at_ms) == (1, "http://a.example/", NOON_MS)
@@ -68,7 +68,7 @@ def test_a_text_dump_has_the_url_its_next_fetch_status_and_score():
     assert (new.url, new.due_at_ms) == ("http://a.example/new", NOON_MS + 86_400_000)
 
 
-def test_a_csv_dump_has_the_same():
+def test_csv_dump_has_the_same_data():
     (number, page), (last, bad) = read(CSV)
 
     assert (number, page.url, page.due_at_ms) == (2, "http://a.example/?a,b", NOON_MS)
@@ -76,13 +76,13 @@ def test_a_csv_dump_has_the_same():
     assert (last, str(bad)) == (4, "has 1 columns, not 11")
 
 
-def test_urls_that_nutch_gave_up_or_knows_as_others_are_left_out():
+def test_urls_abandoned_or_redirected_in_nutch_are_left_out():
     urls = [record.url for _, record in read(TEXT) if not isinstance(record, BadRecord)]
 
     assert urls == ["http://a.example/", "http://a.example/new"]
 
 
-def test_a_bad_entry_is_reported_with_its_line():
+def test_malformed_entry_is_reported_with_its_line():
     number, bad = read(TEXT)[-1]
 
     assert TEXT.splitlines()[number - 1].startswith("http://a.example/broken")
@@ -90,11 +90,11 @@ def test_a_bad_entry_is_reported_with_its_line():
 
 
 @pytest.mark.parametrize("text", ["<html>\n", '{"url": "http://a.example/"}\n'])
-def test_another_file_is_not_a_dump(text):
+def test_other_files_are_not_dumps(text):
     ((_, bad),) = read(text * 3)
 
     assert str(bad) == "is not a crawldb dump"
 
 
-def test_an_import_continues_after_a_line():
+def test_import_can_resume_after_a_line():
     assert next(number for number, _ in read(TEXT, after=1)) == 14

@@ -1,4 +1,4 @@
-"""The plan of a crawl: it grows with the demand, and each of its figures has a source."""
+"""The capacity plan of a crawl: needs grow with demand, and every figure has a source."""
 
 import json
 import math
@@ -34,12 +34,12 @@ def load(demand, name):
     return {limit.name: limit.load for limit in plan(demand).limits}[name]
 
 
-def test_a_billion_pages_a_week_are_1653_a_second():
+def test_billion_pages_a_week_are_1653_a_second():
     assert plan(BILLION).amount("pages/s") == pytest.approx(1e9 / 604_800)
 
 
 @pytest.mark.parametrize("name", ["S3 puts", "S3 put cost", "S3 data", "HBase data", "bandwidth"])
-def test_twice_the_urls_need_twice(name):
+def test_twice_the_urls_need_twice_the_resources(name):
     twice = plan(replace(BILLION, urls=2e9)).amount(name)
 
     assert twice == pytest.approx(2 * plan(BILLION).amount(name))
@@ -61,7 +61,7 @@ POSTGRES = replace(BILLION, store="postgres", jobs="postgres")
     ["PostgreSQL cores", "PostgreSQL data", "PostgreSQL WAL", "PostgreSQL round trips",
      "job server cores", "job server disk"],
 )  # fmt: skip
-def test_twice_the_urls_need_twice_of_postgres(name):
+def test_twice_the_urls_need_twice_the_postgres_resources(name):
     twice = plan(replace(POSTGRES, urls=2e9)).amount(name)
 
     assert twice == pytest.approx(2 * plan(POSTGRES).amount(name))
@@ -87,7 +87,7 @@ def test_jobs_in_postgres_leave_the_in_flight_set_in_redis():
     assert disk == pytest.approx(1e6 * COSTS["postgres_waiting_url"].value / 1e9)
 
 
-def test_a_larger_server_of_postgres_is_less_loaded():
+def test_larger_postgres_server_is_less_loaded():
     small, large = (replace(POSTGRES, cores=cores) for cores in (4, 32))
 
     assert load(small, "one PostgreSQL server with 4 cores") == pytest.approx(
@@ -104,7 +104,7 @@ def test_connections_grow_with_the_machines():
         assert each.amount("PostgreSQL connections") == expected
 
 
-def test_a_small_crawl_needs_one_of_each():
+def test_small_crawl_needs_one_of_each():
     small = plan(Demand(urls=1e5, domains=100))
 
     names = ("worker machines", "limiter nodes", "other Redis", "HBase region servers")
@@ -120,7 +120,7 @@ def test_unchanged_pages_are_not_put_again():
     assert all_new.amount("S3 puts") == pytest.approx(1e9)
 
 
-def test_content_of_a_billion_pages_a_week_costs_what_its_bytes_cost():
+def test_storing_a_billion_pages_a_week_costs_little_more_than_the_bytes():
     week = plan(BILLION)
 
     assert week.amount("S3 put cost") < 20
@@ -129,19 +129,19 @@ def test_content_of_a_billion_pages_a_week_costs_what_its_bytes_cost():
     assert puts + reads + week.amount("S3 storage cost") < 600
 
 
-def test_memory_of_the_queue_is_that_of_the_waiting_urls():
+def test_queue_memory_is_proportional_to_the_waiting_urls():
     waiting = plan(replace(BILLION, waiting=1e6)).amount("queue memory")
 
     assert waiting == pytest.approx(1e6 * COSTS["waiting_url"].value / 1e9)
 
 
-def test_the_most_loaded_part_comes_first():
+def test_most_loaded_part_comes_first():
     loads = [limit.load for limit in plan(BILLION).limits]
 
     assert loads == sorted(loads, reverse=True)
 
 
-def test_few_domains_are_the_limit_of_a_fast_crawl():
+def test_few_domains_limit_a_fast_crawl():
     few = replace(BILLION, domains=100)
 
     assert load(few, "the domains' rates") == pytest.approx(1e9 / 604_800 / 1000)
@@ -158,7 +158,7 @@ def test_every_measured_cost_is_used_and_its_command_exists():
             assert (ROOT / cost.measured_by.partition("#")[0]).exists()
 
 
-def test_the_command_prints_what_is_needed_and_what_breaks_first():
+def test_command_prints_needs_and_bottlenecks():
     result = CliRunner().invoke(plan_command, ["--urls", "1e9", "--domains", "1e7", "--costs"])
 
     assert result.exit_code == 0, result.output
@@ -166,7 +166,7 @@ def test_the_command_prints_what_is_needed_and_what_breaks_first():
         assert text in result.output
 
 
-def test_the_command_plans_with_postgres():
+def test_command_plans_with_postgres():
     options = ["--urls", "1e8", "--domains", "1e6", "--store", "postgres", "--jobs", "postgres"]
     result = CliRunner().invoke(plan_command, options)
 
@@ -176,7 +176,7 @@ def test_the_command_plans_with_postgres():
     assert "HBase data" not in result.output
 
 
-def test_prices_of_a_file_take_the_place_of_the_list_prices(tmp_path):
+def test_prices_from_a_file_replace_the_list_prices(tmp_path):
     file = tmp_path / "prices.toml"
     file.write_text('[s3_put]\nvalue = 0.00001\nmeasured_by = "our contract"\n')
     options = ["--urls", "1e9", "--domains", "1e7", "--prices", str(file), "--costs", "--json"]
@@ -199,7 +199,7 @@ def test_prices_of_a_file_take_the_place_of_the_list_prices(tmp_path):
         ("[s3_put", "cannot be read as TOML"),
     ],
 )
-def test_a_file_of_prices_that_cannot_be_used_is_refused(tmp_path, text, problem):
+def test_invalid_price_file_is_refused(tmp_path, text, problem):
     file = tmp_path / "prices.toml"
     file.write_text(text)
 
@@ -207,7 +207,7 @@ def test_a_file_of_prices_that_cannot_be_used_is_refused(tmp_path, text, problem
         read_costs(file)
 
 
-def test_slower_servers_need_more_processes_at_the_same_cpu():
+def test_slower_servers_need_more_processes_but_not_more_cpu():
     slow = plan(replace(BILLION, latency_ms=5000))
 
     assert slow.amount("fetch processes") == math.ceil(
@@ -218,7 +218,7 @@ def test_slower_servers_need_more_processes_at_the_same_cpu():
     )
 
 
-def test_https_costs_a_handshake_for_each_connection():
+def test_https_costs_a_handshake_per_connection():
     plain, kept, spread = (
         CrawlLoad(replace(BILLION, **change), COSTS).connection_ms(
             CrawlLoad(replace(BILLION, **change), COSTS).connections()
@@ -234,9 +234,9 @@ def test_https_costs_a_handshake_for_each_connection():
     assert kept < spread / 10
 
 
-def test_a_fetch_process_keeps_what_the_fetcher_keeps():
-    connections = crawl_load.KEPT_CONNECTIONS, crawl_load.KEPT_S
-    sessions = crawl_load.KEPT_SESSIONS, crawl_load.RESUMED_S
+def test_plan_uses_the_connection_limits_of_the_fetcher():
+    connections = crawl_load.MAX_IDLE_CONNECTIONS, crawl_load.IDLE_CONNECTION_S
+    sessions = crawl_load.MAX_SESSIONS, crawl_load.SESSION_S
 
     assert connections == (pool.MAX_IDLE, pool.IDLE_S)
     assert sessions == (tls.MAX_SESSIONS, tls.MAX_AGE_S)
@@ -249,7 +249,7 @@ def test_few_busy_hosts_keep_their_connections():
     assert few.looked_up < 0.01
 
 
-def test_a_queue_that_does_not_fit_needs_servers_by_memory():
+def test_queue_that_does_not_fit_needs_servers_by_memory():
     large = plan(replace(BILLION, waiting=1e9, redis_memory=32))
 
     needed = math.ceil(
@@ -272,7 +272,7 @@ def test_slow_servers_need_a_larger_spool():
     assert load(replace(BILLION, latency_ms=100), limit.name) == pytest.approx(limit.load / 10)
 
 
-def test_compaction_that_cannot_keep_up_has_computed_remedies():
+def test_overloaded_compaction_has_computed_remedies():
     (limit,) = [
         each for each in plan(replace(BILLION, urls=2e10)).limits if "compaction" in each.name
     ]
@@ -290,7 +290,7 @@ def test_compaction_that_cannot_keep_up_has_computed_remedies():
     assert halved.load == pytest.approx(limit.load / 2)
 
 
-def test_refreshes_count_as_fetches_and_304_saves_their_analysis():
+def test_refreshes_count_as_fetches_and_304_responses_save_their_analysis():
     both, none = (
         plan(replace(BILLION, stored=1e9, refresh_days=30, refresh_changed=0.1, not_modified=share))
         for share in (0.9, 0)
@@ -300,12 +300,12 @@ def test_refreshes_count_as_fetches_and_304_saves_their_analysis():
     assert plan(BILLION).amount("worker cores") < both.amount("worker cores")
     assert both.amount("worker cores") < none.amount("worker cores")
     puts = plan(BILLION).amount("S3 puts")
-    # A body that replaces another is written again once, when its pack is half dead.
+    # A replaced body is written once more when its pack is half dead.
     assert both.amount("S3 puts") == pytest.approx(puts * (1 + 2 * 0.1 / 30 * 7))
 
 
 @pytest.mark.parametrize("store", ["hbase", "postgres"])
-def test_reads_need_machines_of_the_api_and_more_of_the_store(store):
+def test_reads_need_api_machines_and_more_of_the_store(store):
     quiet = replace(POSTGRES, store=store)
     read = replace(quiet, reads_per_second=1e6, hit_ratio=0.5)
     name = {"hbase": "HBase region servers", "postgres": "PostgreSQL cores"}[store]
@@ -315,7 +315,7 @@ def test_reads_need_machines_of_the_api_and_more_of_the_store(store):
     assert plan(read).amount(name) > plan(quiet).amount(name)
 
 
-def test_misses_are_bounded_by_the_disk():
+def test_cache_misses_are_limited_by_the_disk():
     read = replace(POSTGRES, reads_per_second=1e6, hit_ratio=0.9)
 
     assert load(read, "reads of one disk") == pytest.approx(1e5 / COSTS["disk_reads"].value)
@@ -324,7 +324,7 @@ def test_misses_are_bounded_by_the_disk():
     assert load(replace(read, hit_ratio=needed), "reads of one disk") == pytest.approx(1, rel=0.01)
 
 
-def test_the_largest_domain_takes_as_long_as_its_rate_makes_it():
+def test_largest_domain_is_limited_by_its_rate():
     one = Demand(urls=1e9, domains=1e7, largest_domain=864_000 * 14)
 
     assert load(one, "the largest domain's rate") == pytest.approx(2)
@@ -339,14 +339,14 @@ def test_sitemaps_take_cpu():
     assert more == pytest.approx(COSTS["sitemap_url"].value)
 
 
-def test_shares_of_refreshes_above_one_are_refused():
+def test_refresh_shares_above_one_are_refused():
     options = ["--urls", "1", "--domains", "1", "--not-modified", "0.8", "--refresh-changed", "0.3"]
 
     assert CliRunner().invoke(plan_command, options).exit_code == 2
 
 
 @pytest.mark.parametrize("urls", ["0", "-1", "many"])
-def test_a_plan_of_nothing_is_refused(urls):
+def test_empty_demand_is_refused(urls):
     assert CliRunner().invoke(plan_command, ["--urls", urls, "--domains", "1"]).exit_code == 2
 
 

@@ -1,4 +1,4 @@
-"""Which commands of Scrapy run no crawl."""
+"""Scrapy commands that do not run a crawl."""
 
 import pytest
 import scrapy
@@ -18,18 +18,18 @@ def crawler():
     return crawler
 
 
-def test_a_spider_that_runs_a_crawl_is_none(crawler):
+def test_crawling_spider_is_not_one_off(crawler):
     assert not is_one_off(crawler)
 
 
-def test_the_shell_has_no_spider_yet(crawler):
+def test_shell_without_a_spider_is_one_off(crawler):
     crawler.spider = None
 
     assert is_one_off(crawler)
 
 
 @pytest.mark.parametrize("module", [fetch, parse, shell])
-def test_a_command_replaces_the_first_requests(crawler, module):
+def test_command_that_replaces_the_start_requests_is_one_off(crawler, module):
     async def start(_spider):
         yield
 

@@ -1,4 +1,4 @@
-"""Requests of other processes that Scrapy's own downloader would send."""
+"""Incoming requests of other processes that Scrapy's own downloader would send."""
 
 import pytest
 from scrapy import Request
@@ -17,25 +17,25 @@ FETCH = FetchSettings(proxy=SecretUrl("http://user:pw@proxy.test:3128"))
     "url",
     ["http://127.0.0.1/", "http://localhost/", "http://169.254.169.254/", "http://a.test:22/"],
 )
-def test_a_url_that_the_filter_refuses_is_not_requested(url):
+def test_url_blocked_by_the_ssrf_filter_is_refused(url):
     assert vet_incoming(SCRAPYS, FETCH)(Request(url))
 
 
-def test_an_ordinary_request_is_requested():
+def test_ordinary_request_is_allowed():
     assert vet_incoming(SCRAPYS, FETCH)(Request("http://a.example/")) is None
 
 
-def test_a_proxy_of_another_process_is_not_used():
+def test_proxy_set_by_another_process_is_refused():
     vet = vet_incoming(SCRAPYS, FETCH)
-    of_environment = Request(
+    from_environment = Request(
         "http://a.example/", meta={"proxy": "http://evil.test:1", "_scheme_proxy": True}
     )
 
     assert "fetch.proxy" in vet(Request("http://a.example/", meta={"proxy": "http://evil.test:1"}))
     assert vet(Request("http://a.example/", meta={"proxy": "http://proxy.test:3128"})) is None
-    assert vet(of_environment) is None
-    assert "proxy" not in of_environment.meta
+    assert vet(from_environment) is None
+    assert "proxy" not in from_environment.meta
 
 
-def test_the_download_handler_of_aragog_decides_by_itself():
+def test_aragog_download_handler_needs_no_extra_check():
     assert vet_incoming(WITH_OURS, FETCH)(Request("http://127.0.0.1/")) is None

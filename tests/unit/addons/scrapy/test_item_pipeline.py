@@ -1,4 +1,4 @@
-"""Items as fields of the page of their URL."""
+"""Items stored as fields of the page with their URL."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ URL = "https://shop.example/lamp"
 
 
 class Store:
-    """Records what is put."""
+    """Records what was put."""
 
     def __init__(self):
         self.records = {}
@@ -39,16 +39,16 @@ def stored(item):
     return store.records
 
 
-def test_the_fields_of_an_item_are_stored_under_its_url():
+def test_fields_of_an_item_are_stored_under_its_url():
     assert stored({"url": URL, "price": 89.9}) == {URL: {"shop.price": b"89.9"}}
 
 
-def test_an_item_without_a_url_passes_on():
+def test_item_without_a_url_is_passed_on():
     assert stored({"price": 89.9}) == {}
 
 
 @pytest.mark.parametrize("value", [2**70, b"abc", float("nan"), [{"a": {b"abc"}}]])
-def test_an_item_with_a_value_that_has_no_json_is_dropped_by_name(value):
+def test_item_with_an_unserializable_value_is_dropped_by_name(value):
     store = Store()
 
     with pytest.raises(DropItem, match="'price'"):
@@ -57,13 +57,13 @@ def test_an_item_with_a_value_that_has_no_json_is_dropped_by_name(value):
     assert not store.records
 
 
-def test_an_item_that_the_store_refuses_is_dropped():
+def test_item_refused_by_the_store_is_dropped():
     with pytest.raises(DropItem, match="not accepted"):
         asyncio.run(pipeline(Store()).process_item({"url": URL, "bad": 1}))
 
 
 @pytest.mark.parametrize(("prefix", "warns"), [("product", True), ("page", True), ("shop", False)])
-def test_a_prefix_of_extracted_fields_is_warned_about(caplog, prefix, warns):
+def test_reserved_prefix_gives_a_warning(caplog, prefix, warns):
     with caplog.at_level(logging.WARNING):
         pipeline(Store(), prefix).open_spider()
 

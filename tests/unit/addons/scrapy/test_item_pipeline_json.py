@@ -1,4 +1,4 @@
-"""The values of items as JSON."""
+"""Item values as JSON."""
 
 import numbers
 from collections import UserString, deque
@@ -36,13 +36,13 @@ class Raw(Enum):
 
 
 class Ratio(float):
-    """Such as `numpy.float64`."""
+    """Similar to `numpy.float64`."""
 
     __slots__ = ()
 
 
 class Count:
-    """Such as `numpy.int64`."""
+    """Similar to `numpy.int64`."""
 
     def __init__(self, value):
         self._value = value
@@ -55,7 +55,7 @@ numbers.Integral.register(Count)
 
 
 class Page:
-    """An object of a spider."""
+    """An arbitrary object of a spider."""
 
     def __str__(self):
         return "<Page>"
@@ -85,13 +85,13 @@ def endless():
         (True, b"true"),
     ]
 )  # fmt: skip
-def test_values_have_the_json_of_their_parts(value, expected):
+def test_values_are_serialized_recursively(value, expected):
     assert value_json(value) == expected
 
 
 def test_equal_sets_have_equal_json():
     one, other = {0, 8}, {8, 0}
-    assert [*one] != [*other], "the two are iterated in different orders"
+    assert [*one] != [*other], "the sets must iterate in different orders"
 
     assert value_json(one) == value_json(other)
 
@@ -105,13 +105,13 @@ def test_equal_sets_have_equal_json():
 @pytest.mark.parametrize(
     "within", [lambda v: v, lambda v: [v], lambda v: {"a": v}, lambda v: Lamp(price=v), Chair]
 )
-def test_a_value_without_json_is_refused(value, within):
+def test_unserializable_value_is_refused(value, within):
     with pytest.raises(ValueError):
         value_json(within(value))
 
 
 @pytest.mark.parametrize("key", [float("nan"), b"a", (1, 2), "\ud800", 2**70])
-def test_a_key_without_json_is_refused(key):
+def test_unserializable_key_is_refused(key):
     with pytest.raises(ValueError):
         value_json({key: 1})
 
@@ -124,7 +124,7 @@ def test_a_key_without_json_is_refused(key):
     ]
 )  # fmt: skip
 @pytest.mark.parametrize("within", [lambda v: v, lambda v: [v], lambda v: {"a": (v,)}, Chair])
-def test_an_object_is_refused_by_the_name_of_its_type(value, within):
+def test_error_for_an_arbitrary_object_names_its_type(value, within):
     kind = type(value[0] if isinstance(value, list) else value)
 
     with pytest.raises(ValueError, match=kind.__qualname__):

@@ -1,4 +1,4 @@
-"""Values of NumPy in items."""
+"""NumPy values in items."""
 
 import pytest
 
@@ -22,7 +22,7 @@ numpy = pytest.importorskip("numpy")
         ({numpy.int64(7): 2, numpy.bool_(True): 3, numpy.str_("a"): 4}, b'{"7":2,"true":3,"a":4}'),
     ]
 )  # fmt: skip
-def test_values_of_numpy_have_the_json_of_pythons(value, expected):
+def test_numpy_values_have_the_same_json_as_python_values(value, expected):
     assert value_json(value) == expected
 
 
@@ -32,6 +32,6 @@ def test_values_of_numpy_have_the_json_of_pythons(value, expected):
         numpy.datetime64("NaT"), numpy.complex128(1j), numpy.array([b"a"]),
     ]
 )  # fmt: skip
-def test_values_of_numpy_without_json_are_refused(value):
+def test_unserializable_numpy_values_are_refused(value):
     with pytest.raises(ValueError):
         value_json(value)

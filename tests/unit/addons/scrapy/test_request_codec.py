@@ -1,4 +1,4 @@
-"""Requests of Scrapy as JSON."""
+"""Scrapy requests as JSON."""
 
 import sys
 from collections import Counter, OrderedDict, defaultdict, namedtuple
@@ -38,7 +38,7 @@ class Money:
 
 @dataclass
 class Numbered:
-    """One that its constructor cannot rebuild."""
+    """A class whose constructor cannot restore all fields."""
 
     name: str = ""
     number: int = field(init=False, default=1)
@@ -46,7 +46,7 @@ class Numbered:
 
 @dataclass
 class Rounded:
-    """One that its constructor changes."""
+    """A class whose constructor changes its argument."""
 
     price: object = 0
 
@@ -57,13 +57,13 @@ class Rounded:
 class Shop:
     @dataclass
     class Shelf:
-        """One that `load_object` does not find."""
+        """A class that `load_object` does not find."""
 
         name: str = ""
 
 
 class Odd:
-    """An object that cannot even be shown."""
+    """An object whose repr fails."""
 
     def __repr__(self):
         raise RuntimeError("no text")
@@ -78,13 +78,13 @@ class Color(StrEnum):
 
 
 class Word(str):
-    """Such as lxml's texts."""
+    """Similar to lxml's text results."""
 
     __slots__ = ()
 
 
 class PageRequest(Request):
-    """A request whose constructor differs from that of its base."""
+    """A request with another constructor than its base class."""
 
     def __init__(self, number):
         super().__init__(f"http://a.test/?page={number}")
@@ -130,7 +130,7 @@ def again(request):
     return from_json(to_json(request, SPIDER), SPIDER)
 
 
-def test_a_request_comes_back_as_it_was():
+def test_request_round_trips():
     request = Request(
         "http://a.test/?b=1&a=2#f", callback=SPIDER.parse_lamp, errback=SPIDER.failed,
         headers={"X-A": ["1", "2"]}, cookies={"c": "d"}, priority=-3, dont_filter=True,
@@ -142,11 +142,11 @@ def test_a_request_comes_back_as_it_was():
 
 
 @pytest.mark.parametrize("item", [Lamp(name="Brass"), Chair("Oak"), {"!bytes": "a word"}])
-def test_items_travel_in_meta(item):
+def test_items_in_meta_round_trip(item):
     assert again(Request("http://a.test/", meta={"item": item})).meta["item"] == item
 
 
-def test_the_class_of_a_request_is_kept():
+def test_class_of_a_request_is_kept():
     request = FormRequest("http://a.test/", formdata={"a": "b"})
 
     assert type(again(request)) is FormRequest
@@ -161,7 +161,7 @@ def local_class():
     return Local
 
 
-# Makers, because a default dict or a list in itself must be a new one for each test.
+# Factories, since each test needs a new defaultdict or self-referencing list.
 NOT_SENT = {
     "a large number": lambda: 1 << 70,
     "infinity": lambda: float("inf"),
@@ -181,19 +181,19 @@ NOT_SENT = {
     "a decimal": lambda: Decimal(1),
     "a time": lambda: datetime(2026, 1, 1, tzinfo=UTC),
     "a spider": lambda: SPIDER,
-    "an object without a text": Odd,
-    "a field that is not in the constructor": Numbered,
+    "an object without text": Odd,
+    "a field that the constructor does not take": Numbered,
     "a constructor that changes the value": lambda: rounded(1.5),
-    "a class in a class": Shop.Shelf,
-    "a class in a function": local_class(),
-    "a list in itself": endless,
+    "a nested class": Shop.Shelf,
+    "a local class": local_class(),
+    "a recursive list": endless,
     "too many levels": lambda: nested(300),
 }
 
 
 @pytest.mark.parametrize("make", NOT_SENT.values(), ids=NOT_SENT)
 @pytest.mark.parametrize("where", ["meta", "cb_kwargs"])
-def test_a_value_that_would_not_arrive_as_it_is_is_refused(make, where):
+def test_value_that_would_not_arrive_unchanged_is_refused(make, where):
     with pytest.raises(ValueError):
         to_json(Request("http://a.test/", **{where: {"value": make()}}), SPIDER)
 
@@ -207,7 +207,7 @@ def test_a_value_that_would_not_arrive_as_it_is_is_refused(make, where):
         type("Unnamed", (Request,), {})("http://a.test/"),
     ]
 )  # fmt: skip
-def test_a_request_that_another_process_could_not_rebuild_is_refused(request_):
+def test_request_that_another_process_could_not_rebuild_is_refused(request_):
     with pytest.raises(ValueError):
         to_json(request_, SPIDER)
 
@@ -258,7 +258,7 @@ def can_be_hashed(value):
 
 
 def typed(value):
-    """A value of which equality compares types too."""
+    """A form of the value whose equality also compares types."""
     kind = type(value)
     if isinstance(value, dict):
         return kind, [(typed(key), typed(each)) for key, each in value.items()]
@@ -274,19 +274,19 @@ def typed(value):
 
 
 @given(values_of(sent_leaves))
-def test_values_of_known_types_arrive_equal_and_of_the_same_type(value):
+def test_values_of_known_types_round_trip_with_their_types(value):
     arrived = again(Request("http://a.test/", meta={"value": value}, cb_kwargs={"value": value}))
 
     assert typed(arrived.meta["value"]) == typed(value) == typed(arrived.cb_kwargs["value"])
 
 
 @given(values_of(any_leaves))
-def test_whatever_a_request_carries_arrives_as_it_is_or_is_refused(value):
+def test_any_request_arrives_unchanged_or_is_refused(value):
     request = Request("http://a.test/", meta={"value": value})
     try:
         body = to_json(request, SPIDER)
     except ValueError:
-        return  # the scheduler keeps it in its process
+        return  # the scheduler keeps it in its own process
 
     assert typed(from_json(body, SPIDER).meta["value"]) == typed(value)
 
@@ -300,34 +300,34 @@ def test_whatever_a_request_carries_arrives_as_it_is_or_is_refused(value):
         b'{"v": 1, "request": {"url": "http://a.test/", "meta": {"!pickle": "x"}}}',
     ]
 )  # fmt: skip
-def test_a_request_of_another_version_or_spider_is_an_invalid_message(body):
+def test_request_of_another_version_or_spider_is_an_invalid_message(body):
     with pytest.raises(InvalidMessage):
         from_json(body, SPIDER)
 
 
-assert FetchSettings, "imported for a message that names it here"
+assert FetchSettings, "imported so that messages can refer to it in this module"
 HOSTILE = {
-    "a module that nobody has imported": {"meta": {"!item": ["this.s", {}]}},
-    "a module that ends the process": {"_class": "venv.__main__.x"},
+    "a module that is not imported": {"meta": {"!item": ["this.s", {}]}},
+    "a module that exits the process": {"_class": "venv.__main__.x"},
     "a class of another package": {"meta": {"a": {"!item": ["aragog.settings.FetchSettings", {}]}}},
-    "a class of requests of another package": {"_class": "tests_of_strangers.Request"},
-    "a class that a module of the spider only imports": {
+    "a request class of another package": {"_class": "tests_of_unlisted.Request"},
+    "a class that a spider module only imports": {
         "meta": {"a": {"!item": [f"{__name__}.FetchSettings", {}]}}
     },
     "a file": {"url": "file:///etc/passwd"},
     "a bucket": {"url": "s3://bucket/key"},
     "data": {"url": "data:text/html,x"},
-    "a callback that is no method": {"callback": "leave"},
+    "a callback that is not a method": {"callback": "leave"},
     "a callback that is a class": {"callback": "__class__"},
 }
 
 
 @pytest.mark.parametrize("fields", HOSTILE.values(), ids=HOSTILE)
-def test_a_message_decides_nothing_about_what_runs(fields, monkeypatch):
-    """`venv.__main__` was imported, and ended the process; any class was built."""
-    stranger = ModuleType("tests_of_strangers")
-    stranger.Request = type("Request", (Request,), {"__module__": stranger.__name__})
-    monkeypatch.setitem(sys.modules, stranger.__name__, stranger)
+def test_message_cannot_import_modules_or_build_arbitrary_classes(fields, monkeypatch):
+    """Regression: `venv.__main__` was imported and ended the process; any class could be built."""
+    unlisted = ModuleType("tests_of_unlisted")
+    unlisted.Request = type("Request", (Request,), {"__module__": unlisted.__name__})
+    monkeypatch.setitem(sys.modules, unlisted.__name__, unlisted)
     body = orjson.dumps({"v": 1, "request": {"url": "http://a.test/", **fields}})
     before = set(sys.modules)
 
@@ -337,7 +337,7 @@ def test_a_message_decides_nothing_about_what_runs(fields, monkeypatch):
     assert not {"this", "venv", "venv.__main__"} & (set(sys.modules) - before)
 
 
-def test_classes_of_other_packages_travel_if_a_setting_names_them():
+def test_classes_of_other_packages_are_accepted_if_a_setting_lists_them():
     spider = ShopSpider()
     body = b'{"v": 1, "request": {"url": "http://a.test/", "meta": {"a": {"!item": ["%b", {}]}}}}'
     shelf, counter = b"tests_of_others.Shelf", b"fractions.Fraction"

@@ -1,4 +1,4 @@
-"""Outcomes as responses and exceptions of Scrapy."""
+"""Outcomes as Scrapy responses and exceptions."""
 
 import pytest
 from scrapy import Request
@@ -25,7 +25,7 @@ URL = "http://a.test/"
 REQUEST = Request(URL)
 
 
-def test_a_page_is_a_response_of_its_type_with_a_decoded_body():
+def test_page_becomes_a_response_of_its_type_with_a_decoded_body():
     headers = (("Content-Type", "text/html"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"),
                ("Content-Encoding", "gzip"), ("Content-Length", "9"))  # fmt: skip
 
@@ -50,7 +50,7 @@ def test_a_page_is_a_response_of_its_type_with_a_decoded_body():
         (Unreachable(url=URL, status=302, kind=UnreachableKind.REDIRECT, reason="0"), 302),
     ],
 )
-def test_an_error_or_a_redirect_is_a_response(outcome, status):
+def test_error_or_redirect_becomes_a_response(outcome, status):
     response = response_of(REQUEST, outcome)
 
     assert (response.status, response.body) == (status, b"")
@@ -80,6 +80,6 @@ def test_an_error_or_a_redirect_is_a_response(outcome, status):
         ],
     ],
 )
-def test_without_a_response_there_is_the_exception_that_scrapy_knows(outcome, error):
+def test_outcome_without_a_response_raises_a_scrapy_exception(outcome, error):
     with pytest.raises(error):
         response_of(REQUEST, outcome)

@@ -1,4 +1,4 @@
-"""Claimed requests that wait for a slot of their domain."""
+"""Claimed requests waiting for a slot of their domain."""
 
 import logging
 
@@ -23,7 +23,7 @@ GO, REFUSED = SlotSearch(SLOT, 0, 0.1), SlotSearch(None, 0)
 
 
 class Limiter:
-    """Answers by host; `GO` for the others."""
+    """Replies by host; `GO` for all others."""
 
     def __init__(self, **answers):
         self.answers = answers
@@ -62,7 +62,7 @@ def test_domains_take_turns(clock):
     assert len(lines) == 0
 
 
-def test_a_domain_without_a_slot_is_asked_again_when_it_may_have_one(clock):
+def test_domain_without_a_slot_is_asked_again_when_one_may_be_free(clock):
     find = Limiter(a=SlotSearch(None, 400, 1.0))
     lines = lines_of(clock, find, *many(2), "http://b.test/")
 
@@ -75,7 +75,7 @@ def test_a_domain_without_a_slot_is_asked_again_when_it_may_have_one(clock):
     assert len(lines.take_ready(9)) == 2
 
 
-def test_one_request_of_a_domain_brings_its_robots_txt(clock):
+def test_one_request_per_domain_fetches_its_robots_txt(clock):
     find = Limiter(a=SlotSearch(None, 0, rules_first=True))
     lines = lines_of(clock, find, *many(3))
 
@@ -86,7 +86,7 @@ def test_one_request_of_a_domain_brings_its_robots_txt(clock):
     assert len(lines.take_ready(9)) == 2
 
 
-def test_refused_urls_and_those_that_are_none_need_no_slot(clock):
+def test_refused_urls_and_non_urls_need_no_slot(clock):
     lines = lines_of(clock, Limiter(a=REFUSED), *many(2), "data:,x")
 
     ready = lines.take_ready(9)
@@ -95,7 +95,7 @@ def test_refused_urls_and_those_that_are_none_need_no_slot(clock):
     ]  # fmt: skip
 
 
-def test_nothing_is_taken_while_the_limiter_does_not_answer(clock):
+def test_nothing_is_taken_while_the_limiter_is_unavailable(clock):
     def fail(_urls):
         raise LimiterUnavailable("limiter", "gone")
 
@@ -106,24 +106,24 @@ def test_nothing_is_taken_while_the_limiter_does_not_answer(clock):
     assert len(lines) == 3
 
 
-def test_what_is_too_much_of_a_domain_goes_back_until_its_turn(clock):
+def test_surplus_of_a_domain_is_returned_until_its_turn(clock):
     lines = lines_of(clock, Limiter(), *many(MIN_PER_DOMAIN + 3))
 
     delays = [delay_ms for _, delay_ms in lines.take_surplus(2)]
 
-    # 8 requests of this process and 8 of the other come first, at 0.1 s each.
+    # First come 8 requests of this process and 8 of the other, 0.1 s apart.
     assert delays == pytest.approx([1800, 2000, 2200], abs=1)
     assert len(lines) == MIN_PER_DOMAIN
 
 
-def test_more_is_held_of_a_fast_domain(clock):
+def test_more_requests_are_held_for_a_fast_domain(clock):
     lines = lines_of(clock, Limiter(a=SlotSearch(None, 1, 0.01)), *many(MAX_PER_DOMAIN + 1))
     lines.take_ready(1)
 
     assert len(lines.take_surplus(1)) == 1
 
 
-def test_a_request_comes_back_before_a_turn_that_is_hours_away(clock):
+def test_delay_is_capped_for_turns_hours_ahead(clock):
     lines = lines_of(clock, Limiter(), *many(10_000))
 
     delays = [delay_ms for _, delay_ms in lines.take_surplus(1)]
@@ -131,7 +131,7 @@ def test_a_request_comes_back_before_a_turn_that_is_hours_away(clock):
     assert max(delays) == MAX_DELAY_S * 1000
 
 
-def test_a_paused_domain_holds_nothing(clock):
+def test_paused_domain_holds_nothing(clock):
     lines = lines_of(clock, Limiter(a=SlotSearch(None, 120_000, 1.0)), *many(2))
 
     lines.take_ready(9)
@@ -140,7 +140,7 @@ def test_a_paused_domain_holds_nothing(clock):
     assert len(lines) == 0
 
 
-def test_a_wait_that_is_longer_than_the_interval_is_logged_once_until_a_slot_comes(clock, caplog):
+def test_wait_longer_than_the_interval_is_logged_once_until_a_slot_is_free(clock, caplog):
     caplog.set_level(logging.INFO)
     paused = SlotSearch(None, 30_000, 1.0)
     find = Limiter(a=paused)
@@ -160,7 +160,7 @@ def test_a_wait_that_is_longer_than_the_interval_is_logged_once_until_a_slot_com
     assert len(caplog.messages) == 2
 
 
-def test_the_interval_of_a_slow_domain_is_not_logged(clock, caplog):
+def test_interval_of_a_slow_domain_is_not_logged(clock, caplog):
     caplog.set_level(logging.INFO)
     lines = lines_of(clock, Limiter(a=SlotSearch(None, 10_000, 9.0)), *many(2))
 
@@ -169,7 +169,7 @@ def test_the_interval_of_a_slow_domain_is_not_logged(clock, caplog):
     assert caplog.messages == []
 
 
-def test_what_cannot_leave_the_process_stays(clock):
+def test_request_that_cannot_leave_the_process_is_kept(clock):
     lines = lines_of(clock, Limiter(a=SlotSearch(None, 120_000, 1.0)))
     lines.add(HeldRequest(Request("http://a.test/")))
     lines.take_ready(1)

@@ -1,4 +1,4 @@
-"""The arguments that spiders were created with."""
+"""The arguments with which a spider was created."""
 
 import scrapy
 from scrapy.crawler import Crawler
@@ -27,7 +27,7 @@ def test_arguments_are_those_of_the_constructor():
     assert arguments_of(Crawler(LampSpider)) == {}
 
 
-def test_descriptions_are_equal_for_equal_arguments_only():
+def test_descriptions_are_equal_only_for_equal_arguments():
     lamps = description_of(create(cat="lamps", deep="1"))
 
     assert lamps == description_of(create(deep="1", cat="lamps"))
@@ -44,7 +44,7 @@ def test_any_value_has_a_description():
     assert f"a={2**70}, b=\\udcff, c=nan, d={{'1': None}}" in text
 
 
-def test_long_arguments_are_compared_whole_and_shown_in_part():
+def test_long_arguments_are_compared_in_full_and_shown_in_part():
     one, other = (description_of(create(urls="x" * 1000 + end)) for end in "ab")
 
     assert one != other

@@ -1,4 +1,4 @@
-"""Pages of the UrlStore as responses of Scrapy."""
+"""Pages of the UrlStore as Scrapy responses."""
 
 import pytest
 from scrapy import FormRequest, Request
@@ -18,29 +18,29 @@ HTML = "<title>Lämp</title><a href='next'>n</a>".encode("latin-1")
 @pytest.fixture
 def stored():
     """Stores a page; returns a function that retrieves the response to a request."""
-    of = stand(MemoryTables())
+    store_stand = stand(MemoryTables())
 
     def write(url=URL, body=HTML, meta=None, **parts):
-        of_a_fetch = {
+        fetch_metadata = {
             "url": parts.get("final_url", url), "status": "200", "fetched_at_ms": str(NOW_MS),
             "content_type": "text/html; charset=latin-1",
         }  # fmt: skip
         content = ContentWrite(
-            compress(body), "zstd", len(body), of_a_fetch if meta is None else meta
+            compress(body), "zstd", len(body), fetch_metadata if meta is None else meta
         )
-        of.store.write_pages([page(url, content=content, **parts)])
+        store_stand.store.write_pages([page(url, content=content, **parts)])
 
     def retrieve(request, expiration_s=0):
         settings = Settings({"HTTPCACHE_EXPIRATION_SECS": expiration_s})
-        storage = StoredPages(settings, of.clock)
-        storage._store = of.store
+        storage = StoredPages(settings, store_stand.clock)
+        storage._store = store_stand.store
         return storage.retrieve_response(None, request)
 
-    retrieve.write, retrieve.stand = write, of
+    retrieve.write, retrieve.stand = write, store_stand
     return retrieve
 
 
-def test_a_page_is_a_response_with_its_text(stored):
+def test_page_becomes_a_response_with_its_text(stored):
     stored.write()
     request = Request(f"{URL}?utm_source=a#top")
 
@@ -53,13 +53,13 @@ def test_a_page_is_a_response_with_its_text(stored):
     assert request.meta["cache_timestamp"] == NOW_MS / 1000
 
 
-def test_links_of_a_page_that_was_redirected_are_relative_to_its_end(stored):
+def test_links_of_a_redirected_page_are_relative_to_the_final_url(stored):
     stored.write(final_url="http://shop.test/lamps/1")
 
     assert stored(Request(URL)).urljoin("next") == "http://shop.test/lamps/next"
 
 
-def test_headers_are_those_of_the_fetch_but_for_the_encoding(stored):
+def test_headers_are_those_of_the_fetch_without_the_encoding(stored):
     headers = b'[["Content-Type","text/html"],["Content-Encoding","br"],["X-A","1"],["X-A","2"]]'
     stored.write(meta={"headers": headers.decode(), "fetched_at_ms": str(NOW_MS), "status": "203"})
 
@@ -70,17 +70,17 @@ def test_headers_are_those_of_the_fetch_but_for_the_encoding(stored):
     assert "Content-Encoding" not in response.headers
 
 
-def test_content_that_no_fetch_brought_has_the_type_of_its_body(stored):
+def test_content_put_without_a_fetch_has_the_type_of_its_body(stored):
     stored.stand.store.put_content(URL, b'{"a": 1}', {"content_type": "application/json"})
 
     response = stored(Request(URL))
 
     assert isinstance(response, TextResponse)
     assert response.json() == {"a": 1}
-    assert stored(Request(URL), expiration_s=10) is None, "its age is not known"
+    assert stored(Request(URL), expiration_s=10) is None, "its age is unknown"
 
 
-def test_a_page_expires(stored):
+def test_page_expires(stored):
     stored.write()
     stored.stand.clock.advance_ms(10_000)
 
@@ -97,13 +97,13 @@ def test_a_page_expires(stored):
         Request("data:,lamp"),
     ]
 )  # fmt: skip
-def test_what_is_not_stored_is_requested(stored, request_):
+def test_other_requests_are_not_served_from_the_store(stored, request_):
     stored.write()
 
     assert stored(request_) is None
 
 
-def test_a_page_that_was_taken_down_is_not_read(stored):
+def test_page_that_was_taken_down_is_not_served(stored):
     stored.write()
     stored.stand.store.takedowns.take_down(url=URL)
 

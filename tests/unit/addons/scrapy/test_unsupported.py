@@ -1,4 +1,4 @@
-"""Requests that the fetcher cannot send as they are, and the egress routes that requests name."""
+"""Requests that the fetcher cannot send unchanged, and egress routes chosen by requests."""
 
 import pytest
 from scrapy import Request
@@ -23,7 +23,7 @@ def through(proxy, **meta):
 
 
 @pytest.mark.parametrize(
-    ("request_", "named"),
+    ("request_", "message"),
     [
         (Request(URL, method="PUT"), "PUT"),
         (Request(URL, body=b"x"), "GET"),
@@ -34,8 +34,8 @@ def through(proxy, **meta):
         (through("http://other.test:3128", _scheme_proxy=True), "http_proxy"),
     ],
 )
-def test_what_is_not_supported_is_named(request_, named):
-    assert named in why_unsupported(request_, NamedWays(WAYS, ""))
+def test_unsupported_feature_is_named(request_, message):
+    assert message in why_unsupported(request_, NamedWays(WAYS, ""))
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ def test_what_is_not_supported_is_named(request_, named):
         (through("two"), "", "two"),
     ],
 )
-def test_a_request_chooses_among_the_named_ways(request_, own, way):
+def test_request_can_choose_a_named_egress_route(request_, own, way):
     ways = NamedWays(WAYS, own)
 
     assert why_unsupported(request_, ways) is None
     assert ways.of(request_) == way
 
 
-def test_a_proxy_that_is_refused_is_not_shown():
+def test_refused_proxy_is_not_shown_with_its_password():
     ways = NamedWays(WAYS, OWN)
 
     assert "secret" not in why_unsupported(through("http://me:secret@other.test:3128"), ways)

@@ -1,4 +1,4 @@
-"""Warnings about settings of Scrapy that have no effect."""
+"""Warnings about Scrapy settings that have no effect."""
 
 import logging
 
@@ -12,7 +12,7 @@ from aragog.addons.scrapy.unused_settings import _FETCHER_SETTINGS, _SCHEDULER_S
 
 @pytest.fixture
 def warnings(caplog):
-    """The names of the settings that the add-on warns about."""
+    """Returns the names of the settings that the add-on warns about."""
 
     def warnings(given, priority="project"):
         settings = Settings()
@@ -26,7 +26,7 @@ def warnings(caplog):
 
 
 @pytest.mark.parametrize("name", [*_FETCHER_SETTINGS, *_SCHEDULER_SETTINGS])
-def test_each_is_a_setting_of_scrapy(name):
+def test_every_listed_setting_exists_in_scrapy(name):
     assert name in Settings()
 
 
@@ -43,11 +43,11 @@ def test_each_is_a_setting_of_scrapy(name):
     ]
 )  # fmt: skip
 @pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
-def test_a_setting_without_effect_is_reported_once(warnings, given, priority):
+def test_setting_without_effect_is_reported_once(warnings, given, priority):
     assert sorted(warnings(given, priority)) == sorted(given)
 
 
-def test_a_message_names_the_value_and_the_remedy(warnings, caplog):
+def test_message_shows_the_value_and_the_remedy(warnings, caplog):
     warnings({"USER_AGENT": "Mozilla/5.0"})
 
     assert "USER_AGENT=Mozilla/5.0 has no effect with aragog: set fetch.user_agent" in caplog.text
@@ -63,7 +63,7 @@ def test_a_message_names_the_value_and_the_remedy(warnings, caplog):
         {"RETRY_TIMES": 5, "DOWNLOAD_TIMEOUT": 10, "COOKIES_ENABLED": False},
     ]
 )  # fmt: skip
-def test_what_has_its_effect_is_not_reported(warnings, given):
+def test_effective_setting_is_not_reported(warnings, given):
     assert warnings(given) == []
 
 
@@ -71,7 +71,7 @@ def test_settings_of_commands_and_add_ons_are_not_reported(warnings):
     assert warnings({"USER_AGENT": "other"}, "addon") == []
 
 
-def test_settings_of_components_that_are_not_in_use_are_not_reported(warnings):
+def test_settings_of_unused_components_are_not_reported(warnings):
     given = {"JOBDIR": "jobs", "USER_AGENT": "other"}
 
     assert warnings({**given, "SCHEDULER": "my.Scheduler"}) == ["USER_AGENT"]
@@ -79,7 +79,7 @@ def test_settings_of_components_that_are_not_in_use_are_not_reported(warnings):
     assert warnings({**given, "SCHEDULER": SpiderScheduler}) == ["USER_AGENT", "JOBDIR"]
 
 
-def test_autothrottle_is_off_unless_a_project_names_it():
+def test_autothrottle_is_off_unless_a_project_lists_it():
     path = "scrapy.extensions.throttle.AutoThrottle"
     settings, own = Settings(), Settings({"EXTENSIONS": {path: 5}})
 
@@ -90,7 +90,7 @@ def test_autothrottle_is_off_unless_a_project_names_it():
     assert own.get_component_priority_dict_with_base("EXTENSIONS")[path] == 5
 
 
-def test_a_component_is_known_by_the_path_that_old_settings_name():
+def test_component_is_recognized_by_its_old_path():
     old = "aragog" + ".scrapy.scheduler.SpiderScheduler"
 
     assert path_of(old) == path_of(SpiderScheduler) == SCHEDULER

@@ -1,4 +1,4 @@
-"""Warnings about values of single requests that have no effect."""
+"""Warnings about per-request values that have no effect."""
 
 import logging
 
@@ -13,7 +13,7 @@ AGENT = "Scrapy/2.19"
 
 @pytest.fixture
 def warnings(caplog):
-    """The messages that requests cause."""
+    """Returns the messages caused by requests."""
     values = UnusedValues(AGENT, 180.0)
 
     def warnings(*requests):
@@ -33,13 +33,13 @@ def warnings(caplog):
         (Request(URL, meta={"dont_obey_robotstxt": True}), "meta['dont_obey_robotstxt']"),
     ]
 )  # fmt: skip
-def test_a_value_without_effect_is_reported_once(warnings, request_, name):
+def test_value_without_effect_is_reported_once(warnings, request_, name):
     (message,) = warnings(request_, request_.replace(url=URL + "next"))
 
     assert message.startswith(f"{name} of <GET {URL}> and similar requests has no effect")
 
 
-def test_what_scrapys_middlewares_set_is_not_reported(warnings):
+def test_values_set_by_scrapy_middlewares_are_not_reported(warnings):
     request = Request(URL, headers={"User-Agent": AGENT}, meta={"download_timeout": 180.0})
 
     assert warnings(request, Request(URL)) == []

@@ -1,4 +1,4 @@
-"""The graphs of applications: those that the settings name, each with tables of its own."""
+"""Application graphs declared in the settings, each with separate tables."""
 
 import pytest
 
@@ -11,7 +11,7 @@ SCHEMA = Schema(unique=("slug",))
 A, B = bytes(16), bytes([17]) * 16
 
 
-def test_a_graph_that_is_not_declared_is_refused():
+def test_undeclared_graph_is_refused():
     with pytest.raises(BadInput, match=r"store\.graphs"):
         no_graphs()["pins"]
 

@@ -1,4 +1,4 @@
-"""The table of operations, without a server."""
+"""The table of operations, tested without a server."""
 
 import inspect
 from dataclasses import dataclass
@@ -55,20 +55,20 @@ class Request:
         ({"names": ["abcd"]}, "names: must have at most 3 bytes, got 4"),
     ],
 )
-def test_an_option_out_of_its_bounds_is_refused_by_its_name(values, text):
+def test_option_out_of_bounds_is_refused_by_name(values, text):
     with pytest.raises(BadInput, match=text.replace("(", r"\(")):
         checked(Request(**{"url": URL, **values}))
 
 
-def test_a_capped_number_above_its_bound_counts_as_the_bound():
+def test_capped_option_above_its_maximum_is_reduced_to_it():
     assert checked(Request(URL, size=1000)) == Request(URL, size=9)
 
 
-def test_the_options_that_were_given_are_those_that_differ_from_their_defaults():
+def test_only_options_that_differ_from_their_defaults_are_given():
     assert given(Request(URL, count=1, share=0.5)) == {"url": URL, "share": 0.5}
 
 
-def test_a_request_is_the_same_after_json_and_after_a_query():
+def test_request_round_trips_through_json_and_query():
     request = Request(URL, count=3, share=0.5, deep=True, names=("a", "b"))
     members = members_of(request)
 
@@ -79,7 +79,7 @@ def test_a_request_is_the_same_after_json_and_after_a_query():
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_an_operation_states_everything_that_codecs_need(name):
+def test_operation_defines_everything_that_codecs_need(name):
     operation = OPERATIONS[name]
 
     assert operation.text
@@ -91,7 +91,7 @@ def test_an_operation_states_everything_that_codecs_need(name):
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_every_option_is_in_the_thrift_contract_and_no_other(name):
+def test_options_match_the_thrift_contract(name):
     operation = OPERATIONS[name]
     service, method = operation.thrift
     spec = getattr(getattr(idl, service), f"{method}_args").thrift_spec
@@ -105,14 +105,14 @@ def test_every_option_is_in_the_thrift_contract_and_no_other(name):
 
 @pytest.mark.parametrize("name", OPERATIONS)
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
-def test_a_client_has_the_call_with_the_options_of_the_table(name, kind):
+def test_client_methods_match_the_table_of_operations(name, kind):
     method, operation = getattr(kind, name), OPERATIONS[name]
 
     assert [*inspect.signature(method).parameters][1:] == [field.name for field in operation.fields]
     assert all(f"{field.name}: " in method.__doc__ for field in operation.fields)
 
 
-def test_a_request_is_the_same_after_the_thrift_contract():
+def test_request_round_trips_through_thrift():
     operation = OPERATIONS["enqueue"]
     request = operation.request(
         ("a",), priority=1, run_after=7, include=("*",), batch="batch-0000", sitemap=True
@@ -124,7 +124,7 @@ def test_a_request_is_the_same_after_the_thrift_contract():
     assert request_of_struct(operation, arguments) == request
 
 
-def test_every_option_of_enqueue_is_one_of_the_producer():
+def test_enqueue_options_match_those_of_the_producer():
     producer = {field.name for field in option_fields(EnqueueArguments)}
     table = {field.name for field in OPERATIONS["enqueue"].fields}
 
@@ -132,14 +132,14 @@ def test_every_option_of_enqueue_is_one_of_the_producer():
     assert producer < table
 
 
-def test_an_operation_whose_part_is_missing_says_so():
+def test_operation_with_a_missing_part_is_unsupported():
     caller = Caller(Parts(store=stand(MemoryTables(ManualClock())).store))
 
     with pytest.raises(Unsupported, match="does not enqueue"):
         OPERATIONS["enqueue"].run(caller, OPERATIONS["enqueue"].request([URL]))
 
 
-def test_the_decimal_fields_are_those_of_the_page_types():
+def test_decimal_fields_match_the_page_types():
     import importlib
     import typing
     from dataclasses import fields, is_dataclass

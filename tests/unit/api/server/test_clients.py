@@ -7,7 +7,7 @@ from aragog.settings import ServingSettings
 
 
 class Connection:
-    """A connection that is idle since an instant, or busy."""
+    """A connection that has been idle since an instant, or is busy."""
 
     def __init__(self, idle_since_s: float | None) -> None:
         self.idle_since_s = idle_since_s
@@ -35,7 +35,7 @@ def test_addresses_of_one_ipv6_network_count_as_one():
     assert [other.aborted for other in others] == [True, False, False, False]
 
 
-def test_an_ipv4_address_counts_as_one_however_it_is_written():
+def test_ipv4_mapped_address_counts_as_its_ipv4_address():
     one, first, second = clients(10, 1), Connection(1.0), Connection(2.0)
 
     assert one.add(first, "192.0.2.7")
@@ -44,7 +44,7 @@ def test_an_ipv4_address_counts_as_one_however_it_is_written():
     assert first.aborted
 
 
-def test_a_link_local_address_is_counted_without_its_interface():
+def test_link_local_address_is_counted_without_its_interface():
     one, first, second = clients(10, 1), Connection(1.0), Connection(2.0)
 
     assert one.add(first, "fe80::1%eth0")
@@ -53,7 +53,7 @@ def test_a_link_local_address_is_counted_without_its_interface():
     assert first.aborted
 
 
-def test_an_idle_connection_of_another_address_is_closed_if_the_largest_has_none():
+def test_idle_connection_of_another_address_is_closed_if_the_largest_has_none():
     one, quiet = clients(3), Connection(5.0)
     busy = [Connection(None), Connection(None)]
     assert one.add(quiet, "192.0.2.1")
@@ -65,7 +65,7 @@ def test_an_idle_connection_of_another_address_is_closed_if_the_largest_has_none
     assert not any(connection.aborted for connection in busy)
 
 
-def test_no_connection_is_counted_that_was_refused():
+def test_refused_connection_is_not_counted():
     one, busy = clients(1), Connection(None)
     assert one.add(busy, "192.0.2.1")
 

@@ -1,4 +1,4 @@
-"""Hedged reads: the policy on simulated latencies, and two real stores of which one stands still."""
+"""Hedged reads: the policy under simulated latencies, and two real stores of which one stalls."""
 
 import random
 import statistics
@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from aragog.api.operations.large_reads import (
-    AT_ONCE,
-    FREE_BYTES,
     MAX_BYTES,
+    MAX_CONCURRENT,
+    MIN_LIMITED_BYTES,
     ReadAbandoned,
     TooManyReads,
 )
@@ -32,7 +32,7 @@ URL = "http://shop.example/"
 
 
 def simulated(latency_s, reads=50_000, seed=7):
-    """The policy, and the latencies that callers saw after it had learned."""
+    """The policy, and the latencies seen by callers once it has learned."""
     rng, policy, seen = random.Random(seed), HedgePolicy(), []
     for _ in range(reads):
         policy.count_read()
@@ -47,7 +47,7 @@ def simulated(latency_s, reads=50_000, seed=7):
 
 
 def healthy(rng):
-    """About 1 ms."""
+    """A latency of about 1 ms."""
     return rng.lognormvariate(-6.9, 0.3)
 
 
@@ -59,7 +59,7 @@ def p(percent, latencies):
     return statistics.quantiles(latencies, n=1000)[int(percent * 10) - 1]
 
 
-def test_one_percent_of_stalls_is_hidden_for_two_percent_of_reads():
+def test_one_percent_of_stalls_is_hidden_by_two_percent_of_extra_reads():
     assert p(99, simulated(stalling(0.01))[1]) < 0.010
 
     policy, seen = simulated(stalling(0.01))
@@ -69,7 +69,7 @@ def test_one_percent_of_stalls_is_hidden_for_two_percent_of_reads():
     assert policy.delay_s < 0.006
 
 
-def test_a_healthy_primary_is_hedged_rarely_and_the_standby_kept_warm():
+def test_healthy_primary_is_rarely_hedged_and_the_standby_kept_warm():
     policy, _ = simulated(healthy)
 
     assert policy.hedged / policy.reads < 0.005
@@ -77,13 +77,13 @@ def test_a_healthy_primary_is_hedged_rarely_and_the_standby_kept_warm():
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 1.0])
-def test_a_primary_that_stalls_often_does_not_double_the_load(share):
+def test_often_stalling_primary_does_not_double_the_load(share):
     policy, _ = simulated(stalling(share))
 
     assert policy.hedged + policy.mirrored <= 0.02 * policy.reads + 1
 
 
-def test_the_policy_follows_a_change_of_latency():
+def test_policy_adapts_to_a_change_of_latency():
     rng, policy = random.Random(7), HedgePolicy()
     for scale in (1, 20, 1):
         for _ in range(60_000):
@@ -92,7 +92,7 @@ def test_the_policy_follows_a_change_of_latency():
         assert 0.001 * scale < policy.delay_s < 0.006 * scale
 
 
-def test_quantiles_are_within_a_tenth():
+def test_quantiles_are_accurate_within_10_percent():
     latencies = Latencies()
     for n in range(1, 1001):
         latencies.add(n / 1000)
@@ -135,7 +135,7 @@ def reading(primary, standby, **options):
     return HedgedReads(primary, standby, **{"threads": 4, **options})
 
 
-def test_a_read_that_stands_still_is_answered_by_the_standby(gate):
+def test_stalled_read_is_answered_by_the_standby(gate):
     hedged = reading(Gated(a_store(shop=b"primary"), gate), Gated(a_store(shop=b"standby")))
 
     record = hedged.read(lambda store: store.get(URL))
@@ -145,7 +145,7 @@ def test_a_read_that_stands_still_is_answered_by_the_standby(gate):
     hedged.close()
 
 
-def test_a_read_in_time_is_answered_by_the_primary_alone():
+def test_timely_read_is_answered_only_by_the_primary():
     standby = Gated(a_store())
     hedged = reading(a_store(shop=b"primary"), standby)
     hedged.policy.delay_s = 60
@@ -157,41 +157,42 @@ def test_a_read_in_time_is_answered_by_the_primary_alone():
     hedged.close()
 
 
-def test_late_reads_over_the_budget_wait_for_the_primary_and_delay_no_other(gate):
+def test_late_reads_over_the_budget_wait_for_the_primary(gate):
     primary, standby = Gated(a_store(shop=b"primary"), gate), Gated(a_store(shop=b"standby"))
     hedged = reading(primary, standby, deadline_s=240)
     hedged.policy.down_after_s = 120
-    answers = []
+    results = []
     reads = [
-        threading.Thread(target=lambda: answers.append(hedged.read(lambda store: store.get(URL))))
+        threading.Thread(target=lambda: results.append(hedged.read(lambda store: store.get(URL))))
         for _ in range(3)
     ]
     for each in reads:
         each.start()
-    wait_until(lambda: len(answers) == 1 and primary.reads == 3)
+    wait_until(lambda: len(results) == 1 and primary.reads == 3)
     gate.set()
     for each in reads:
         each.join(60)
 
-    assert sorted(answer.from_standby for answer in answers) == [False, False, True]
+    assert sorted(answer.from_standby for answer in results) == [False, False, True]
     assert standby.reads == 1
     hedged.close()
 
 
 @pytest.mark.parametrize(
-    ("down_after_s", "deadline_s"), [(0.05, 240), (120, 0.5)], ids=["it is silent", "deadline"]
+    ("down_after_s", "deadline_s"), [(0.05, 240), (120, 0.5)], ids=["no response", "deadline"]
 )
-def test_no_read_waits_for_a_primary_that_answers_nothing(gate, down_after_s, deadline_s):
-    # 10 of 29 reads ended with DeadlineExceeded: over the budget they waited for a second.
+def test_no_read_waits_for_an_unresponsive_primary(gate, down_after_s, deadline_s):
+    # Regression: 10 of 29 reads ended with DeadlineExceeded, since those over the budget waited a
+    # second.
     clients, each = 10, 5
     hedged = reading(
         Gated(a_store(shop=b"primary"), gate), a_store(shop=b"standby"), deadline_s=deadline_s
     )
     hedged.policy.down_after_s = down_after_s
-    answers = []
+    results = []
 
     def client():
-        answers.extend(hedged.read(lambda store: store.get(URL)) for _ in range(each))
+        results.extend(hedged.read(lambda store: store.get(URL)) for _ in range(each))
 
     threads = [threading.Thread(target=client) for _ in range(clients)]
     for thread in threads:
@@ -199,16 +200,16 @@ def test_no_read_waits_for_a_primary_that_answers_nothing(gate, down_after_s, de
     for thread in threads:
         thread.join(60)
 
-    assert len(answers) == clients * each
-    assert all(answer.from_standby for answer in answers)
+    assert len(results) == clients * each
+    assert all(answer.from_standby for answer in results)
     hedged.close()
 
 
-def test_a_primary_that_was_not_used_for_a_while_is_not_down(gate):
+def test_primary_that_was_idle_for_a_while_is_not_considered_down(gate):
     primary = Gated(a_store(shop=b"primary"), gate)
     hedged = reading(primary, a_store(shop=b"standby"), deadline_s=240)
     hedged.policy.down_after_s = 120
-    hedged._answered_s -= 600
+    hedged._last_response_s -= 600
     hedged.policy.hedge()  # the budget is spent
     opened = threading.Thread(target=lambda: (wait_until(lambda: primary.reads), gate.set()))
     opened.start()
@@ -219,7 +220,7 @@ def test_a_primary_that_was_not_used_for_a_while_is_not_down(gate):
     hedged.close()
 
 
-def test_a_primary_is_down_after_ten_times_its_99th_percentile():
+def test_primary_is_down_after_ten_times_its_99th_percentile():
     policy, _ = simulated(healthy)
     assert policy.down_after_s == MIN_DOWN_S
     policy, _ = simulated(lambda rng: 20 * healthy(rng))
@@ -227,7 +228,7 @@ def test_a_primary_is_down_after_ten_times_its_99th_percentile():
 
 
 @pytest.mark.parametrize("error", [None, StoreUnavailable("standby", "is unavailable")])
-def test_a_standby_that_has_nothing_does_not_answer_for_the_primary(gate, error):
+def test_standby_without_the_record_does_not_answer_for_the_primary(gate, error):
     standby = Gated(a_store(), error=error)
     hedged = reading(Gated(a_store(shop=b"primary"), gate), standby)
     opened = threading.Thread(target=lambda: (wait_until(lambda: standby.reads), gate.set()))
@@ -240,9 +241,9 @@ def test_a_standby_that_has_nothing_does_not_answer_for_the_primary(gate, error)
     hedged.close()
 
 
-def test_an_outage_of_the_primary_is_hidden_whatever_the_budget():
-    away = StoreUnavailable("hbase", "is unavailable")
-    hedged = reading(Gated(a_store(), error=away), a_store(shop=b"standby"))
+def test_primary_outage_is_hidden_for_any_budget():
+    unavailable = StoreUnavailable("hbase", "is unavailable")
+    hedged = reading(Gated(a_store(), error=unavailable), a_store(shop=b"standby"))
 
     record = [hedged.read(lambda store: store.get(URL)) for _ in range(100)]
 
@@ -264,7 +265,7 @@ def test_bad_input_is_not_sent_to_the_standby():
     hedged.close()
 
 
-def test_the_standby_is_asked_now_and_then_to_stay_warm():
+def test_standby_is_read_occasionally_to_stay_warm():
     standby = Gated(a_store())
     hedged = reading(a_store(shop=b"primary"), standby)
     hedged.policy.delay_s = 60
@@ -281,7 +282,7 @@ def test_the_standby_is_asked_now_and_then_to_stay_warm():
 
 
 class Counted:
-    """A store whose reads have a number of bytes, and may wait for a gate before the last row."""
+    """A store whose reads report a number of bytes, and may wait for a gate before the last row."""
 
     def __init__(self, name, gate=None):
         self.name, self._gate = name, gate
@@ -302,25 +303,28 @@ class Counted:
 
 
 def test_reads_with_a_standby_are_bounded():
-    """They had no bound: only reads of a server without a standby had."""
+    """Regression: only reads of servers without a standby were bounded."""
     hedged = reading(Counted("primary"), standby := Counted("standby"))
     hedged.policy.delay_s = 60
 
     with pytest.raises(SizeExceeded, match="select the fields to read"):
         hedged.read(lambda store: store.get(MAX_BYTES + 1))
 
-    assert standby.began == [], "the standby has the same record"
+    assert standby.began == [], "the record on the standby has the same size"
     hedged.close()
 
 
-def test_large_reads_that_stand_still_take_no_place_of_the_standby(gate):
+def test_stalled_large_reads_do_not_use_up_the_permits_of_the_standby(gate):
     primary, standby = Counted("primary", gate), Counted("standby")
     hedged = reading(primary, standby, deadline_s=60)
     hedged.policy.down_after_s = 0.05
 
-    answers = [hedged.read(lambda store: store.get(FREE_BYTES + 1)) for _ in range(AT_ONCE + 1)]
+    results = [
+        hedged.read(lambda store: store.get(MIN_LIMITED_BYTES + 1))
+        for _ in range(MAX_CONCURRENT + 1)
+    ]
 
-    assert [answer.value for answer in answers] == ["standby"] * (AT_ONCE + 1)
+    assert [answer.value for answer in results] == ["standby"] * (MAX_CONCURRENT + 1)
     hedged.close()
 
 
@@ -328,25 +332,25 @@ def test_large_reads_take_turns(gate):
     hedged = reading(Counted("primary", gate), Counted("standby", gate))
     hedged.policy.delay_s = 60
     first = [
-        threading.Thread(target=hedged.read, args=[lambda store: store.get(FREE_BYTES + 1)])
-        for _ in range(AT_ONCE)
+        threading.Thread(target=hedged.read, args=[lambda store: store.get(MIN_LIMITED_BYTES + 1)])
+        for _ in range(MAX_CONCURRENT)
     ]
     for each in first:
         each.start()
-    wait_until(lambda: hedged._permits[0]._value == 0, otherwise="both have a place")
+    wait_until(lambda: hedged._permits[0]._value == 0, otherwise="a permit is free")
 
     with pytest.raises(TooManyReads):
-        hedged.read(lambda store: store.get(FREE_BYTES + 1))
+        hedged.read(lambda store: store.get(MIN_LIMITED_BYTES + 1))
 
     gate.set()
     for each in first:
         each.join(60)
-    assert hedged._permits[0]._value == AT_ONCE
+    assert hedged._permits[0]._value == MAX_CONCURRENT
     hedged.close()
 
 
-def test_the_slower_store_stops_when_the_other_has_answered(gate):
-    """It read on to the end, for nobody."""
+def test_slower_store_stops_when_the_other_has_answered(gate):
+    """Regression: it read to the end although the result was discarded."""
     hedged = reading(primary := Counted("primary", gate), Counted("standby"))
 
     assert hedged.read(lambda store: store.get(1)).from_standby
@@ -357,13 +361,13 @@ def test_the_slower_store_stops_when_the_other_has_answered(gate):
     hedged.close()
 
 
-def test_a_large_read_is_not_repeated_to_keep_the_standby_warm():
+def test_large_read_is_not_repeated_to_keep_the_standby_warm():
     hedged = reading(Counted("primary"), standby := Counted("standby"))
     hedged.policy.delay_s = 60
     for _ in range(100):
         hedged.policy.count_read()
 
-    hedged.read(lambda store: store.get(FREE_BYTES + 1))
+    hedged.read(lambda store: store.get(MIN_LIMITED_BYTES + 1))
 
     assert standby.stopped.wait(60)
     assert (hedged.policy.mirrored, standby.ended) == (1, [])

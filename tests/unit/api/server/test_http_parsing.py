@@ -1,4 +1,4 @@
-"""The parser of requests: what it reports depends neither on chunks nor on an offered upgrade."""
+"""The HTTP request parser gives the same result for any chunking and any offered upgrade."""
 
 from itertools import pairwise
 
@@ -33,7 +33,7 @@ class Events:
 
 
 def parsed(data, cuts=()):
-    """The requests, without the headers of an upgrade, and why the parser stopped."""
+    """The requests without upgrade headers, and the status with which the parser stopped."""
     events, status = Events(), None
     edges = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
     try:
@@ -48,7 +48,7 @@ def parsed(data, cuts=()):
 
 @st.composite
 def requests(draw):
-    """A request as bytes, with a mark where an upgrade could be offered."""
+    """A request as bytes, with a placeholder where an upgrade could be offered."""
     body, kind = draw(BODIES), draw(st.sampled_from(["none", "length", "chunked"]))
     head = b"POST /%d HTTP/1.1\r\nHost: a\r\n{}" % draw(st.integers(0, 9))
     if kind == "none":
@@ -66,7 +66,7 @@ def requests(draw):
     st.sampled_from([b"", b"GET", b"garbage\r\n\r\n"]),
 )
 @examples(300)
-def test_chunks_and_upgrades_change_nothing(made, cuts, rest):
+def test_chunking_and_offered_upgrades_change_nothing(made, cuts, rest):
     plain = b"".join(request.replace(b"{}", b"", 1) for request, _ in made) + rest
     offered = b"".join(r.replace(b"{}", UPGRADE if offers else b"", 1) for r, offers in made) + rest
     expected = parsed(plain)
@@ -77,7 +77,7 @@ def test_chunks_and_upgrades_change_nothing(made, cuts, rest):
 
 
 @pytest.mark.parametrize("name", [b"Upgrade", b"Plain"])
-def test_trailers_are_counted_exactly_where_they_arrive_at_once(name):
+def test_trailers_received_at_once_are_counted_exactly(name):
     head = b"POST / HTTP/1.1\r\nConnection: upgrade\r\n%b: x\r\n" % name
     head += b"Transfer-Encoding: chunked\r\n\r\n0\r\n"
     line = b"A: bcdef\r\n"
@@ -87,7 +87,7 @@ def test_trailers_are_counted_exactly_where_they_arrive_at_once(name):
     assert parsed(head + too_many + b"\r\n")[1] == 431
 
 
-def test_a_long_body_in_many_chunks_has_no_trailers():
+def test_long_body_in_many_chunks_has_no_trailers():
     head = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
     data = head + b"1\r\na\r\n" * 5000 + b"0\r\n\r\n"
     requests_read, status = parsed(data, range(0, len(data), 2))

@@ -1,4 +1,4 @@
-"""Short reads are made on the event loop, unless they are slow."""
+"""Short reads run on the event loop unless they are slow."""
 
 import asyncio
 import threading
@@ -10,7 +10,7 @@ from aragog.api.server.threads import ThreadCall
 
 
 class Time:
-    """A clock that only reads move."""
+    """A clock that is advanced only by reads."""
 
     def __init__(self):
         self.now = 1000.0
@@ -20,7 +20,7 @@ class Time:
 
 
 class Read(ThreadCall):
-    """A read that notes in which thread it was made, and with how many others."""
+    """A read that records its thread and the size of its group."""
 
     def __init__(self, time, *, takes_s=0.0, shares=True, limit_s=60.0):
         super().__init__(time.now + limit_s)
@@ -53,8 +53,8 @@ def time():
 
 
 @pytest.fixture
-def made(time):
-    """Make calls in turns of an event loop; True for each that was made on it."""
+def run_turns(time):
+    """Submits calls in turns of an event loop; returns for each whether it ran on the loop."""
 
     def run(*turns):
         async def make_all():
@@ -72,46 +72,46 @@ def made(time):
     return run
 
 
-def test_reads_that_came_in_one_turn_are_made_together_on_the_event_loop(made, time):
+def test_reads_of_one_turn_run_together_on_the_event_loop(run_turns, time):
     turn = [Read(time) for _ in range(40)]
 
-    assert made(turn) == [[True] * 40]
+    assert run_turns(turn) == [[True] * 40]
     assert [call.together for call in turn] == [32] * 32 + [8] * 8
 
 
-def test_other_calls_are_made_in_threads_and_do_not_stop_the_reads_behind_them(made, time):
-    assert made([Read(time), Read(time, shares=False), Read(time)]) == [[True, False, True]]
+def test_other_calls_run_in_threads_without_delaying_the_following_reads(run_turns, time):
+    assert run_turns([Read(time), Read(time, shares=False), Read(time)]) == [[True, False, True]]
 
 
-def test_after_a_read_that_hung_reads_are_made_in_threads_for_a_second(made, time):
+def test_reads_run_in_threads_for_a_second_after_one_hung(run_turns, time):
     hangs, waits = Read(time, takes_s=0.2), Read(time, takes_s=1.0)
 
-    assert made([hangs], [waits], [Read(time)]) == [[True], [False], [True]]
+    assert run_turns([hangs], [waits], [Read(time)]) == [[True], [False], [True]]
 
 
-def test_reads_behind_one_that_hung_in_the_same_turn_go_to_threads(made, time):
+def test_reads_after_one_that_hung_in_the_same_turn_go_to_threads(run_turns, time):
     others = [Read(time) for _ in range(32)]
 
-    (where,) = made([Read(time, takes_s=0.2), *others])
+    (where,) = run_turns([Read(time, takes_s=0.2), *others])
 
     assert where == [True] * 32 + [False]
 
 
-def test_one_slow_read_changes_nothing_and_three_in_a_row_do(made, time):
+def test_three_slow_reads_in_a_row_move_reads_to_threads(run_turns, time):
     slow, quick = {"takes_s": 0.006}, {}
     kinds = [slow, slow, quick, slow, slow, slow, quick]
 
-    assert made(*([Read(time, **kind)] for kind in kinds)) == [[True]] * 6 + [[False]]
+    assert run_turns(*([Read(time, **kind)] for kind in kinds)) == [[True]] * 6 + [[False]]
 
 
-def test_a_read_that_misses_its_deadline_is_late(made, time):
+def test_read_that_misses_its_deadline_expires(run_turns, time):
     call = Read(time, takes_s=0.02, limit_s=0.01)
 
-    assert made([call]) == [[True]]
+    assert run_turns([call]) == [[True]]
     assert call.expired
 
 
-def test_a_call_that_has_not_begun_when_the_server_ends_is_never_made(time):
+def test_call_not_started_when_the_server_closes_never_runs(time):
     async def close_at_once():
         calls, call = LoopCalls("test", 2, 1000), Read(time)
         calls.submit(call)

@@ -1,4 +1,4 @@
-"""The memory that clients can make a server hold: `aragog.api.server.memory`."""
+"""Limits on the memory that clients can make a server hold: `aragog.api.server.memory`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ URLS = [f"http://big.example/{n}" for n in range(60)]
 
 
 def statuses(memory: MemoryLimit) -> list[int]:
-    """The status of each URL of a batch read; each record has more than a kilobyte."""
+    """The status of each URL of a batch read; each record is larger than a kilobyte."""
     store = stand(MemoryTables()).store
     for url in URLS:
         store.put(url, {"team.a": b'"%b"' % (b"x" * 1_000)})
@@ -23,7 +23,7 @@ def statuses(memory: MemoryLimit) -> list[int]:
     return [result["status"] for result in results]
 
 
-def test_growing_bytes_are_given_back_together():
+def test_growing_bytes_are_released_together():
     memory = MemoryLimit(100, "unread responses")
     with GrowingBytes(memory) as held:
         taken = [held.take(60), held.take(30), held.take(30)]
@@ -32,7 +32,7 @@ def test_growing_bytes_are_given_back_together():
     assert (taken, held_bytes, memory.held_bytes) == ([True, True, False], 90, 0)
 
 
-def test_a_thread_that_nobody_waits_for_gets_no_more_memory():
+def test_abandoned_thread_gets_no_more_memory():
     memory = MemoryLimit(100, "unread responses")
     with GrowingBytes(memory) as held:
         pass
@@ -40,35 +40,35 @@ def test_a_thread_that_nobody_waits_for_gets_no_more_memory():
     assert (held.take(1), memory.held_bytes) == (False, 0)
 
 
-def test_a_batch_read_leaves_out_what_finds_no_room_while_it_is_read():
-    """A hundred unread batch reads of 30 MB filled the memory before they were counted."""
+def test_batch_read_leaves_out_records_that_do_not_fit_in_memory():
+    """Regression: a hundred unread batch reads of 30 MB filled the memory before they were counted."""
     assert statuses(MemoryLimit(1_000_000, "unread responses")) == [200] * 60
     assert statuses(MemoryLimit(40_000, "unread responses")) == [200] * 20 + [413] * 40
 
 
-def test_a_batch_read_without_room_for_its_first_records_is_refused():
+def test_batch_read_without_room_for_its_first_records_is_refused():
     with pytest.raises(Problem) as refusal:
         statuses(MemoryLimit(10_000, "unread responses"))
 
     assert refusal.value.status == 503
 
 
-def test_what_a_client_does_not_read_is_counted_once():
+def test_unread_bytes_are_counted_once():
     memory = MemoryLimit(100, "unread responses")
     unread = UnreadBytes(memory)
 
     assert memory.take(60)
     unread.writing(60)
-    assert unread.blocked(60)  # it is the response that is being written
+    assert unread.blocked(60)  # the response being written
     unread.written(60, blocked=True)
     assert memory.held_bytes == 60
-    assert unread.blocked(80)  # small responses behind it
+    assert unread.blocked(80)  # small responses after it
     assert memory.held_bytes == 80
     unread.mark_read()
     assert memory.held_bytes == 0
 
 
-def test_connections_share_the_room_for_what_is_not_read():
+def test_connections_share_the_limit_of_unread_bytes():
     memory = MemoryLimit(100, "unread responses")
     one, other = UnreadBytes(memory), UnreadBytes(memory)
 

@@ -1,4 +1,4 @@
-"""Replies that are encoded by a template are what thriftpy2 reads and writes."""
+"""Replies encoded by a template are compatible with thriftpy2."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from thriftpy2.transport import TCyMemoryBuffer
 
 from aragog.api.server.thrift import record_template
 from aragog.api.server.thrift.contract import idl
-from aragog.api.server.thrift.encoded_reads import checked_names
+from aragog.api.server.thrift.encoded_reads import check_names
 from aragog.urlstore.records import FieldValues
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40) | st.just("%b%%s%d")
@@ -18,20 +18,20 @@ NAMED = st.dictionaries(TEXTS, VALUES, max_size=5)
 
 
 def decoded(data: bytes, kind: type) -> object:
-    """The struct that these bytes begin with."""
+    """Decodes the struct at the start of these bytes."""
     value = kind()
     TCyBinaryProtocol(TCyMemoryBuffer(data)).read_struct(value)
     return value
 
 
 def expected(url: str, canonical: str, named: dict[str, bytes | None], *, standby: bool) -> object:
-    """The same record as a struct of the contract; its values as thriftpy2 reads them."""
+    """The same record as a struct of the contract, with values as thriftpy2 decodes them."""
     present = {name: value for name, value in named.items() if value is not None}
     return idl.Record(url, canonical, present, b"version", from_standby=standby or None)
 
 
 def binary(record: idl.Record) -> object:
-    """thriftpy2 reads binary values that are UTF-8 as text."""
+    """Converts values back to bytes: thriftpy2 decodes binary values that are UTF-8 as text."""
     record.fields = {
         name: value.encode() if isinstance(value, str) else value
         for name, value in record.fields.items()
@@ -41,16 +41,16 @@ def binary(record: idl.Record) -> object:
 
 
 @given(TEXTS, TEXTS, NAMED, st.booleans())
-def test_a_record_is_read_as_it_was_given(
+def test_record_round_trips(
     url: str, canonical: str, named: dict[str, bytes | None], standby: bool
 ) -> None:
     values = FieldValues(url, canonical, b"version", tuple(named.values()))
-    wanted = expected(url, canonical, named, standby=standby)
+    expected_record = expected(url, canonical, named, standby=standby)
     data = record_template.encode_record(values, tuple(named), from_standby=standby)
-    assert binary(decoded(data, idl.Record)) == wanted
+    assert binary(decoded(data, idl.Record)) == expected_record
     [result] = record_template.encode_results([values], tuple(named), b"", from_standby=standby)
     read = decoded(result, idl.RecordResult)
-    assert (read.status, binary(read.record)) == (idl.ItemStatus.OK, wanted)
+    assert (read.status, binary(read.record)) == (idl.ItemStatus.OK, expected_record)
 
 
 def test_further_members_follow_the_fields() -> None:
@@ -61,12 +61,12 @@ def test_further_members_follow_the_fields() -> None:
     assert (read.facts, read.due_at_ms) == ({"status": "200"}, 5)
 
 
-def test_an_absent_record_has_a_status_and_a_message() -> None:
+def test_missing_record_has_a_status_and_a_message() -> None:
     read = decoded(
         record_template.encode_missing(idl.ItemStatus.NOT_FOUND, "no ü"), idl.RecordResult
     )
     assert (read.status, read.message, read.record) == (idl.ItemStatus.NOT_FOUND, "no ü", None)
 
 
-def test_a_field_that_is_named_twice_is_sent_once() -> None:
-    assert checked_names(["a", "b", "a"]) == ("a", "b")
+def test_repeated_field_is_sent_once() -> None:
+    assert check_names(["a", "b", "a"]) == ("a", "b")

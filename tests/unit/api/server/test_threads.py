@@ -1,4 +1,4 @@
-"""Calls that wait for a thread are made together."""
+"""Calls waiting for a thread are executed in groups."""
 
 import asyncio
 import threading
@@ -19,11 +19,11 @@ from zengraph.tables.memory import MemoryTables
 
 
 class Read(ThreadCall):
-    """A call that notes with how many others it was made."""
+    """A call that records the size of its group."""
 
-    def __init__(self, gate, made, left, ended):
+    def __init__(self, gate, group_sizes, left, ended):
         super().__init__(time.monotonic() + 60)
-        self.gate, self.made, self.left, self.ended = gate, made, left, ended
+        self.gate, self.group_sizes, self.left, self.ended = gate, group_sizes, left, ended
 
     def run(self):
         self.run_with(())
@@ -32,7 +32,7 @@ class Read(ThreadCall):
         return lambda other: isinstance(other, Read)
 
     def run_with(self, others):
-        self.made.append(1 + len(others))
+        self.group_sizes.append(1 + len(others))
         self.gate.wait(10)
 
     def finish(self):
@@ -44,38 +44,38 @@ class Read(ThreadCall):
         raise AssertionError("it expired")
 
 
-async def made_together(*, eager):
-    """The sizes of the groups in which 40 calls were made by two threads."""
-    gate, made, left, ended = threading.Event(), [], set(), asyncio.Event()
+async def sizes_of_groups(*, eager):
+    """The sizes of the groups in which 40 calls were executed by two threads."""
+    gate, group_sizes, left, ended = threading.Event(), [], set(), asyncio.Event()
     threads = CallThreads("test", 2, 100, eager=eager)
     for _ in range(40):
-        call = Read(gate, made, left, ended)
+        call = Read(gate, group_sizes, left, ended)
         left.add(call)
         threads.submit(call)
     gate.set()
     await ended.wait()
     threads.close()
-    return made
+    return group_sizes
 
 
-def test_behind_a_network_a_thread_takes_only_a_few_of_them():
-    made = asyncio.run(made_together(eager=True))
+def test_threads_take_small_groups_for_networked_stores():
+    group_sizes = asyncio.run(sizes_of_groups(eager=True))
 
-    assert sum(made) == 40
-    assert max(made) == 8
+    assert sum(group_sizes) == 40
+    assert max(group_sizes) == 8
 
 
-def test_on_an_embedded_store_it_takes_many():
-    made = asyncio.run(made_together(eager=False))
+def test_threads_take_large_groups_for_embedded_stores():
+    group_sizes = asyncio.run(sizes_of_groups(eager=False))
 
-    assert sum(made) == 40
-    assert max(made) > 8
+    assert sum(group_sizes) == 40
+    assert max(group_sizes) > 8
 
 
 @pytest.mark.parametrize(
     ("error", "reads"), [(StoreUnavailable("x", "down"), 1), (StoreDamaged("x", "damaged"), 6)]
 )
-def test_a_store_that_does_not_answer_is_asked_once_for_calls_that_share_a_read(error, reads):
+def test_unavailable_store_is_read_once_per_group(error, reads):
     store = UrlStore(MemoryTables(), MemoryContent(), StoreSettings())
     asked = []
 
@@ -96,24 +96,24 @@ def test_a_store_that_does_not_answer_is_asked_once_for_calls_that_share_a_read(
 
 
 class Result:
-    """What a call has read."""
+    """The result of a call."""
 
 
 async def kept_after_a_call() -> bool:
     threads = CallThreads("kept", 1, 8)
     result = weakref.ref(await threads.run(Result, 60))
-    await threads.run(threading.Event, 60)  # its thread has ended the call before
+    await threads.run(threading.Event, 60)  # by now its thread has finished the previous call
     call = Made(time.monotonic() + 60)
     threads.submit(call)
     await call.finished.wait()
-    made, call = weakref.ref(call), None
-    await asyncio.to_thread(wait_until, lambda: made() is None)
+    reference, call = weakref.ref(call), None
+    await asyncio.to_thread(wait_until, lambda: reference() is None)
     threads.close()
-    return result() is not None or made() is not None
+    return result() is not None or reference() is not None
 
 
 class Made(ThreadCall):
-    """A call that has its result."""
+    """A call with a result."""
 
     __slots__ = ("__weakref__", "finished", "result")
 
@@ -131,6 +131,6 @@ class Made(ThreadCall):
         raise AssertionError
 
 
-def test_an_idle_thread_keeps_no_result():
-    """Sixteen threads kept the last record that each of them had read: 140 MB."""
+def test_idle_thread_keeps_no_result():
+    """Regression: sixteen threads each kept the last record they had read: 140 MB."""
     assert not asyncio.run(kept_after_a_call())

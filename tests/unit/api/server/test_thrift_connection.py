@@ -1,4 +1,4 @@
-"""A connection's frames, and what waits in the kernel instead of in memory."""
+"""Frames of a connection, and which of them wait in the kernel instead of in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FRAME = b"\0\0\0\4ping"
 
 
 class Transport:
-    """Records whether the connection reads, and its replies."""
+    """Records whether reading is paused, and counts replies."""
 
     def __init__(self) -> None:
         self.reads = True
@@ -28,14 +28,14 @@ class Transport:
         self.replies += 1
 
     def set_write_buffer_limits(self, _high: int) -> None:
-        """Its replies are read at once."""
+        """Does nothing: replies are read immediately."""
 
     def get_extra_info(self, _name: str) -> tuple[str, int]:
         return ("127.0.0.1", 1)
 
 
 class Gate:
-    """Answers each frame at once."""
+    """Replies to each frame immediately."""
 
     max_frame_bytes = 1_000
     limits_s: ClassVar[dict[ThriftState, float]] = {}
@@ -58,13 +58,13 @@ class Gate:
 
 
 def turn(loop: asyncio.AbstractEventLoop) -> None:
-    """Run what the loop has to do now, once."""
+    """Runs one iteration of the loop."""
     loop.call_soon(loop.stop)
     loop.run_forever()
 
 
-def test_a_client_with_thousands_of_small_frames_is_read_no_further_before_their_replies():
-    """Each read took up the work on the frames anew: memory and the others' waits grew."""
+def test_reading_pauses_while_thousands_of_small_frames_are_processed():
+    """Regression: each read restarted the work on the frames, using memory and delaying others."""
     transport, loop = Transport(), asyncio.new_event_loop()
     connection = Connection(Gate())
     connection.connection_made(transport)

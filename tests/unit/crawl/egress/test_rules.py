@@ -1,4 +1,4 @@
-"""Which ways a URL takes by the rules."""
+"""Which egress routes a URL takes according to the rules."""
 
 import pytest
 
@@ -33,14 +33,14 @@ def rules(*given, has_proxy=False):
         ({"after": (403,)}, "http://any.test/", {}, False),
     ],
 )
-def test_a_rule_matches_when_all_its_conditions_hold(conditions, url, choice, matches):
+def test_rule_matches_if_all_its_conditions_hold(conditions, url, choice, matches):
     route = rules(EgressRule(ways=("a", "b"), **conditions)).route(url, EgressContext(**choice))
 
     assert route.names == (("a", "b") if matches else ("direct",))
     assert route.reason == ("egress.rules[1]" if matches else "no rule matches")
 
 
-def test_the_first_rule_that_matches_decides_and_fetch_proxy_is_the_rest():
+def test_first_matching_rule_decides_and_fetch_proxy_is_the_fallback():
     by = rules(
         EgressRule(ways=("a",), hosts=("a.test",)),
         EgressRule(ways=("b",), domains=("test",)),
@@ -51,14 +51,14 @@ def test_the_first_rule_that_matches_decides_and_fetch_proxy_is_the_rest():
     assert [by.route(url).names for url in urls] == [("a",), ("b",), ("proxy",)]
 
 
-def test_after_a_status_the_rules_for_it_come_first_wherever_they_stand():
+def test_rules_for_a_status_take_precedence_over_others():
     by = rules(EgressRule(ways=("a",)), EgressRule(ways=("b",), after=(403, 429)))
 
     found = [by.route("http://x.test/", EgressContext(after=n)).names for n in (0, 403, 429)]
     assert found == [("a",), ("b",), ("b",)]
 
 
-def test_another_way_is_taken_after_a_status_only_if_a_rule_says_so_and_once():
+def test_route_changes_after_a_status_only_by_a_rule_and_once():
     by = rules(EgressRule(ways=("b",), after=(403,), hosts=("a.test",)))
     first, then = EgressContext(), EgressContext(after=403)
 
@@ -70,7 +70,7 @@ def test_another_way_is_taken_after_a_status_only_if_a_rule_says_so_and_once():
     assert not rules().routes_differ("http://a.test/", first, 403)
 
 
-def test_explanations_name_what_is_conditional():
+def test_explanations_list_conditional_routes():
     by = rules(
         EgressRule(ways=("a",), crawls=("prices",), domains=("test",)),
         EgressRule(ways=("b",), after=(403,)),

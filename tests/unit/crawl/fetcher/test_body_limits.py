@@ -1,4 +1,4 @@
-"""Bodies off the wire: whole, or marked with what is missing."""
+"""Response bodies from the wire: complete, or marked with what is missing."""
 
 from __future__ import annotations
 
@@ -58,39 +58,39 @@ def test_chunks_are_joined_and_trailers_skipped(data):
         (b"0\r\n" + b"a: b\r\n" * 9000, "protocol"),
     ],
 )
-def test_chunks_that_are_none_are_refused(data, kind):
+def test_invalid_chunks_are_refused(data, kind):
     with pytest.raises(TransportError) as caught:
         read(data, CHUNKED, 100)
 
     assert caught.value.kind == kind
 
 
-def test_countless_tiny_chunks_are_refused():
+def test_too_many_tiny_chunks_are_refused():
     with pytest.raises(TransportError, match="10001 chunks of 1 bytes"):
         read(b"1\r\nx\r\n" * 10_001, CHUNKED)
     many = (b"40\r\n" + b"x" * 64 + b"\r\n") * 11_000 + b"0\r\n\r\n"
     assert len(read(many, CHUNKED)) == 64 * 11_000
 
 
-def test_a_length_is_kept_to_the_byte():
+def test_content_length_is_exact():
     assert read(b"hello world", Framing(Delimiter.LENGTH, 5)) == b"hello"
     with pytest.raises(TransportError, match="closed 4 bytes before the 9"):
         read(b"hello", Framing(Delimiter.LENGTH, 9))
 
 
-def test_without_framing_the_body_ends_with_the_connection():
+def test_body_without_framing_ends_with_the_connection():
     assert read(b"hello", Framing(Delimiter.CLOSE), 2) == b"hello"
     assert read(b"hello", Framing(Delimiter.NO_BODY)) == b""
 
 
 @given(st.lists(st.binary(min_size=1, max_size=50), max_size=6), st.integers(1, 40))
-def test_what_was_chunked_comes_out_whole(chunks, size):
+def test_chunked_body_round_trips(chunks, size):
     wire = b"".join(b"%x\r\n%b\r\n" % (len(c), c) for c in chunks) + b"0\r\n\r\n"
 
     assert read(wire, CHUNKED, size) == b"".join(chunks)
 
 
 @given(st.binary(max_size=200), st.integers(1, 20))
-def test_any_bytes_are_chunks_or_broken(data, size):
+def test_any_bytes_are_chunks_or_a_transport_error(data, size):
     with contextlib.suppress(TransportError):
         assert len(read(data, CHUNKED, size)) <= len(data)

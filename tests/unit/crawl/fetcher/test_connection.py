@@ -8,7 +8,7 @@ from aragog.crawl.fetcher.http1.connection import HttpConnection, Peer
 from tests.support.waiting import wait_until
 
 
-def test_the_kernel_reports_how_long_a_response_waits_to_be_read():
+def test_kernel_reports_how_long_a_response_waits_to_be_read():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         client = socket.create_connection(("127.0.0.1", port))

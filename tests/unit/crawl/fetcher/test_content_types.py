@@ -34,7 +34,7 @@ ALLOWED = ("text/html", "application/json")
         (["text/html", "unknown/unknown"], None),
     ],
 )
-def test_the_last_usable_content_type_counts(values, expected):
+def test_last_usable_content_type_counts(values, expected):
     assert content_type_of(values) == expected
 
 
@@ -67,12 +67,12 @@ def test_types_are_compared_without_parameters_and_case():
         (b"\x1b$B\x1b(B", None, False),
     ],
 )
-def test_first_bytes_tell_what_is_not_a_page(first, claimed, refused):
+def test_first_bytes_reveal_what_is_not_a_page(first, claimed, refused):
     assert bool(refused_by_content(first, claimed, ALLOWED)) == refused
 
 
-def test_a_pdf_is_read_where_it_is_allowed_and_declared_as_what_it_is():
-    """PDF was refused as binary, although `fetch.content_types` allowed it."""
+def test_pdf_is_accepted_if_allowed_and_declared_correctly():
+    """Regression: PDF was refused as binary although `fetch.content_types` allowed it."""
     pdf = b"%PDF-1.7\n%\xb5\xed\xae\xfb\n" + bytes(range(256)) * 4
     allowed = ("text/html", "application/pdf")
 

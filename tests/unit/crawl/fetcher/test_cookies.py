@@ -1,4 +1,4 @@
-"""The cookies of one chain: who gets them (RFC 6265), and that they are open_host_limits."""
+"""Cookies of one redirect chain: who receives them (RFC 6265), and their limits."""
 
 import json
 
@@ -33,7 +33,7 @@ def test_ten_hops_cannot_build_a_huge_header():
     assert all(part.startswith("c") and "=" in part for part in header.split("; "))
 
 
-def test_cookies_are_counted_over_the_whole_chain():
+def test_cookies_are_limited_over_the_whole_chain():
     cookies = Cookies()
 
     for hop in range(10):
@@ -42,7 +42,7 @@ def test_cookies_are_counted_over_the_whole_chain():
     assert len(cookies.header(URL).split("; ")) == MAX_COOKIES
 
 
-def test_a_cookie_that_is_too_large_is_dropped_and_the_others_stay():
+def test_oversized_cookie_is_dropped_and_the_others_kept():
     cookies = Cookies()
 
     cookies.learn(URL, answer("large=" + "x" * 5000, "small=1"))
@@ -75,7 +75,7 @@ def test_a_cookie_that_is_too_large_is_dropped_and_the_others_stay():
         ("=1", "http://shop.test/", False),
     ],
 )
-def test_a_cookie_goes_where_rfc_6265_says(cookie, url, sent):
+def test_cookie_is_sent_according_to_rfc_6265(cookie, url, sent):
     cookies = Cookies(ManualClock())
 
     cookies.learn("http://shop.test/", answer(cookie))
@@ -83,7 +83,7 @@ def test_a_cookie_goes_where_rfc_6265_says(cookie, url, sent):
     assert (cookies.header(url) == "a=1") == sent
 
 
-def test_a_cookie_that_the_same_response_deletes_is_not_sent():
+def test_cookie_deleted_by_the_same_response_is_not_sent():
     cookies = Cookies()
 
     cookies.learn(URL, answer("a=1", "b=2", "a=; Expires=Thu, 01 Jan 1970 00:00:00 GMT"))
@@ -91,7 +91,7 @@ def test_a_cookie_that_the_same_response_deletes_is_not_sent():
     assert cookies.header(URL) == "b=2"
 
 
-def test_a_later_cookie_replaces_one_of_the_same_name_domain_and_path():
+def test_later_cookie_replaces_one_with_the_same_name_domain_and_path():
     cookies = Cookies()
 
     cookies.learn(URL, answer("a=1", "b=2", "a=3", "a=4; Path=/x"))
@@ -100,7 +100,7 @@ def test_a_later_cookie_replaces_one_of_the_same_name_domain_and_path():
 
 
 @pytest.mark.parametrize("suffix", ["co.uk", "github.io", "com"])
-def test_a_public_suffix_sets_no_cookie_for_the_sites_below_it(suffix):
+def test_public_suffix_cannot_set_cookies_for_its_sites(suffix):
     cookies = Cookies()
 
     cookies.learn(f"http://one.{suffix}/", answer(f"a=1; Domain={suffix}"))
@@ -111,7 +111,7 @@ def test_a_public_suffix_sets_no_cookie_for_the_sites_below_it(suffix):
     assert cookies.header(f"http://{suffix}/") == "b=2"
 
 
-def test_a_cookie_ends_within_the_fetch():
+def test_cookie_can_expire_during_the_fetch():
     clock = ManualClock()
     cookies = Cookies(clock)
     cookies.learn(URL, answer("a=1; Max-Age=5"))
@@ -132,11 +132,11 @@ def test_a_cookie_ends_within_the_fetch():
         ("", None),
     ],
 )
-def test_dates_are_read_in_the_forms_of_cookies(text, expected):
+def test_cookie_dates_are_parsed(text, expected):
     assert cookie_date_ms(text) == expected
 
 
-def test_addresses_have_no_domain_above_them():
+def test_ip_addresses_have_no_parent_domain():
     cookies = Cookies()
 
     cookies.learn("http://10.0.0.1/", answer("a=1; Domain=0.0.1", "b=2; Domain=10.0.0.1"))
@@ -162,8 +162,8 @@ def test_addresses_have_no_domain_above_them():
         ("https", "a=1; Secure", True),
     ],
 )
-def test_cookies_have_what_their_prefixes_promise(scheme, line, is_kept):
-    """A subdomain, or a connection without TLS, could set the cookie of a login."""
+def test_cookie_prefixes_are_enforced(scheme, line, is_kept):
+    """Otherwise a subdomain, or a connection without TLS, could set the cookie of a login."""
     cookies = Cookies()
 
     cookies.learn(f"{scheme}://a.example/", answer(line))
@@ -171,7 +171,7 @@ def test_cookies_have_what_their_prefixes_promise(scheme, line, is_kept):
     assert (cookies.header("https://a.example/") is not None) is is_kept
 
 
-def test_the_cookies_of_a_session_are_kept_and_read_with_all_that_decides_where_they_go():
+def test_session_cookies_round_trip_with_their_scope():
     clock = ManualClock()
     jar = OriginCookies.of("https://a.test", (), clock)
     url = "https://a.test/in/x"
@@ -186,7 +186,7 @@ def test_the_cookies_of_a_session_are_kept_and_read_with_all_that_decides_where_
     assert kept.header(url) == "c=3; a=1"
 
 
-def test_the_cookies_of_a_session_are_of_one_origin():
+def test_session_cookies_belong_to_one_origin():
     jar = OriginCookies.of("https://a.test", (), ManualClock())
 
     jar.learn("http://a.test/", answer("plain=1"))

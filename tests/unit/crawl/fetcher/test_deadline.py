@@ -1,4 +1,4 @@
-"""How long a fetch may wait for one step."""
+"""How long a fetch may wait in one step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _deadline(clock: ManualClock) -> Deadline:
     )
 
 
-def test_no_wait_is_longer_than_what_is_left():
+def test_no_wait_exceeds_the_remaining_time():
     clock = ManualClock()
     deadline = _deadline(clock)
     assert (deadline.connect_timeout_s(), deadline.read_timeout_s()) == (5, 10)
@@ -30,7 +30,7 @@ def test_no_wait_is_longer_than_what_is_left():
         deadline.read_timeout_s()
 
 
-def test_a_body_below_the_least_rate_is_given_up_after_five_seconds():
+def test_body_below_the_minimum_rate_is_aborted_after_five_seconds():
     clock = ManualClock()
     deadline = _deadline(clock)
     clock.sleep_s(8)
@@ -46,7 +46,7 @@ def test_a_body_below_the_least_rate_is_given_up_after_five_seconds():
     assert deadline.read_timeout_s() > 0
 
 
-def test_hurry_ends_with_its_block():
+def test_shortened_deadline_ends_with_its_block():
     clock = ManualClock()
     deadline = _deadline(clock)
 

@@ -1,4 +1,4 @@
-"""Decoding: every coding, cut anywhere, with junk after it, and never more than asked for."""
+"""Decoding: every coding, truncated anywhere, with trailing junk, and within limits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def decode(data: bytes, *codings: str, bounds: Bounds = ROOMY, size: int = 1000)
 
 @pytest.mark.parametrize(("coding", "code"), ALL)
 @pytest.mark.parametrize("size", [1, 7, 100_000])
-def test_every_coding_is_undone_however_it_arrives(coding, code, size):
+def test_every_coding_is_decoded_for_any_packet_size(coding, code, size):
     data = code(TEXT)
 
     body = decode(data, coding, size=size)
@@ -51,7 +51,7 @@ def test_every_coding_is_undone_however_it_arrives(coding, code, size):
 
 
 @pytest.mark.parametrize(("coding", "code"), ALL)
-def test_a_stream_that_ends_early_is_kept_and_marked(coding, code):
+def test_truncated_stream_is_kept_and_marked(coding, code):
     data = code(bytes(range(256)) * 40 + TEXT)
 
     body = decode(data[: len(data) // 2], coding)
@@ -72,21 +72,21 @@ PLAIN = [
 @pytest.mark.parametrize("coding", CODINGS)
 @pytest.mark.parametrize("text", PLAIN)
 @pytest.mark.parametrize("size", [1, 7, 255, 100_000])
-def test_plain_text_passes_under_the_label_of_any_coding(coding, text, size):
+def test_plain_text_is_kept_under_any_declared_coding(coding, text, size):
     assert decode(text, coding, size=size) == DecodedBody(text, None, len(text), drained=True)
 
 
 @pytest.mark.parametrize("coding", CODINGS)
 @pytest.mark.parametrize("first", [bytes([code]) for code in range(0x20, 0x7F)])
-def test_text_that_begins_like_a_coded_stream_is_not_decoded(coding, first):
-    """What was seen: text that began with `3` came out empty, and with `K` as garbage."""
+def test_text_that_starts_like_a_compressed_stream_is_not_decoded(coding, first):
+    """Regression: text starting with `3` came out empty, and with `K` as garbage."""
     short = first + b" leeks are planted in spring.\n"
     for text in (short, short * 20, first * 300, first + "é".encode()):
         assert decode(text, coding).data == text
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"])), st.sampled_from(CODINGS))
-def test_no_text_in_utf_8_comes_out_as_another(text, coding):
+def test_utf_8_text_is_never_changed_by_a_declared_coding(text, coding):
     data = text.encode()
 
     assert decode(data, coding).data == (b"" if (data, coding) == (b";", "br") else data)
@@ -95,7 +95,7 @@ def test_no_text_in_utf_8_comes_out_as_another(text, coding):
 @pytest.mark.parametrize("coding", CODINGS)
 @pytest.mark.parametrize("bounds", [Bounds(10, 99), Bounds(99, 10)])
 @pytest.mark.parametrize("size", [1, 99])
-def test_plain_text_under_a_label_has_the_bounds_of_a_body(coding, bounds, size):
+def test_plain_text_with_a_declared_coding_has_the_usual_limits(coding, bounds, size):
     for text in (b"<p>plain, and longer than ten", b"<p>plain, " * 40):
         body = decode(text, coding, bounds=bounds, size=size)
 
@@ -106,7 +106,7 @@ def test_plain_text_under_a_label_has_the_bounds_of_a_body(coding, bounds, size)
 @pytest.mark.parametrize("codings", [("gzip", "gzip"), ("br", "gzip"), ("gzip", "zstd")])
 @pytest.mark.parametrize("text", [TEXT, b"<p>short"])
 @pytest.mark.parametrize("size", [1, 99])
-def test_a_page_compressed_once_and_labelled_twice_is_read(codings, text, size):
+def test_page_compressed_once_and_declared_twice_is_decoded(codings, text, size):
     assert decode(CODERS[codings[1]](text), *codings, size=size).data == text
 
 
@@ -115,20 +115,20 @@ def test_a_page_compressed_once_and_labelled_twice_is_read(codings, text, size):
     "data", [b"text \x01" * 9, b"ab" * 99 + b"\x1f", b"<p>text" * 2000 + b"\0"]
 )
 @pytest.mark.parametrize("size", [1, 99])
-def test_data_with_a_binary_byte_is_not_text_under_a_label(coding, data, size):
+def test_data_with_a_binary_byte_is_not_mistaken_for_plain_text(coding, data, size):
     with pytest.raises(UnsupportedContent):
         decode(data, coding, size=size)
 
 
 @pytest.mark.parametrize(("coding", "code"), [("deflate", gzip.compress), ("br", zlib.compress)])
-def test_data_in_another_coding_than_claimed_gives_no_page(coding, code):
+def test_data_in_another_coding_than_declared_gives_no_page(coding, code):
     with pytest.raises(UnsupportedContent):
         decode(code(TEXT), coding)
 
 
 @pytest.mark.parametrize(("coding", "code"), ALL)
 @pytest.mark.parametrize("text", [TEXT, b"hello, crawler", bytes(range(32, 127)) * 9])
-def test_a_stream_that_is_cut_never_comes_out_as_text_of_its_own(coding, code, text):
+def test_truncated_stream_is_never_mistaken_for_plain_text(coding, code, text):
     packed = code(text)
 
     for end in range(min(len(packed), 300)):
@@ -155,7 +155,7 @@ JUNK = [
 
 @pytest.mark.parametrize(("coding", "code"), ALL)
 @pytest.mark.parametrize("junk", JUNK)
-def test_bytes_after_the_end_are_ignored_whatever_the_packets(coding, code, junk):
+def test_trailing_bytes_are_ignored_for_any_packet_size(coding, code, junk):
     data = code(TEXT) + junk
 
     for size in (1, 7, len(data) - len(junk), 100_000):
@@ -163,7 +163,7 @@ def test_bytes_after_the_end_are_ignored_whatever_the_packets(coding, code, junk
         assert (body.data, body.truncated_why) == (TEXT, None)
 
 
-def test_bytes_after_the_end_of_a_large_brotli_stream_are_ignored():
+def test_trailing_bytes_of_a_large_brotli_stream_are_ignored():
     text = random.Random(1).randbytes(300_000)
 
     for size in (1460, 65_536):
@@ -171,19 +171,19 @@ def test_bytes_after_the_end_of_a_large_brotli_stream_are_ignored():
 
 
 FAULTY = {
-    "gzip, a second member that breaks": ("gzip", gzip.compress(TEXT)
+    "gzip, broken second member": ("gzip", gzip.compress(TEXT)
                                           + gzip.compress(TEXT)[:60] + b"\xff" * 99),
-    "gzip, broken inside": ("gzip", gzip.compress(TEXT)[:50] + b"\xff" * 99),
-    "deflate like zlib": ("deflate", b"\x78\x9c" + raw_deflate(TEXT)),
+    "gzip, damaged": ("gzip", gzip.compress(TEXT)[:50] + b"\xff" * 99),
+    "deflate with a zlib header": ("deflate", b"\x78\x9c" + raw_deflate(TEXT)),
     "a bomb": ("gzip", gzip.compress(bytes(5_000_000))),
-    "nearly a bomb": ("gzip", gzip.compress((b"<p>%d</p>" % 7) * 70_000)),
-    "br, broken inside": ("br", brotli.compress(TEXT)[:40] + b"\xff" * 99),
-    "zstd, cut": ("zstd", zstandard.compress(TEXT)[:-9]),
+    "just below a bomb": ("gzip", gzip.compress((b"<p>%d</p>" % 7) * 70_000)),
+    "br, damaged": ("br", brotli.compress(TEXT)[:40] + b"\xff" * 99),
+    "zstd, truncated": ("zstd", zstandard.compress(TEXT)[:-9]),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FAULTY)
-def test_what_is_made_of_a_fault_does_not_depend_on_the_packets(name):
+def test_result_of_faulty_data_does_not_depend_on_packet_sizes(name):
     coding, data = FAULTY[name]
     bounds = Bounds(1_000_000, 400_000)
 
@@ -202,7 +202,7 @@ def test_what_is_made_of_a_fault_does_not_depend_on_the_packets(name):
 @pytest.mark.parametrize(
     ("coding", "code", "trailer"), [("gzip", gzip.compress, 8), ("deflate", zlib.compress, 4)]
 )
-def test_a_stream_that_is_cut_anywhere_before_its_checksum_is_marked(text, coding, code, trailer):
+def test_stream_truncated_before_its_checksum_is_marked(text, coding, code, trailer):
     packed = code(text)
 
     for end in range(3 if coding == "deflate" else 11, len(packed) - trailer):
@@ -210,7 +210,7 @@ def test_a_stream_that_is_cut_anywhere_before_its_checksum_is_marked(text, codin
         assert body.truncated_why or not body.data, end
 
 
-def test_gzip_without_its_trailer_is_whole():
+def test_gzip_without_its_trailer_is_complete():
     packed = gzip.compress(TEXT)
 
     for cut in range(1, 9):
@@ -234,18 +234,18 @@ def test_several_members_and_frames_are_joined():
 @pytest.mark.parametrize(
     ("coding", "code"), [("gzip", gzip.compress), ("zstd", zstandard.compress)]
 )
-def test_a_stream_of_countless_parts_is_refused(coding, code):
+def test_stream_with_too_many_parts_is_refused(coding, code):
     with pytest.raises(UnsupportedContent, match="more than 1000"):
         decode(code(b"a") * 1001, coding, size=100_000)
 
 
-def test_codings_on_top_of_each_other_are_undone_in_order():
+def test_nested_codings_are_decoded_in_order():
     assert decode(gzip.compress(brotli.compress(TEXT)), "br", "gzip").data == TEXT
     assert decode(gzip.compress(gzip.compress(TEXT)), "gzip", "gzip").data == TEXT
 
 
 @pytest.mark.parametrize("codings", [(), ("identity",), ("none",), ("identity", "identity")])
-def test_no_coding_is_not_a_coding(codings):
+def test_identity_is_not_a_coding(codings):
     assert decode(TEXT, *codings).data == TEXT
 
 
@@ -253,16 +253,16 @@ def test_no_coding_is_not_a_coding(codings):
     "codings",
     [("utf-8",), ("binary",), ("8bit",), ("text/html",), ("compress",), ("sdch", "utf-8")],
 )
-def test_a_coding_that_is_none_passes_the_body_through(codings):
+def test_unknown_coding_passes_the_body_through(codings):
     assert decode(TEXT, *codings).data == TEXT
 
 
-def test_a_coding_is_undone_beside_a_name_that_is_none():
+def test_coding_is_decoded_next_to_an_unknown_name():
     assert decode(gzip.compress(TEXT), "gzip", "utf-8").data == TEXT
     assert decode(gzip.compress(TEXT), "utf-8", "gzip;q=1").data == TEXT
 
 
-def test_the_start_of_a_body_of_any_size_is_enough_where_that_is_asked_for():
+def test_start_of_a_body_of_any_size_is_accepted_on_request():
     bounds = Bounds(1_000_000, 10_000, start_is_enough=True)
 
     body = decode(gzip.compress(bytes(3_000_000)), "gzip", bounds=bounds)
@@ -276,13 +276,13 @@ def test_six_codings_are_refused():
 
 
 @pytest.mark.parametrize(("coding", "code"), ALL)
-def test_a_bomb_is_refused_without_unpacking_it(coding, code):
+def test_decompression_bomb_is_refused_without_unpacking_it(coding, code):
     with pytest.raises(LimitExceeded, match="bomb"):
         decode(code(bytes(3_000_000)), coding, bounds=Bounds(1_000_000, 1_000_000))
 
 
 @pytest.mark.parametrize(("coding", "code"), ALL)
-def test_a_large_page_is_cut_at_its_cap(coding, code):
+def test_large_page_is_cut_at_its_limit(coding, code):
     text = b"".join(b"<p>%d</p>" % n for n in range(20_000))
 
     body = decode(code(text), coding, bounds=Bounds(1_000_000, 100_000))
@@ -291,21 +291,21 @@ def test_a_large_page_is_cut_at_its_cap(coding, code):
     assert body.truncated_why == "truncated at 100000 bytes"
 
 
-def test_a_coding_under_another_that_is_past_the_cap_is_not_a_body():
+def test_inner_coding_beyond_the_limit_is_refused():
     noise = random.Random(1).randbytes(50_000)
 
     with pytest.raises(LimitExceeded):
         decode(gzip.compress(gzip.compress(noise)), "gzip", "gzip", bounds=Bounds(10**6, 10_000))
 
 
-def test_a_body_is_cut_at_its_cap_on_the_wire():
+def test_body_is_cut_at_its_wire_limit():
     body = decode(TEXT, bounds=Bounds(1234, 10_000), size=100)
 
     assert (body.data, body.wire_bytes) == (TEXT[:1234], 1234)
     assert body.truncated_why == "truncated at 1234 bytes on the wire"
 
 
-def test_what_arrived_before_a_reset_stands():
+def test_data_received_before_a_reset_is_kept():
     def broken():
         yield b"some"
         raise TransportError(UnreachableKind.RESET, "gone")
@@ -314,7 +314,7 @@ def test_what_arrived_before_a_reset_stands():
 
 
 @pytest.mark.parametrize("kind", ["reset", "timeout"])
-def test_a_body_of_which_nothing_arrived_is_broken(kind):
+def test_empty_body_of_a_broken_connection_is_an_error(kind):
     def broken():
         raise TransportError(kind, "gone")
         yield b""
@@ -323,7 +323,7 @@ def test_a_body_of_which_nothing_arrived_is_broken(kind):
         collect(broken(), [], ROOMY)
 
 
-def test_the_look_sees_the_first_decoded_bytes_once():
+def test_callback_sees_the_first_decoded_bytes_once():
     looks: list[bytes] = []
 
     collect(pieces_of(gzip.compress(TEXT), 10), decoders_for(["gzip"], ()), ROOMY, looks.append)
@@ -349,17 +349,17 @@ def test_any_bytes_decode_or_give_no_page(data, coding, size):
     st.integers(1, 500),
     st.binary(max_size=20),
 )
-def test_what_was_coded_comes_out_whole(data, codings, size, after):
+def test_codings_round_trip(data, codings, size, after):
     packed = data
     for coding in codings:
         packed = CODERS[coding](packed)
-    # Brotli of nothing is one semicolon: with more behind it, it is text.
+    # An empty Brotli stream is a single semicolon, which followed by other bytes is text.
     junk = b"" if not codings or packed == b";" else after
 
     assert decode(packed + junk, *codings, size=size).data == data
 
 
-def test_a_script_that_begins_with_the_brotli_of_nothing_is_a_script():
+def test_script_starting_with_an_empty_brotli_stream_is_kept():
     assert brotli.compress(b"") == b";"
     assert decode(b";(function () {})()", "br").data == b";(function () {})()"
     assert decode(b";\t", "br").data == b";\t"
@@ -367,14 +367,14 @@ def test_a_script_that_begins_with_the_brotli_of_nothing_is_a_script():
 
 
 @given(st.lists(st.binary(max_size=500), min_size=1, max_size=5), st.integers(1, 500))
-def test_members_and_frames_are_one_body_whatever_the_packets(parts, size):
+def test_members_and_frames_are_joined_for_any_packet_size(parts, size):
     for coding in ("gzip", "zstd"):
         packed = b"".join(map(CODERS[coding], parts))
         assert decode(packed, coding, size=size).data == b"".join(parts)
 
 
 @given(st.binary(max_size=600), st.sampled_from(sorted(CODERS)), st.integers(1, 99))
-def test_the_packets_of_any_bytes_do_not_matter(data, coding, size):
+def test_packet_sizes_of_any_bytes_do_not_matter(data, coding, size):
     def result(size: int) -> object:
         try:
             return decode(data, coding, bounds=Bounds(1000, 5000), size=size)

@@ -1,4 +1,4 @@
-"""Heads and framing: lenient where nothing is at stake, strict where two readers could differ."""
+"""Response heads and framing: lenient where it is harmless, strict where parsers could differ."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def head(lines: bytes, status: bytes = OK):
         (b"HTTP/1.1 405 405", (1, 405, "405")),
     ],
 )
-def test_a_status_line_needs_no_reason(line, expected):
+def test_status_line_needs_no_reason(line, expected):
     parsed = parse_head(line)
 
     assert (parsed.minor, parsed.status, parsed.reason) == expected
@@ -57,7 +57,7 @@ def test_a_status_line_needs_no_reason(line, expected):
         b"HTTP/1.1 \xc2\xb2\xc2\xb2\xc2\xb2 OK",
     ],
 )
-def test_what_is_not_a_status_line_is_refused(line):
+def test_invalid_status_line_is_refused(line):
     with pytest.raises(TransportError, match="status line"):
         parse_head(line)
 
@@ -106,7 +106,7 @@ def test_header_lines_are_unfolded_and_trimmed(lines, expected):
         (b"no colon here\r\n", "without a colon"),
     ],
 )
-def test_headers_that_two_readers_could_read_in_two_ways_are_refused(lines, reason):
+def test_ambiguous_headers_are_refused(lines, reason):
     with pytest.raises(TransportError, match=reason):
         head(lines)
 
@@ -145,12 +145,12 @@ def test_headers_that_two_readers_could_read_in_two_ways_are_refused(lines, reas
         ),
     ],
 )
-def test_the_end_of_a_body_is_where_rfc_9112_says(lines, expected):
+def test_body_ends_according_to_rfc_9112(lines, expected):
     assert framing_of(head(lines)) == expected
 
 
 @pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
-def test_204_and_304_have_no_body_whatever_they_say(status):
+def test_responses_204_and_304_never_have_a_body(status):
     text = b"Content-Length: 677777\r\nTransfer-Encoding: chunked\r\n"
 
     framing = framing_of(head(text, b"HTTP/1.1 " + status + b"\r\n"))
@@ -158,7 +158,7 @@ def test_204_and_304_have_no_body_whatever_they_say(status):
     assert framing == Framing(Delimiter.NO_BODY, persistent=True)
 
 
-def test_http_1_0_keeps_a_connection_only_when_it_says_so():
+def test_http_1_0_keeps_a_connection_only_on_request():
     plain = framing_of(head(b"Content-Length: 1\r\n", b"HTTP/1.0 200 OK\r\n"))
     kept = framing_of(
         head(b"Content-Length: 1\r\nConnection: Keep-Alive\r\n", b"HTTP/1.0 200 OK\r\n")
@@ -184,7 +184,7 @@ def test_http_1_0_keeps_a_connection_only_when_it_says_so():
         b"Transfer-Encoding: gzip, gzip, gzip, gzip, gzip, gzip, chunked\r\n",
     ],
 )
-def test_a_framing_that_contradicts_itself_is_refused(lines):
+def test_contradictory_framing_is_refused(lines):
     with pytest.raises(TransportError):
         framing_of(head(lines))
 
@@ -204,12 +204,12 @@ CHUNKED, LENGTH = Framing(Delimiter.LAST_CHUNK), Framing(Delimiter.LENGTH, 7)
         (b"Transfer-Encoding: binary\r\nContent-Length: 7\r\n", LENGTH),
     ],
 )  # fmt: skip
-def test_a_transfer_coding_wins_over_a_length_and_the_connection_is_not_kept(lines, expected):
+def test_transfer_coding_overrides_a_length_and_closes_the_connection(lines, expected):
     assert framing_of(head(lines)) == expected
 
 
 @pytest.mark.parametrize("name", [b"identity", b"binary", b"UTF-8", b"text/html", b"gobbledigook"])
-def test_a_transfer_coding_that_is_none_counts_as_absent(name):
+def test_unknown_transfer_coding_counts_as_absent(name):
     chunked = Framing(Delimiter.LAST_CHUNK, persistent=True)
 
     assert framing_of(head(b"Transfer-Encoding: %b\r\n" % name)) == Framing(Delimiter.CLOSE)
@@ -218,7 +218,7 @@ def test_a_transfer_coding_that_is_none_counts_as_absent(name):
 
 
 @pytest.mark.parametrize("end", [b"\r\n\r\n", b"\n\n", b"\r\n\n", b"\n\r\n"])
-def test_a_head_ends_at_the_first_empty_line_however_it_is_cut(end):
+def test_head_ends_at_the_first_empty_line_for_any_packet_size(end):
     data = b"HTTP/1.1 200 OK\r\nA: b" + end + b"body\r\n\r\nmore"
 
     for size in (1, 2, 3, 7, 1000):
@@ -228,7 +228,7 @@ def test_a_head_ends_at_the_first_empty_line_however_it_is_cut(end):
         assert (parsed.headers, rest) == ((("A", "b"),), b"body\r\n\r\nmore")
 
 
-def test_interim_answers_are_passed_over():
+def test_interim_responses_are_skipped():
     data = (
         b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
         + OK
@@ -254,13 +254,13 @@ def test_interim_answers_are_passed_over():
         (OK + b"A: b\r\n" * 2000, LimitExceeded),
     ],
 )
-def test_what_is_not_an_answer_is_refused(data, fault):
+def test_invalid_response_is_refused(data, fault):
     with pytest.raises(fault):
         channel_of(data, 100).head(1000)
 
 
-def test_no_http_is_known_by_its_first_byte():
-    """Not only when the headers' cap is reached, or the stream ends."""
+def test_non_http_response_is_refused_at_its_first_byte():
+    """The error must not wait for the header limit or the end of the stream."""
 
     def receive() -> bytes:
         received.append(1)
@@ -298,7 +298,7 @@ def test_any_bytes_are_a_head_or_a_fault(data, size):
         max_size=8,
     )
 )
-def test_honest_headers_come_through_unchanged(headers):
+def test_valid_headers_are_unchanged(headers):
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
 
     assert head(lines.encode()).headers == tuple(headers)
@@ -314,7 +314,7 @@ def test_honest_headers_come_through_unchanged(headers):
         (b"ETag: \0\r\n", ""),
     ],
 )
-def test_a_nul_in_a_field_that_decides_nothing_is_a_blank(line, value):
+def test_nul_in_a_harmless_field_becomes_a_space(line, value):
     parsed = head(line + b"Content-Length: 5\r\n")
 
     assert parsed.headers[0][1] == value
@@ -322,7 +322,7 @@ def test_a_nul_in_a_field_that_decides_nothing_is_a_blank(line, value):
 
 
 @pytest.mark.parametrize("nul", [b"HTTP/1.1 200 O\0K", b"HTTP/1.1 20\0", b"\0HTTP/1.1 200 OK"])
-def test_a_nul_in_the_status_line_is_refused(nul):
+def test_nul_in_the_status_line_is_refused(nul):
     with pytest.raises(TransportError):
         parse_head(nul)
 
@@ -330,7 +330,7 @@ def test_a_nul_in_the_status_line_is_refused(nul):
 @pytest.mark.parametrize("size", [1, 7, 1000])
 @pytest.mark.parametrize("end", [b"\r\n", b"\n", b"\r\n\r"])
 @pytest.mark.parametrize("status", [301, 302, 308, 404, 410, 503])
-def test_a_head_counts_that_the_end_of_the_connection_ends(status, end, size):
+def test_head_ended_by_the_connection_is_accepted(status, end, size):
     data = b"HTTP/1.1 %d X\r\nLocation: /b" % status + end
 
     parsed = channel_of(data, size).head(1000)
@@ -351,6 +351,6 @@ def test_a_head_counts_that_the_end_of_the_connection_ends(status, end, size):
     ],
 )
 @pytest.mark.parametrize("size", [1, 1000])
-def test_a_head_does_not_count_that_is_cut_off_or_lacks_its_page(data, size):
+def test_head_is_refused_if_cut_inside_a_line_or_before_its_page(data, size):
     with pytest.raises(TransportError, match="closed"):
         channel_of(data, size).head(1000)

@@ -32,19 +32,19 @@ def test_retry_after_is_seconds_or_a_date(value, after_s):
 
 
 @pytest.mark.parametrize("value", [None, "", "-1", "soon", "1e9", "²", "12:00", "1.2.3", "."])
-def test_an_unusable_retry_after_says_nothing(value):
+def test_unusable_retry_after_is_ignored(value):
     assert retry_at_ms(value, NOW_MS) is None
 
 
 @given(st.text(max_size=60))
-def test_any_retry_after_is_now_or_later_within_a_month(value):
+def test_any_retry_after_is_within_the_next_month(value):
     at_ms = retry_at_ms(value, NOW_MS)
 
     assert at_ms is None or NOW_MS <= at_ms <= NOW_MS + MAX_RETRY_AFTER_S * 1000
 
 
-def test_a_date_to_come_back_at_is_by_the_clock_that_said_it():
-    # A worker whose clock is an hour ahead must not take the origin's date for one that has passed.
+def test_retry_date_is_relative_to_the_clock_of_the_origin():
+    # A worker whose clock is an hour ahead must not take the origin's date for a past one.
     date, after = "Tue, 14 Nov 2023 21:13:20 GMT", "Tue, 14 Nov 2023 21:13:50 GMT"
 
     assert retry_at_ms(after, NOW_MS, date) == NOW_MS + 30_000

@@ -22,19 +22,19 @@ from aragog.runtime.clock import ManualClock
         (("*",), "other.test", True),
     ],
 )
-def test_http2_is_offered_to_the_named_hosts_and_those_below(names, host, offered):
+def test_http2_is_offered_to_the_listed_hosts_and_their_subdomains(names, host, offered):
     assert Http2Hosts(names, ManualClock()).offers(host) is offered
 
 
 @pytest.mark.parametrize(
     "name", ["", "https://shop.test", "shop.test/a", "shop.test:443", "*.shop.test"]
 )
-def test_a_name_that_is_not_a_host_name_is_a_config_error(name):
+def test_invalid_host_name_is_a_config_error(name):
     with pytest.raises(ConfigError, match=r"fetch\.http2_hosts: "):
         Http2Hosts((name,), ManualClock())
 
 
-def test_a_host_that_refused_http2_is_offered_it_again_after_an_hour():
+def test_host_that_refused_http2_is_offered_it_again_after_an_hour():
     clock = ManualClock()
     hosts = Http2Hosts(("*",), clock)
 

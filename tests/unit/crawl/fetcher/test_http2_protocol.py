@@ -1,4 +1,4 @@
-"""HTTP/2 in any pieces: a message is the same, and random bytes are a fault."""
+"""HTTP/2 messages do not depend on packet sizes, and random bytes are a fault."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEADERS = {"Host": "shop.test", "Connection": "close", "User-Agent": "bot", "Coo
 
 
 class Exchange:
-    """A request, and the server of nghttp2 that answers it."""
+    """A request, and the nghttp2 server that answers it."""
 
     def __init__(self, size: int = 65_536) -> None:
         self.server = ngh2.Connection(ngh2.Role.SERVER)
@@ -45,7 +45,7 @@ class Exchange:
         self.arriving = pieces_of(self.server.data_to_send(), self.size)
 
 
-def test_a_request_has_pseudo_headers_and_no_field_of_a_connection():
+def test_request_has_pseudo_headers_and_no_connection_fields():
     assert Exchange().request.headers == (
         (b":method", b"GET"),
         (b":scheme", b"https"),
@@ -57,7 +57,7 @@ def test_a_request_has_pseudo_headers_and_no_field_of_a_connection():
 
 
 @pytest.mark.parametrize("size", [1, 7, 9, 100, 65_536])
-def test_a_response_is_the_same_in_pieces_of_any_size(size):
+def test_response_does_not_depend_on_packet_sizes(size):
     exchange = Exchange(size)
     exchange.answer(b"x" * 40_000)
 
@@ -70,18 +70,18 @@ def test_a_response_is_the_same_in_pieces_of_any_size(size):
     assert (body, exchange.client.busy) == (b"x" * 40_000, False)
 
 
-def test_what_is_not_data_counts_as_framing():
+def test_framing_overhead_is_counted():
     exchange = Exchange()
     exchange.answer(b"x" * 40_000)
     list(exchange.client.body(exchange.client.framing(exchange.client.head(65_536))))
 
-    # Settings and fields; then a header of 9 bytes for each frame of 16 KiB at most.
+    # Settings and fields, then a 9-byte header per frame of at most 16 KiB.
     assert 3 * 9 < exchange.client.framing_bytes < 300
 
 
 @examples(200)
 @given(st.data())
-def test_bytes_that_changed_on_the_way_are_a_response_or_a_fault(data):
+def test_corrupted_bytes_give_a_response_or_a_fault(data):
     exchange = Exchange()
     exchange.answer(b"x" * 100)
     sent = bytearray(b"".join(exchange.arriving))

@@ -1,4 +1,4 @@
-"""Kept connections: alive, young, few."""
+"""Idle connections: kept alive, for a while, and few per peer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def connection(ends: list[socket.socket], peer: Peer = HERE) -> HttpConnection:
     return HttpConnection(near, peer, "127.0.0.1", 1.0)
 
 
-def test_the_last_one_given_is_the_first_one_taken(ends):
+def test_most_recently_returned_connection_is_taken_first(ends):
     pool = ConnectionPool(ManualClock())
     first, second = connection(ends), connection(ends)
     pool.put_back(first)
@@ -43,7 +43,7 @@ def test_the_last_one_given_is_the_first_one_taken(ends):
         item.close()
 
 
-def test_one_whose_other_end_closed_or_spoke_is_not_handed_out(ends):
+def test_connection_closed_or_written_to_by_the_peer_is_not_reused(ends):
     pool = ConnectionPool(ManualClock())
     pool.put_back(connection(ends))
     pool.put_back(connection(ends))
@@ -53,7 +53,7 @@ def test_one_whose_other_end_closed_or_spoke_is_not_handed_out(ends):
     assert pool.take(HERE) is None
 
 
-def test_one_that_was_idle_too_long_is_not_handed_out(ends):
+def test_connection_idle_for_too_long_is_not_reused(ends):
     clock = ManualClock()
     pool = ConnectionPool(clock)
     pool.put_back(connection(ends))
@@ -64,7 +64,7 @@ def test_one_that_was_idle_too_long_is_not_handed_out(ends):
     assert ends[0].recv(1) == b""
 
 
-def test_past_its_size_the_peer_that_was_idle_longest_loses_one(ends):
+def test_full_pool_closes_a_connection_of_the_longest_idle_peer(ends):
     pool = ConnectionPool(ManualClock(), max_idle=2)
     pool.put_back(connection(ends, THERE))
     pool.put_back(connection(ends))
@@ -75,7 +75,7 @@ def test_past_its_size_the_peer_that_was_idle_longest_loses_one(ends):
     assert [end.recv(1) for end in ends] == [b"", b"", b""]
 
 
-def test_connections_too_old_to_be_used_are_closed_when_another_is_returned(ends):
+def test_expired_connections_are_closed_when_another_is_returned(ends):
     clock = ManualClock()
     pool = ConnectionPool(clock)
     pool.put_back(connection(ends, THERE))
@@ -89,7 +89,7 @@ def test_connections_too_old_to_be_used_are_closed_when_another_is_returned(ends
     kept.close()
 
 
-def test_a_process_that_may_open_few_files_keeps_few_connections():
+def test_process_with_few_file_descriptors_keeps_few_connections():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
     try:
@@ -98,7 +98,7 @@ def test_a_process_that_may_open_few_files_keeps_few_connections():
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_one_peer_keeps_only_a_few(ends):
+def test_connections_per_peer_are_limited(ends):
     pool = ConnectionPool(ManualClock(), max_idle_per_peer=1)
     pool.put_back(connection(ends))
     pool.put_back(connection(ends))
@@ -107,7 +107,7 @@ def test_one_peer_keeps_only_a_few(ends):
     pool.close()
 
 
-def test_a_closed_pool_keeps_nothing(ends):
+def test_closed_pool_keeps_nothing(ends):
     pool = ConnectionPool(ManualClock())
     pool.close()
 
@@ -116,7 +116,7 @@ def test_a_closed_pool_keeps_nothing(ends):
     assert ends[0].recv(1) == b""
 
 
-def test_requests_wait_for_a_connection_that_is_in_use_one_after_the_other(ends):
+def test_requests_share_a_connection_one_after_the_other(ends):
     pool, used = ConnectionPool(SystemClock()), connection(ends)
     pool.opened(used)
 
@@ -133,7 +133,7 @@ def test_requests_wait_for_a_connection_that_is_in_use_one_after_the_other(ends)
         assert [call.result() for call in waiting] == [used] * 3
 
 
-def test_nobody_waits_for_a_connection_that_was_closed(ends):
+def test_requests_stop_waiting_for_a_closed_connection(ends):
     pool, used = ConnectionPool(SystemClock()), connection(ends)
     pool.opened(used)
     with ThreadPoolExecutor(3) as threads:
@@ -144,7 +144,7 @@ def test_nobody_waits_for_a_connection_that_was_closed(ends):
     assert pool.take(HERE, 60.0) is None
 
 
-def test_a_wait_for_a_connection_that_stays_in_use_ends(ends):
+def test_wait_for_a_busy_connection_ends(ends):
     pool, used = ConnectionPool(SystemClock()), connection(ends)
     pool.opened(used)
 

@@ -1,4 +1,4 @@
-"""URLs taken apart for a connection and a request line."""
+"""URLs split into the parts of a connection and a request line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aragog.crawl.fetcher.request import Target
         ("http://user:pw@a.test/", ("http", "a.test", 80, "a.test", "/")),
     ],
 )
-def test_a_url_is_taken_apart_for_a_connection(url, expected):
+def test_url_is_split_into_connection_and_request_parts(url, expected):
     target = Target(url)
 
     parts = (target.scheme, target.host, target.port, target.host_header, target.path)

@@ -1,4 +1,4 @@
-"""The headers and credentials that requests carry."""
+"""The headers and credentials sent with requests."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ def _defaults(**settings) -> RequestDefaults:
     ],
 )
 @pytest.mark.parametrize("key", ["https://a.test", "a.test", "HTTPS://A.test:443/"])
-def test_credentials_are_bound_to_scheme_host_and_port_and_to_the_way_there(
-    url, requested, sent, key
-):
+def test_credentials_are_bound_to_an_origin_and_to_redirects_within_it(url, requested, sent, key):
     plan = _defaults(
         headers={"X-Team": "t"},
         basic_auth={key: "user:pw"},
@@ -50,7 +48,7 @@ def test_credentials_are_bound_to_scheme_host_and_port_and_to_the_way_there(
     assert headers["X-Team"] == "t"
 
 
-def test_credentials_go_over_plain_http_only_where_that_is_written_out():
+def test_credentials_are_sent_over_plain_http_only_if_configured_explicitly():
     plan = _defaults(basic_auth={"http://a.test:8080": "user:pw"})
 
     assert "Authorization" in plan.headers_for("http://a.test:8080/")
@@ -58,7 +56,7 @@ def test_credentials_go_over_plain_http_only_where_that_is_written_out():
 
 
 @pytest.mark.parametrize("name", ["Authorization", "cookie", "Proxy-Authorization"])
-def test_a_credential_for_every_host_is_refused(name):
+def test_credential_for_every_host_is_refused(name):
     with pytest.raises(ConfigError, match="would be sent to every host") as caught:
         _defaults(headers={name: "hunter2"})
 
@@ -66,7 +64,7 @@ def test_a_credential_for_every_host_is_refused(name):
 
 
 @pytest.mark.parametrize("name", ["Crawler-Max-Price", "crawler-exact-price"])
-def test_a_header_that_agrees_to_a_price_is_refused(name):
+def test_header_that_accepts_a_price_is_refused(name):
     with pytest.raises(ConfigError, match=rf"fetch\.headers: {name} would agree to a price"):
         _defaults(headers={name: "USD 1"})
     with pytest.raises(ConfigError, match="never pays"):
@@ -74,17 +72,17 @@ def test_a_header_that_agrees_to_a_price_is_refused(name):
 
 
 @pytest.mark.parametrize("agent", ["a/1.0 (+http://a.test/)\r\nX-Evil: 1", "a\nb@c.test", "a\x00"])
-def test_a_user_agent_that_would_begin_another_header_is_a_config_error(agent):
+def test_user_agent_with_a_line_break_is_a_config_error(agent):
     with pytest.raises(ConfigError, match=r"fetch\.user_agent"):
         _defaults(user_agent=agent)
 
 
-def test_own_headers_replace_the_usual_ones():
+def test_configured_headers_replace_the_defaults():
     sent = _defaults(headers={"accept": "*/*"}).headers_for("http://a.test/")
 
     assert [v for k, v in sent.items() if k.lower() == "accept"] == ["*/*"]
 
 
-def test_a_header_that_would_begin_another_is_a_config_error():
+def test_header_with_a_line_break_is_a_config_error():
     with pytest.raises(ConfigError, match="'X-A': is not a valid HTTP header"):
         _defaults(headers={"X-A": "b\r\nX-B: c"})

@@ -1,4 +1,4 @@
-"""What the SSRF filter lets a connection go to. DNS is a dictionary here."""
+"""Which addresses the SSRF filter lets a connection use. DNS is a dictionary here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aragog.settings import FetchSettings
 
 
 class Names:
-    """A DNS whose answers are lists to be given one after the other; the last one stays."""
+    """A DNS that returns lists of addresses one after the other, and repeats the last."""
 
     def __init__(self, **answers: list[list[str]]) -> None:
         self.answers = {name.replace("_", "."): list(lists) for name, lists in answers.items()}
@@ -32,7 +32,7 @@ def ssrf_filter(names: Names | None = None, **settings) -> SsrfFilter:
     return SsrfFilter(FetchSettings(**settings), clock=ManualClock(), lookup=names or Names())
 
 
-def test_a_name_gives_its_addresses_in_order():
+def test_name_resolves_to_its_addresses_in_order():
     names = Names(a_test_com=[["8.8.8.8", "2606:4700::1"]])
 
     addresses = ssrf_filter(names).resolve("A.test.com.", 443)
@@ -41,14 +41,14 @@ def test_a_name_gives_its_addresses_in_order():
 
 
 @pytest.mark.parametrize("bad", ["127.0.0.1", "10.1.1.1", "::1", "fe80::1%eth0", "::ffff:10.0.0.1"])
-def test_one_bad_address_refuses_the_name(bad: str):
+def test_one_forbidden_address_blocks_the_name(bad: str):
     addresses = ssrf_filter(Names(a_test_com=[["8.8.8.8", bad]])).resolve("a.test.com", 80)
 
     assert isinstance(addresses, Denied)
     assert addresses.reason.startswith(f"a.test.com resolves to {bad}")
 
 
-def test_a_name_that_changes_its_answer_is_vetted_again():
+def test_name_is_vetted_again_when_its_addresses_change():
     clock = ManualClock()
     names = Names(a_test_com=[["8.8.8.8"], ["127.0.0.1"]])
     rule = SsrfFilter(clock=clock, lookup=names)
@@ -60,7 +60,7 @@ def test_a_name_that_changes_its_answer_is_vetted_again():
     assert len(names.asked) == 2
 
 
-def test_a_name_without_an_address_is_unresolved_and_soon_asked_again():
+def test_name_without_an_address_is_unresolved_and_soon_looked_up_again():
     clock = ManualClock()
     names = Names(empty_test_com=[[]])
     rule = SsrfFilter(clock=clock, lookup=names)
@@ -75,7 +75,7 @@ def test_a_name_without_an_address_is_unresolved_and_soon_asked_again():
     assert names.asked == ["no.test.com", "empty.test.com", "no.test.com"]
 
 
-def test_a_resolver_that_hangs_is_not_waited_for():
+def test_hanging_resolver_is_not_waited_for():
     release = threading.Event()
 
     def hang(_: str) -> list[str]:
@@ -90,13 +90,13 @@ def test_a_resolver_that_hangs_is_not_waited_for():
     assert addresses == Unresolved("a.test.com: no response from DNS within 0.01 s")
 
 
-def test_a_name_too_long_for_dns_is_unresolved():
+def test_name_too_long_for_dns_is_unresolved():
     rule = SsrfFilter(lookup=dns.system_lookup)
 
     assert isinstance(rule.resolve("a" * 64 + ".test.com", 80), Unresolved)
 
 
-def test_few_answers_are_remembered():
+def test_cached_lookups_are_limited():
     names = Names(a_com=[["8.8.8.8"]], b_com=[["8.8.8.8"]], c_com=[["8.8.8.8"]])
     resolver = dns.Resolver(names, ManualClock(), timeout_s=60, max_entries=2)
 
@@ -106,7 +106,7 @@ def test_few_answers_are_remembered():
     assert names.asked == ["a.com", "b.com", "c.com", "a.com"]
 
 
-def test_a_port_outside_the_list_is_denied_before_dns():
+def test_port_outside_the_list_is_denied_before_dns():
     names = Names()
 
     assert ssrf_filter(names).resolve("a.test.com", 22) == Denied(
@@ -115,7 +115,7 @@ def test_a_port_outside_the_list_is_denied_before_dns():
     assert not names.asked
 
 
-def test_an_allowed_network_is_reached_by_address_and_by_name():
+def test_allowed_network_is_reachable_by_address_and_by_name():
     names = Names(localhost=[["127.0.0.1"]], db_internal=[["10.0.0.1"]])
     rule = ssrf_filter(names, allowed_networks=("127.0.0.0/8", "fd00::/8"))
 
@@ -127,7 +127,7 @@ def test_an_allowed_network_is_reached_by_address_and_by_name():
     assert isinstance(rule.resolve("10.0.0.1", 80), Denied)
 
 
-def test_a_metadata_address_is_only_allowed_by_its_very_own():
+def test_metadata_address_is_allowed_only_explicitly():
     wide = ssrf_filter(allowed_networks=("0.0.0.0/0", "::/0"))
     exact = ssrf_filter(allowed_networks=("169.254.169.254/32",))
 
@@ -138,7 +138,7 @@ def test_a_metadata_address_is_only_allowed_by_its_very_own():
     assert exact.vet_url("http://169.254.169.254/") is None
 
 
-def test_a_mapped_host_connects_to_its_address_and_port():
+def test_mapped_host_connects_to_its_address_and_port():
     rule = ssrf_filter(
         allowed_networks=("127.0.0.0/8", "::1"),
         host_map={"a.test": "127.0.0.1:8001", "*.b.test": "[::1]:8002", "*.x.b.test": "127.0.0.2"},
@@ -152,7 +152,7 @@ def test_a_mapped_host_connects_to_its_address_and_port():
     assert rule.vet_url("http://a.test:8001/") == "port 8001 is not in fetch.allowed_ports"
 
 
-def test_a_mapping_is_the_permission_for_its_host_and_for_no_other():
+def test_mapping_permits_its_host_and_no_other():
     rule = ssrf_filter(host_map={"a.test": "127.0.0.1:8001"})
 
     assert rule.resolve("a.test", 80) == Vetted((("127.0.0.1", 8001),))
@@ -161,13 +161,13 @@ def test_a_mapping_is_the_permission_for_its_host_and_for_no_other():
     assert rule.vet_url("http://localhost/")
 
 
-def test_a_mapping_to_a_global_address_needs_nothing():
+def test_mapping_to_a_global_address_needs_no_permission():
     assert ssrf_filter(host_map={"a.test": "8.8.8.8:80"}).resolve("a.test", 80) == Vetted(
         (("8.8.8.8", 80),)
     )
 
 
-def test_settings_that_cannot_be_read_are_all_named():
+def test_all_invalid_settings_are_reported():
     with pytest.raises(ConfigError) as networks:
         ssrf_filter(allowed_networks=("127.0.0.0/8", "127.0.0.0/99", "home"))
     with pytest.raises(ConfigError) as mapping:

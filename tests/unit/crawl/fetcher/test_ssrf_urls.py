@@ -1,4 +1,4 @@
-"""What the SSRF filter says of URLs. No test here asks DNS: names are looked up in a dictionary."""
+"""The SSRF filter's decisions about URLs. DNS is not used: no name resolves."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GUARD = SsrfFilter(lookup=no_dns)
         "http://192.0.0.1/", "http://192.0.2.1/", "http://198.51.100.7/", "http://203.0.113.9/",
         "http://192.88.99.1/", "http://224.0.0.1/", "http://239.1.2.3/", "http://240.0.0.1/",
         "http://255.255.255.255/",
-        # IPv6, alone and with IPv4 inside
+        # IPv6, alone and with an embedded IPv4 address
         "http://[::1]/", "http://[::]/", "http://[0:0:0:0:0:0:0:1]/", "http://[::ffff:127.0.0.1]/",
         "http://[::ffff:7f00:1]/", "http://[::127.0.0.1]/", "http://[::ffff:0:10.0.0.1]/",
         "http://[64:ff9b::10.0.0.1]/", "http://[64:ff9b:1::8.8.8.8]/", "http://[2002:7f00:1::]/",
@@ -47,7 +47,7 @@ GUARD = SsrfFilter(lookup=no_dns)
         "http://[ff02::1]/", "http://[100::1]/", "http://[100:0:0:1::1]/", "http://[2001:db8::1]/",
         "http://[2001:2::1]/", "http://[2001:10::1]/", "http://[3fff::1]/", "http://[5f00::1]/",
         "http://[4000::1]/",
-        # clouds
+        # cloud metadata
         "http://169.254.169.254/latest/meta-data/", "http://[fd00:ec2::254]/", "http://100.100.100.200/",
         "http://192.0.0.192/", "http://168.63.129.16/", "http://[::ffff:169.254.169.254]/",
         "http://2852039166/", "http://metadata.google.internal/", "http://METADATA.google.internal./",
@@ -67,13 +67,13 @@ GUARD = SsrfFilter(lookup=no_dns)
         "http://127.0.0.1@example.com/", "http://example.com:22/", "http://example.com:8080/",
         "https://example.com:6379/", "ftp://example.com/", "file:///etc/passwd", "gopher://example.com/",
         "dict://example.com/", "data:text/html,x", "javascript:alert(1)", "localhost:80",
-        # text that two parsers read in two ways
+        # text that parsers interpret differently
         "http://example.com\\@127.0.0.1/", "http://example.com:80\\@169.254.169.254/",
         "http://127.0.0.1\\@example.com/", "http://127.0.0.1:80\\@example.com/",
         "http://127.0.0.1#@example.com/", "http://127.0.0.1?@example.com/",
     ],
 )  # fmt: skip
-def test_a_url_that_must_not_be_fetched(url: str):
+def test_forbidden_url_is_blocked(url: str):
     assert GUARD.vet_url(url)
     assert GUARD.is_forbidden(url)
 
@@ -95,7 +95,7 @@ def test_a_url_that_must_not_be_fetched(url: str):
         "http://localtest.men/", "http://notnip.io/", "http://metadata.example.com/",
     ],
 )  # fmt: skip
-def test_a_url_that_may_be_fetched(url: str):
+def test_permitted_url_is_allowed(url: str):
     assert GUARD.vet_url(url) is None
     assert not GUARD.is_forbidden(url)
 
@@ -104,13 +104,13 @@ def test_a_url_that_may_be_fetched(url: str):
     "url", ["", "nonsense", "http://", "http://[::1", "http://[fe80::1%25eth0]/", "http://1.2.3.256/",
             "http://a b/", "http://exa\0mple.com/", "//example.com/", "http://:80/", "http://a:99999/"],
 )  # fmt: skip
-def test_what_is_not_a_url_is_invalid(url: str):
+def test_malformed_url_is_invalid(url: str):
     with pytest.raises(InvalidUrl):
         GUARD.is_forbidden(url)
     assert GUARD.vet_url(url) == "not a URL"
 
 
-def test_the_public_function_asks_nothing_for_addresses():
+def test_public_function_needs_no_dns_for_addresses():
     assert is_forbidden("http://[::1]/")
     assert not is_forbidden("http://8.8.8.8/")
 
@@ -126,7 +126,7 @@ def test_no_text_raises_anything_but_invalid_url(text: str):
 
 
 @given(st.ip_addresses(v=4))
-def test_every_spelling_of_an_ipv4_address_is_judged_alike(ip):
+def test_every_spelling_of_an_ipv4_address_gets_the_same_decision(ip):
     number, octets = int(ip), ip.packed
     spellings = [
         str(ip), f"{number}", f"{number:#x}", f"0{number:o}", ".".join(f"{o:#x}" for o in octets),
@@ -138,18 +138,18 @@ def test_every_spelling_of_an_ipv4_address_is_judged_alike(ip):
     assert len({GUARD.is_forbidden(f"http://{spelling}/") for spelling in spellings}) == 1
 
 
-# Globally reachable by the registry, or as the IPv4 address inside is; Python versions differ.
+# Globally reachable by the registry, or by the embedded IPv4 address; Python versions differ.
 ANYCAST = [ip_network(n) for n in ("192.0.0.8/30", "2001:1::/126", "2001:3::/32", "2001:4:112::/48",
                                    "2001:20::/28", "2001:30::/28", "2002::/16", "::ffff:0:0/96")]  # fmt: skip
 
 
 @given(st.ip_addresses(v=4) | st.ip_addresses(v=6))
-def test_what_python_calls_not_global_is_refused(ip):
+def test_address_not_global_in_python_is_refused(ip):
     if ip.is_multicast or not (ip.is_global or any(ip in network for network in ANYCAST)):
         assert GUARD.vet_address(str(ip))
 
 
-def test_only_ports_of_the_list_are_open():
+def test_only_listed_ports_are_open():
     ssrf_filter = SsrfFilter(FetchSettings(allowed_ports=(443, 8443)), lookup=no_dns)
 
     assert ssrf_filter.vet_url("https://example.com:8443/") is None

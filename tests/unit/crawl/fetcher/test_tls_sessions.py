@@ -1,4 +1,4 @@
-"""TLS sessions that are kept to be resumed: each once, for a while, and not too many."""
+"""Stored TLS sessions are each resumed once, within their lifetime, and limited in number."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -17,14 +17,14 @@ NOW_S = ManualClock().monotonic_s()
 KEY = SessionKey("shop.test", 443, "192.0.2.1")
 
 
-def test_a_session_is_used_once():
+def test_session_is_used_once():
     sessions, one = TlsSessions(ManualClock()), ended()
     sessions.keep(KEY, one, NOW_S)
 
     assert [sessions.take(KEY), sessions.take(KEY)] == [one.session, None]
 
 
-def test_another_name_address_or_way_has_another_session():
+def test_sessions_differ_by_name_port_address_and_route():
     sessions = TlsSessions(ManualClock())
     sessions.keep(KEY, ended(), NOW_S)
 
@@ -37,7 +37,7 @@ def test_another_name_address_or_way_has_another_session():
     assert [sessions.take(other) for other in others] == [None] * 4
 
 
-def test_a_session_is_kept_for_its_lifetime_and_an_hour_at_most():
+def test_session_is_kept_for_its_lifetime_and_at_most_an_hour():
     clock = ManualClock()
     sessions = TlsSessions(clock)
     for life_s, after_s in ((60, 61.0), (7200, MAX_AGE_S + 1)):
@@ -47,7 +47,7 @@ def test_a_session_is_kept_for_its_lifetime_and_an_hour_at_most():
         assert sessions.take(KEY) is None
 
 
-def test_what_cannot_be_resumed_is_not_kept():
+def test_session_that_cannot_be_resumed_is_not_kept():
     sessions = TlsSessions(ManualClock())
     for one in (SimpleNamespace(session=None), ended(has_ticket=False)):
         sessions.keep(KEY, one, NOW_S)
@@ -55,7 +55,7 @@ def test_what_cannot_be_resumed_is_not_kept():
         assert sessions.take(KEY) is None
 
 
-def test_the_oldest_session_is_dropped_first():
+def test_oldest_session_is_dropped_first():
     sessions = TlsSessions(ManualClock(), max_sessions=2)
     keys = [KEY._replace(port=port) for port in (1, 2, 3)]
     for key in keys:

@@ -1,4 +1,4 @@
-"""Which User-Agent headers name a contact, and what is fetched without one."""
+"""Which User-Agent headers contain a contact, and what may be fetched without one."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from aragog.settings import FetchSettings
         ("bot/1.0 +http://example.com", True),
     ],
 )
-def test_a_contact_is_a_web_page_or_a_mail_address(agent, expected):
+def test_contact_is_a_web_page_or_an_email_address(agent, expected):
     assert has_contact(FetchSettings(user_agent=agent)) == expected
 
 
 def refusal(settings, url):
-    """Why no request may be sent to a URL without a contact; None: it may be."""
+    """The reason why no request may be sent to a URL without a contact, or None."""
     try:
         check_user_agent(settings, url)
     except ConfigError as error:
@@ -53,5 +53,5 @@ def test_loopback_needs_no_contact(url):
 @pytest.mark.parametrize(
     "url", ["http://example.com/", "http://localhost.example/", "http://8.8.8.8"]
 )
-def test_the_web_needs_a_contact(url):
+def test_public_hosts_need_a_contact(url):
     assert "fetch.user_agent: must contain a contact" in refusal(FetchSettings(), url)

@@ -1,4 +1,4 @@
-"""What doctor finds wrong with a published key directory."""
+"""Problems that doctor finds in a published key directory."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ def problems(file, keys, now_s=NOW_S, agent=AGENT, **headers):
     return list(directory_problems(agent, file.body, received, keys, now_s))
 
 
-def test_a_directory_of_all_keys_with_their_signatures_has_no_problem(keys):
+def test_complete_signed_directory_has_no_problem(keys):
     assert problems(key_directory(AGENT, keys, NOW_S), keys) == []
 
 
-def test_a_key_that_is_not_published_and_one_that_should_not_be_are_named(keys):
+def test_missing_and_unknown_keys_are_reported(keys):
     first, second = keys
-    of_first = key_directory(AGENT, [first], NOW_S)
+    first_directory = key_directory(AGENT, [first], NOW_S)
 
-    assert problems(of_first, keys) == [
+    assert problems(first_directory, keys) == [
         f"it lacks the key {second.thumbprint}, which signs soon; publish it"
     ]
     assert problems(key_directory(AGENT, [second], NOW_S), keys) == [
         f"it lacks the key {first.thumbprint}, which signs now; publish it"
     ]
-    stranger = new_key(0)
-    assert problems(of_first, [replace(first, until_s=None), stranger])[0].startswith(
-        f"it lacks the key {stranger.thumbprint}"
+    other_key = new_key(0)
+    assert problems(first_directory, [replace(first, until_s=None), other_key])[0].startswith(
+        f"it lacks the key {other_key.thumbprint}"
     )
     assert problems(key_directory(AGENT, keys, NOW_S), [replace(first, until_s=None)]) == [
         f"it contains the key {second.thumbprint}, which is not in the key file; remove it"
@@ -59,13 +59,13 @@ def test_a_key_that_is_not_published_and_one_that_should_not_be_are_named(keys):
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"keys": 5}', b'{"keys": [5]}', b"{}"])
-def test_what_is_not_a_key_set_is_named(keys, body):
+def test_malformed_key_set_is_reported(keys, body):
     file = replace(key_directory(AGENT, keys, NOW_S), body=body)
 
     assert problems(file, keys) == ["it is not a JSON Web Key Set"]
 
 
-def test_a_signature_with_the_tag_of_requests_does_not_count():
+def test_signature_with_the_tag_of_requests_does_not_count():
     key = new_key(0)
     file, url = key_directory(AGENT, [key], NOW_S), urlsplit(AGENT)
     response = SignedMessage(
@@ -87,7 +87,7 @@ def test_a_signature_with_the_tag_of_requests_does_not_count():
     ]
 
 
-def test_a_wrong_type_is_named(keys):
+def test_wrong_type_is_reported(keys):
     file = key_directory(AGENT, keys, NOW_S)
 
     (problem,) = problems(file, keys, content_type="text/plain; charset=utf-8")
@@ -105,21 +105,21 @@ def test_a_wrong_type_is_named(keys):
         ({"signature_input": 'sig1=();tag="x"'}, "it has no valid signature by its key"),
     ],
 )
-def test_signatures_that_are_missing_or_wrong_are_named(keys, headers, problem):
+def test_missing_or_invalid_signatures_are_reported(keys, headers, problem):
     found = problems(key_directory(AGENT, keys, NOW_S), keys, **headers)
 
     assert found
     assert all(each.startswith(problem) for each in found)
 
 
-def test_signatures_of_another_host_are_wrong(keys):
+def test_signatures_for_another_host_are_invalid(keys):
     file = key_directory("https://other.test/keys", keys, NOW_S)
 
     assert all("no valid signature" in each for each in problems(file, keys))
     assert len(problems(file, keys)) == 2
 
 
-def test_signatures_that_expire_are_named(keys):
+def test_expiring_signatures_are_reported(keys):
     file = key_directory(AGENT, keys[:1], NOW_S)
     keys = [replace(keys[0], until_s=None)]
     expires_s = NOW_S + SIGNATURE_S

@@ -1,4 +1,4 @@
-"""Key files: who may read them, what is in them, and which key signs when."""
+"""Key files: their permissions, their content, and which key signs when."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def path(tmp_path):
     return tmp_path / "identity.jwks"
 
 
-def test_a_key_file_is_private_and_is_read_as_it_was_written(path):
+def test_key_file_is_private_and_round_trips(path):
     keys = [new_key(NOW_S), new_key(NOW_S + DAY_S)]
     umask = os.umask(0)
     try:
@@ -45,13 +45,13 @@ def test_a_key_file_is_private_and_is_read_as_it_was_written(path):
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_key_is_named_by_the_thumbprint_of_rfc_8037():
+def test_key_id_is_the_thumbprint_of_rfc_8037():
     x = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
 
     assert thumbprint_of(x) == "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"
 
 
-def test_a_new_key_never_replaces_a_file(path):
+def test_new_key_never_replaces_a_file(path):
     write_keys(path, [new_key(0)], replaces=False)
     before = path.read_bytes()
 
@@ -62,7 +62,7 @@ def test_a_new_key_never_replaces_a_file(path):
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_file_that_others_may_read_is_refused(path):
+def test_key_file_readable_by_others_is_refused(path):
     write_keys(path, [new_key(0)], replaces=False)
     path.chmod(0o640)
 
@@ -92,7 +92,7 @@ def entry():
         json.dumps({"keys": [{name: v for name, v in entry().items() if name != "d"}]}),
     ],
 )
-def test_what_is_not_a_key_file_is_refused_without_showing_it(path, text):
+def test_malformed_key_file_is_refused_without_showing_it(path, text):
     path.touch(0o600)
     path.write_text(text)
 
@@ -103,7 +103,7 @@ def test_what_is_not_a_key_file_is_refused_without_showing_it(path, text):
     assert not any(len(str(secret)) > 8 and str(secret) in str(caught.value) for secret in secrets)
 
 
-def test_the_test_key_of_the_rfc_is_refused(path):
+def test_key_of_the_rfc_is_refused(path):
     path.touch(0o600)
     private = "n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW_2ZYb2p9KcU"
     public = "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs"
@@ -115,14 +115,14 @@ def test_the_test_key_of_the_rfc_is_refused(path):
         read_keys(path)
 
 
-def test_a_missing_file_is_named(path):
+def test_missing_key_file_is_reported(path):
     with pytest.raises(
         ConfigError, match=r"identity.key: .*identity\.jwks cannot be read: No such"
     ):
         read_keys(path)
 
 
-def test_a_key_shows_nothing_private():
+def test_key_never_shows_its_private_part():
     key = new_key(0)
     private = encoded(key.private.private_bytes_raw())
 
@@ -130,7 +130,7 @@ def test_a_key_shows_nothing_private():
     assert private not in json.dumps(key.public_jwk())
 
 
-def test_a_rotation_publishes_the_successor_before_it_signs_and_the_predecessor_after():
+def test_rotation_publishes_both_keys_while_they_overlap():
     old = new_key(NOW_S - 90 * DAY_S)
     successor = new_key(NOW_S + 2 * DAY_S)
 
@@ -148,13 +148,13 @@ def test_a_rotation_publishes_the_successor_before_it_signs_and_the_predecessor_
         assert len(published_keys(keys, now_s)) == published, day
 
 
-def test_a_rotation_without_overlap_drops_the_old_keys():
+def test_rotation_without_overlap_drops_the_old_keys():
     successor = new_key(NOW_S)
 
     assert rotated([new_key(0), new_key(5)], successor, NOW_S, 0) == [successor]
 
 
-def test_a_second_rotation_lengthens_no_key_and_drops_those_that_ended():
+def test_second_rotation_extends_no_key_and_drops_expired_ones():
     first, second = new_key(0), new_key(NOW_S)
     keys = rotated([first], second, NOW_S, DAY_S)
     third = new_key(NOW_S + 2 * DAY_S)
@@ -165,7 +165,7 @@ def test_a_second_rotation_lengthens_no_key_and_drops_those_that_ended():
     assert keys[0].until_s == NOW_S + 3 * DAY_S
 
 
-def test_a_file_without_a_key_for_now_is_an_error(path):
+def test_key_file_without_a_valid_key_is_an_error(path):
     write_keys(path, [new_key(NOW_S)], replaces=False)
 
     assert check_key_file(path, NOW_S).from_s == NOW_S
@@ -173,7 +173,7 @@ def test_a_file_without_a_key_for_now_is_an_error(path):
         check_key_file(path, NOW_S - 1)
 
 
-def test_a_rotated_file_is_taken_up_and_a_broken_one_is_not(path):
+def test_rotated_key_file_is_reloaded_and_a_broken_one_ignored(path):
     clock = ManualClock()
     file = KeyFile(path, clock)
     with pytest.raises(ConfigError):

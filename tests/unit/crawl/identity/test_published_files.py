@@ -1,4 +1,4 @@
-"""What is published about the crawler: a directory that verifies, a page, a list of addresses."""
+"""The crawler's published files: a verifiable key directory, a page, and a list of addresses."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def now_s():
     return int(time.time())
 
 
-def test_each_key_of_the_directory_signs_it_for_its_host_alone(now_s):
+def test_every_key_signs_the_directory_for_its_host(now_s):
     keys = rotated([new_key(0)], new_key(now_s + DAY_S), now_s, DAY_S)
 
     file = key_directory(AGENT, keys, now_s)
@@ -66,7 +66,7 @@ def test_each_key_of_the_directory_signs_it_for_its_host_alone(now_s):
             verified_by(public, changed, TAG)
 
 
-def test_keys_whose_time_is_over_are_not_published(now_s):
+def test_expired_keys_are_not_published(now_s):
     old, new = new_key(0), new_key(now_s)
     keys = [replace(old, until_s=now_s - 1), new]
 
@@ -75,7 +75,7 @@ def test_keys_whose_time_is_over_are_not_published(now_s):
     assert [key["kid"] for key in json.loads(file.body)["keys"]] == [new.thumbprint]
 
 
-def test_addresses_are_listed_as_the_draft_has_it():
+def test_address_list_follows_the_draft():
     networks = ("203.0.113.0/28", "2001:db8::/48")
 
     file = address_list(networks, 1_755_268_200)
@@ -105,7 +105,7 @@ def page_of(settings):
     return files["/bot.html"], set(files)
 
 
-def test_the_page_says_what_the_crawler_does_and_how_to_reach_its_operator():
+def test_page_describes_the_crawler_and_how_to_reach_its_operator():
     page, paths = page_of(SETTINGS)
 
     text = page.body.decode()
@@ -124,7 +124,7 @@ def test_the_page_says_what_the_crawler_does_and_how_to_reach_its_operator():
     assert "Link" not in page.headers
 
 
-def test_the_page_links_to_the_list_of_addresses():
+def test_page_links_to_the_list_of_addresses():
     identity = replace(
         SETTINGS.identity, networks=("203.0.113.0/28",), contact="https://a.test/?a&b"
     )
@@ -137,7 +137,7 @@ def test_the_page_links_to_the_list_of_addresses():
     assert b'href="https://a.test/?a&amp;b"' in page.body
 
 
-def test_nginx_gets_each_file_with_its_type_and_headers():
+def test_nginx_configuration_has_each_file_with_its_type_and_headers():
     files = published_files(SETTINGS, [new_key(0)], 5)
 
     text = nginx_locations(files)
@@ -150,7 +150,7 @@ def test_nginx_gets_each_file_with_its_type_and_headers():
     assert "add_header Cache-Control 'max-age=3600' always;" in page
 
 
-def test_the_addresses_of_direct_ways_out_are_published_and_those_of_proxies_are_not(now_s):
+def test_addresses_of_direct_routes_are_published_but_not_those_of_proxies(now_s):
     ways = {
         "one": WaySettings(addresses=("198.51.100.7", "2001:db8::7")),
         "inside": WaySettings(addresses=("203.0.113.5",)),

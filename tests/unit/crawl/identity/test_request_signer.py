@@ -1,4 +1,4 @@
-"""Web Bot Auth: the vectors of its draft, and what a signed request says."""
+"""Web Bot Auth: the test vectors of its draft, and the content of a signed request."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def of_vector(signature_input):
 
 
 @pytest.mark.parametrize("vector", DRAFT["requests"], ids=lambda vector: vector["nonce"][:6])
-def test_the_requests_of_the_draft_are_signed_byte_for_byte(vector):
+def test_requests_of_the_draft_are_signed_byte_for_byte(vector):
     label, components, parameters = of_vector(vector["signature_input"])
     agent = {"signature-agent": vector["signature_agent"]} if "signature_agent" in vector else {}
     message = SignedMessage(
@@ -57,7 +57,7 @@ def test_the_requests_of_the_draft_are_signed_byte_for_byte(vector):
     }
 
 
-def test_the_directory_of_the_draft_is_signed_byte_for_byte():
+def test_directory_of_the_draft_is_signed_byte_for_byte():
     vector = DRAFT["directory"]
     label, components, parameters = of_vector(vector["signature_input"])
     digest = base64.b64encode(hashlib.sha256(vector["body"].encode()).digest()).decode()
@@ -81,7 +81,7 @@ def member_of(fields):
     return member
 
 
-def test_a_request_is_signed_for_a_short_time_and_once(tmp_path):
+def test_signature_is_short_lived_and_has_a_fresh_nonce(tmp_path):
     clock = ManualClock()
     settings = identity(tmp_path, lifetime_s=60.0)
     signer = RequestSigner(settings, clock)
@@ -110,7 +110,7 @@ def test_a_request_is_signed_for_a_short_time_and_once(tmp_path):
     assert member_of(second).parameters["nonce"] != nonce
 
 
-def test_a_rotated_key_signs_from_its_instant_on(tmp_path):
+def test_rotated_key_signs_from_its_start_time(tmp_path):
     clock = ManualClock()
     settings = identity(tmp_path)
     signer = RequestSigner(settings, clock)
@@ -123,10 +123,10 @@ def test_a_rotated_key_signs_from_its_instant_on(tmp_path):
     assert member_of(signer.sign(GET)).parameters["keyid"] == successor.thumbprint
 
 
-def test_what_a_server_asks_for_is_covered_besides_the_usual(tmp_path):
-    wanted = SignatureRequest("asked", (Component("user-agent"), Component("@path")), "abc")
+def test_components_requested_by_a_server_are_covered_in_addition(tmp_path):
+    request = SignatureRequest("asked", (Component("user-agent"), Component("@path")), "abc")
 
-    fields = RequestSigner(identity(tmp_path)).sign(GET, wanted)
+    fields = RequestSigner(identity(tmp_path)).sign(GET, request)
 
     assert fields["Signature-Agent"] == f'asked="{AGENT}"'
     assert fields["Signature"].startswith("asked=:")
@@ -142,11 +142,11 @@ def test_what_a_server_asks_for_is_covered_besides_the_usual(tmp_path):
     assert member.parameters["nonce"] == "abc"
 
 
-def test_a_header_that_is_not_sent_cannot_be_covered(tmp_path):
-    wanted = SignatureRequest("sig", (Component("cookie"),))
+def test_header_that_is_not_sent_cannot_be_covered(tmp_path):
+    request = SignatureRequest("sig", (Component("cookie"),))
 
     with pytest.raises(UnsignableError, match="cookie"):
-        RequestSigner(identity(tmp_path)).sign(GET, wanted)
+        RequestSigner(identity(tmp_path)).sign(GET, request)
 
 
 @pytest.mark.parametrize(
@@ -163,12 +163,12 @@ def test_a_header_that_is_not_sent_cannot_be_covered(tmp_path):
         ),
     ],
 )
-def test_signature_agent_is_as_the_revision_of_the_draft_has_it(url, draft, value):
+def test_signature_agent_follows_the_revision_of_the_draft(url, draft, value):
     settings = IdentitySettings(agent=url, draft=f"draft-ietf-webbotauth-httpsig-protocol-{draft}")
 
     assert agent_value(settings) == value
     assert parse_dictionary(f"sig1={value}")["sig1"].text == value
 
 
-def test_there_is_no_signer_without_a_key():
+def test_no_signer_without_a_key():
     assert request_signer(IdentitySettings()) is None

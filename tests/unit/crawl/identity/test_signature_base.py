@@ -33,7 +33,7 @@ KEYS, VECTORS = RFC["keys"], {each["section"]: each for each in RFC["vectors"]}
 
 
 def read(vector):
-    """The message, the components, the parameters' text and the key's name of a vector."""
+    """The message, the components and the signature parameters of a vector."""
     (member,) = parse_dictionary(vector["input"]).values()
     components = tuple(
         Component(item.value, tuple(item.parameters.items())) for item in member.value
@@ -42,7 +42,7 @@ def read(vector):
 
 
 def assert_signed(key: str, base: bytes, signature: bytes) -> None:
-    """The published signature is of this base, byte for byte."""
+    """Checks that the published signature belongs to this base."""
     if key == "test-key-rsa-pss":
         salt = padding.PSS(padding.MGF1(SHA512()), 64)
         load_pem_public_key(KEYS[key].encode()).verify(signature, base, salt, SHA512())
@@ -59,7 +59,7 @@ def assert_signed(key: str, base: bytes, signature: bytes) -> None:
 
 
 @pytest.mark.parametrize("section", VECTORS)
-def test_the_base_of_every_vector_of_appendix_b_is_built_and_signed(section):
+def test_every_vector_of_appendix_b_is_reproduced(section):
     vector = VECTORS[section]
     message, components, member = read(vector)
     parameters = signature_parameters(components, member.parameters)
@@ -88,7 +88,7 @@ def test_the_base_of_every_vector_of_appendix_b_is_built_and_signed(section):
         ({"fields": {"accept": "*/*, application/json"}}, False),
     ],
 )
-def test_the_transformations_of_b_4_keep_the_signature_or_not(change, same):
+def test_transformations_of_b_4_keep_or_break_the_signature(change, same):
     message, components, member = read(VECTORS["B.4"])
 
     base = signature_base(replace(message, **change), components, member.text)
@@ -119,11 +119,11 @@ MESSAGE = SignedMessage(
         (Component("x"), "a"),
     ],
 )
-def test_components_of_a_request_have_the_values_of_section_2(component, value):
+def test_request_components_have_the_values_of_section_2(component, value):
     assert component.value(MESSAGE) == value
 
 
-def test_a_missing_query_is_a_question_mark_and_no_part_of_the_uri():
+def test_missing_query_is_a_question_mark_and_not_part_of_the_uri():
     message = replace(MESSAGE, query="?")
 
     assert Component("@query").value(message) == "?"
@@ -131,7 +131,7 @@ def test_a_missing_query_is_a_question_mark_and_no_part_of_the_uri():
     assert Component("@request-target").value(message) == "/path"
 
 
-def test_a_response_can_cover_components_of_its_request():
+def test_response_can_cover_components_of_its_request():
     response = SignedMessage(status=200, request=MESSAGE)
     component = Component("@authority", (("req", True),))
 
@@ -157,7 +157,7 @@ def test_a_response_can_cover_components_of_its_request():
     ],
     ids=lambda component: component.identifier,
 )
-def test_what_the_message_lacks_cannot_be_signed(component):
+def test_missing_component_cannot_be_signed(component):
     with pytest.raises(UnsignableError, match=component.identifier.split(";")[0]):
         component.value(MESSAGE)
 
@@ -172,5 +172,5 @@ def test_what_the_message_lacks_cannot_be_signed(component):
         ("[2001:DB8::1]:8443", "https", "[2001:db8::1]:8443"),
     ],
 )
-def test_the_authority_has_no_default_port(host, scheme, authority):
+def test_authority_has_no_default_port(host, scheme, authority):
     assert authority_of(host, scheme) == authority

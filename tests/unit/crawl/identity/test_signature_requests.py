@@ -1,4 +1,4 @@
-"""Accept-Signature: what is answered, and what is not."""
+"""Accept-Signature: which requests for a signature are fulfilled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def read(text):
     return list(signature_requests(text, "our-key", "web-bot-auth"))
 
 
-def test_the_example_of_the_rfc_is_read():
+def test_example_of_the_rfc_is_parsed():
     text = (
         'sig1=("@method" "@target-uri" "@authority" "cache-control" "@query-param";name="a");'
         'keyid="our-key";created;nonce="n1";tag="web-bot-auth";alg="ed25519"'
@@ -33,7 +33,7 @@ def test_the_example_of_the_rfc_is_read():
     ]
 
 
-def test_of_several_requests_those_that_fit_are_read():
+def test_only_matching_requests_are_parsed():
     text = 'a=("@method");keyid="other", b=();nonce="x", c=("@path" "signature-agent";key="c")'
 
     assert read(text) == [
@@ -64,5 +64,5 @@ def test_of_several_requests_those_that_fit_are_read():
         "sig=(" + " ".join(f'"h{n}"' for n in range(21)) + ")",
     ],
 )
-def test_what_cannot_be_answered_is_passed_over(text):
+def test_unusable_request_is_ignored(text):
     assert read(text) == []

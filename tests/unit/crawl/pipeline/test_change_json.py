@@ -1,4 +1,4 @@
-"""A change of a page as its readers get it."""
+"""A page change as delivered to readers."""
 
 from aragog.crawl.pipeline.change_json import plain
 from aragog.urlstore.feed import Change

@@ -15,13 +15,13 @@ A, B = "http://a.test/", "http://b.test/"
 
 
 def stored(url, *, hops=(), **values):
-    """A write with the record of its fetch."""
+    """A write with its fetch record."""
     values = {"outcome": OutcomeKind.FETCHED, "fetched_at_ms": NOW_MS, **values}
     record = FetchRecord(url=url, final_url=url, hops=hops, **values)
     return page(url, report=record, facts={"page_type": "recipe", "etag": "not a column"})
 
 
-def test_a_stored_fetch_has_one_row_with_its_facts():
+def test_stored_fetch_has_one_row_with_its_facts():
     job = UrlJob(url=A, depth=2, request_id="r1")
     hop = Hop(B, 301, A)
 
@@ -33,7 +33,7 @@ def test_a_stored_fetch_has_one_row_with_its_facts():
     assert (read["latency_ms"], read["redirects"], read["page_type"]) == (12.5, 1, "recipe")
 
 
-def test_a_row_has_every_single_value_of_the_fetch_record():
+def test_row_has_every_single_value_of_the_fetch_record():
     (row,) = rows_of(
         [stored(A, first_byte_ms=3.5, tls="TLSv1.3", truncated=True)], [UrlJob(url=A)], {}
     )
@@ -43,7 +43,7 @@ def test_a_row_has_every_single_value_of_the_fetch_record():
     assert (read["first_byte_ms"], read["tls"], read["truncated"]) == (3.5, "TLSv1.3", True)
 
 
-def test_a_row_names_the_page_that_had_the_body_already():
+def test_row_names_the_page_that_already_had_the_body():
     done = {A: Written(A, A, same_as=B)}
 
     rows = rows_of([stored(A), stored(B)], [UrlJob(url=A), UrlJob(url=B)], done)
@@ -51,7 +51,7 @@ def test_a_row_names_the_page_that_had_the_body_already():
     assert [orjson.loads(row)["same_as"] for row in rows] == [B, None]
 
 
-def test_a_table_has_the_types_of_the_columns():
+def test_table_has_the_types_of_the_columns():
     (row,) = rows_of([stored(A, status=404)], [UrlJob(url=A)], {})
 
     table = table_of([(NOW_MS, row)], pa)
@@ -62,7 +62,7 @@ def test_a_table_has_the_types_of_the_columns():
     assert (read["status"], read["refresh"]) == (404, False)
 
 
-def test_a_file_replaces_one_of_its_name_and_what_killed_writers_left(tmp_path):
+def test_file_replaces_its_predecessor_and_leftovers_of_killed_writers(tmp_path):
     files, source = FolderFiles(tmp_path / "log"), tmp_path / "made"
     for text in (b"first", b"second"):
         source.write_bytes(text)
@@ -74,7 +74,7 @@ def test_a_file_replaces_one_of_its_name_and_what_killed_writers_left(tmp_path):
     assert (left.name, left.read_bytes()) == ("a.parquet", b"second")
 
 
-def test_a_place_that_is_not_a_folder_is_refused(tmp_path):
+def test_log_path_must_be_a_folder(tmp_path):
     (tmp_path / "log").write_bytes(b"")
 
     with pytest.raises(ContentUnavailable):

@@ -1,4 +1,4 @@
-"""Records of crawls: their JSON, their bounds, and what they become with time."""
+"""Records of crawls: their JSON, their limits, and how they change over time."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from aragog.crawl.pipeline.crawl_cancellations import Cancellation
-from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord, checked
+from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord, validated
 from aragog.crawl.pipeline.crawl_registry import Crawls
 from aragog.crawl.pipeline.crawl_scope import Scope
 from aragog.errors import BadInput, InvalidMessage
@@ -16,7 +16,7 @@ DOCS = CrawlRecord(
 )
 
 
-def test_a_record_reads_as_it_was_written_with_fields_that_it_does_not_know():
+def test_record_round_trips_with_unknown_fields():
     wire = orjson.dumps({**orjson.loads(DOCS.wire()), "quota": 9})
 
     record = CrawlRecord.read(wire)
@@ -26,7 +26,7 @@ def test_a_record_reads_as_it_was_written_with_fields_that_it_does_not_know():
 
 
 @pytest.mark.parametrize("wire", [b"", b"[]", b"{}", b'{"name": "a", "number": 2, "scope": ["x"]}'])
-def test_what_is_not_a_record_is_refused(wire):
+def test_invalid_record_is_refused(wire):
     with pytest.raises(InvalidMessage):
         CrawlRecord.read(wire)
 
@@ -38,12 +38,12 @@ def test_what_is_not_a_record_is_refused(wire):
         {"depth": -1}, {"priority": 10}, {"max_urls": 0}, {"rate": 0.0}, {"max_bytes": 0},
     ],
 )  # fmt: skip
-def test_names_and_bounds_that_cannot_be_used_are_refused(values):
+def test_invalid_names_and_limits_are_refused(values):
     with pytest.raises(BadInput):
-        checked(CrawlRecord(**{"name": "docs", "number": 2, **values}))
+        validated(CrawlRecord(**{"name": "docs", "number": 2, **values}))
 
 
-def test_a_crawl_whose_time_is_over_has_ended_for_everybody():
+def test_crawl_ends_at_its_end_time():
     before = Crawls.of({"docs": DOCS}, frozenset({2, 5}), (), now_ms=999)
     after = Crawls.of({"docs": DOCS}, frozenset({2, 5}), (), now_ms=1000)
 
@@ -52,7 +52,7 @@ def test_a_crawl_whose_time_is_over_has_ended_for_everybody():
     assert before.record_of(5) is DOCS
 
 
-def test_paused_crawls_are_known_by_their_numbers():
+def test_paused_crawls_are_found_by_number():
     paused = CrawlRecord(name="docs", number=7, state=CrawlPhase.PAUSED)
 
     crawls = Crawls.of({"docs": paused}, frozenset(), (), now_ms=0)
@@ -70,7 +70,7 @@ def test_paused_crawls_are_known_by_their_numbers():
         ("pattern", "*/x", True), ("pattern", "*/y", False),
     ],
 )  # fmt: skip
-def test_a_cancellation_is_about_a_url_a_host_a_domain_or_a_pattern(kind, value, matched):
+def test_cancellation_applies_to_a_url_host_domain_or_pattern(kind, value, matched):
     rule = Cancellation(kind, value, 5)
 
     assert rule.matches("http://www.a.example/x") is matched

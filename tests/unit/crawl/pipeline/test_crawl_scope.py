@@ -1,4 +1,4 @@
-"""Scopes of crawls: which URLs they accept, and the rule that decided."""
+"""Scopes of crawls: which URLs they accept, and the deciding rule."""
 
 import pytest
 from hypothesis import given
@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from aragog.crawl.pipeline.crawl_scope import (
     MAX_RULES,
     NO_PATTERN,
-    NO_PLACE,
     NO_RULE,
+    NO_SITE_RULE,
     SAME_DOMAIN,
     Scope,
 )
@@ -24,12 +24,12 @@ PAGE = "http://www.a.example/docs/"
         ((), "http://b.a.example/", PAGE, (True, SAME_DOMAIN)),
         ((), "http://other.example.org/", PAGE, (False, SAME_DOMAIN)),
         (("host:b.example",), "http://b.example:81/x", PAGE, (True, "host:b.example")),
-        (("host:b.example",), "http://c.b.example/", PAGE, (False, NO_PLACE)),
+        (("host:b.example",), "http://c.b.example/", PAGE, (False, NO_SITE_RULE)),
         (("domain:b.example",), "http://c.b.example/", PAGE, (True, "domain:b.example")),
-        (("domain:b.example",), "http://cb.example/", PAGE, (False, NO_PLACE)),
+        (("domain:b.example",), "http://cb.example/", PAGE, (False, NO_SITE_RULE)),
         (("domain:B.example", "host:x.org"), "http://x.org/", PAGE, (True, "host:x.org")),
         (("prefix:http://b.example/d/",), "http://b.example/d/e", PAGE, (True, "prefix:http://b.example/d/")),
-        (("prefix:http://b.example/d/",), "http://b.example/de", PAGE, (False, NO_PLACE)),
+        (("prefix:http://b.example/d/",), "http://b.example/de", PAGE, (False, NO_SITE_RULE)),
         (("pattern:*/docs/*",), "http://a.example/docs/x", PAGE, (True, "pattern:*/docs/*")),
         (("pattern:*/docs/*",), "http://b.org/docs/x", PAGE, (False, SAME_DOMAIN)),
         (("pattern:*/docs/*",), "http://b.org/docs/x", None, (True, "pattern:*/docs/*")),
@@ -38,7 +38,7 @@ PAGE = "http://www.a.example/docs/"
         (("-host:b.org", "host:b.org"), "http://b.org/", None, (False, "-host:b.org")),
     ],
 )  # fmt: skip
-def test_the_rule_that_decides_is_named(rules, url, page_url, verdict):
+def test_deciding_rule_is_named(rules, url, page_url, verdict):
     assert Scope.of(rules).decide(url, page_url=page_url) == verdict
 
 
@@ -47,24 +47,24 @@ def test_the_rule_that_decides_is_named(rules, url, page_url, verdict):
     ["", "b.example", "hosts:b.example", "host:", "-", "host:a b", "prefix:docs/", "pattern:a\nb",
      "host:http://a/", "domain:https://a.example", "host:a.example/docs", "-host:u@a.example", "host:a.example:80"],
 )  # fmt: skip
-def test_what_is_not_a_rule_is_refused(rule):
+def test_invalid_rule_is_refused(rule):
     with pytest.raises(BadInput, match="scope"):
         Scope.of((rule,))
 
 
-def test_the_number_of_rules_is_bounded():
+def test_number_of_rules_is_limited():
     with pytest.raises(BadInput, match="at most"):
         Scope.of([f"host:h{n}.example" for n in range(MAX_RULES + 1)])
 
 
 @given(st.lists(st.text(max_size=20), max_size=3), st.text(max_size=30))
-def test_no_rule_and_no_url_raises_anything_else(rules, text):
+def test_rules_and_urls_raise_nothing_but_bad_input(rules, text):
     try:
         scope = Scope.of(rules)
     except BadInput:
         return
     verdict = scope.decide(f"http://a.example/{text.encode().hex()}", page_url=PAGE)
-    assert verdict.rule in (*scope.rules, NO_RULE, NO_PLACE, NO_PATTERN, SAME_DOMAIN)
+    assert verdict.rule in (*scope.rules, NO_RULE, NO_SITE_RULE, NO_PATTERN, SAME_DOMAIN)
 
 
 @pytest.mark.parametrize(
@@ -85,11 +85,11 @@ def test_no_rule_and_no_url_raises_anything_else(rules, text):
         (["host:a.example"], "text/html", "de", (True, "no rule")),
     ],
 )
-def test_a_page_is_judged_by_its_content_type_and_language(rules, content_type, language, expected):
+def test_page_is_judged_by_its_content_type_and_language(rules, content_type, language, expected):
     assert Scope.of(rules).decide_page(content_type, language) == expected
 
 
-def test_rules_about_pages_say_nothing_of_urls():
+def test_page_rules_do_not_apply_to_urls():
     scope = Scope.of(["type:text/html", "-language:de"])
 
     assert scope.decide("http://a.example/") == (True, "no rule")
@@ -100,7 +100,7 @@ def test_rules_about_pages_say_nothing_of_urls():
 @pytest.mark.parametrize(
     "rule", ["type:html", "type:*/*", "language:english!", "language:", "-type:"]
 )
-def test_what_is_not_a_content_type_or_language_is_refused(rule):
+def test_invalid_content_type_or_language_is_refused(rule):
     with pytest.raises(BadInput, match="scope"):
         Scope.of([rule])
 
@@ -113,5 +113,5 @@ def test_what_is_not_a_content_type_or_language_is_refused(rule):
         (["domain:b.example", "pattern:*/archive/*"], "no rule for patterns matches"),
     ],
 )
-def test_a_url_that_no_rule_lets_in_is_told_which_kind_of_rule_is_missing(rules, missing):
+def test_verdict_names_the_missing_kind_of_rule(rules, missing):
     assert Scope.of(rules).decide("http://b.example/1") == (False, missing)

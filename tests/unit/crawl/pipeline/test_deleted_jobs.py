@@ -1,4 +1,4 @@
-"""The URLs of deleted jobs: those that may be enqueued again."""
+"""The URLs of deleted jobs, which may be enqueued again."""
 
 import pytest
 
@@ -19,13 +19,13 @@ def named(*jobs):
 
 
 @pytest.mark.parametrize("message", [FetchBatch(JOBS), PageBatch("t", JOBS)])
-def test_a_message_of_any_stage_names_its_urls(message):
+def test_message_of_any_stage_gives_its_urls(message):
     assert named(job_of("aragog.any", message.wire())) == [A, B]
 
 
-def test_urls_that_a_stranger_enqueued_are_named_as_they_are_noted():
+def test_urls_enqueued_by_other_programs_are_normalized():
     assert named(job_of("aragog.fetch", "HTTP://A.example:80")) == [A]
 
 
-def test_a_message_that_cannot_be_read_names_none_and_hides_no_other():
+def test_unreadable_message_gives_no_urls_and_hides_no_other():
     assert named(NewJob(b"no json"), job_of("aragog.fetch", A)) == [A]

@@ -1,4 +1,4 @@
-"""What the fetcher brought, as it travels to the next stage."""
+"""Fetch results as passed to the next stage."""
 
 import hashlib
 
@@ -14,7 +14,7 @@ URL, NEXT = "http://a.example/", "http://b.example/"
 JOB = UrlJob(url=URL)
 
 
-def test_a_page_has_its_token_and_the_hash_and_size_of_its_body():
+def test_page_has_its_token_and_the_hash_and_size_of_its_body():
     page = fetched(URL, "<p>text")
 
     result = result_of(JOB, page, "token", pack(page.body))
@@ -35,7 +35,7 @@ def test_a_page_has_its_token_and_the_hash_and_size_of_its_body():
     ],
     ids=lambda outcome: type(outcome).__name__,
 )
-def test_every_other_outcome_has_its_reason_and_no_body(outcome):
+def test_other_outcomes_have_a_reason_and_no_body(outcome):
     result = result_of(JOB, outcome, "token")
 
     assert result.fetch.outcome is outcome.outcome
@@ -43,7 +43,7 @@ def test_every_other_outcome_has_its_reason_and_no_body(outcome):
     assert (result.token, result.body_hash, result.fetch.body_bytes) == (None, None, 0)
 
 
-def test_an_outcome_without_a_final_url_has_that_of_the_request():
+def test_final_url_defaults_to_the_requested_one():
     assert result_of(JOB, o.NotModified(url=URL)).fetch.final_url == URL
     assert result_of(JOB, o.NotModified(url=URL, final_url=NEXT)).fetch.final_url == NEXT
 
@@ -56,7 +56,7 @@ def test_times_are_kept_in_tenths_of_a_millisecond():
     assert [getattr(fetch, name) for name in times] == [None, 1.3, 3.0, 10.0]
 
 
-def test_a_url_that_was_not_requested_keeps_the_redirects_that_led_to_it():
+def test_refused_url_keeps_the_redirects_that_led_to_it():
     hops = (o.Hop(URL, 301, NEXT),)
 
     result = without_fetch(UrlJob(url=URL, target=NEXT, hops=hops), o.OutcomeKind.REFUSED, "why", 7)

@@ -1,4 +1,4 @@
-"""What is said to those who wait for a URL, and what a task of the caller's gets."""
+"""Completion messages for callers waiting for a URL, and the arguments of their task."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from aragog.errors import InvalidMessage
 A, B = "http://a.test/", "http://b.test/"
 
 
-def test_only_jobs_that_somebody_waits_for_make_a_message():
+def test_only_jobs_with_a_waiting_caller_make_a_message():
     jobs = [UrlJob(url=A, then='{"id": "1"}', priority=2), UrlJob(url=B)]
 
     (message,) = finished(jobs, answers_of_taken_down([A, B]))
@@ -26,7 +26,7 @@ def test_only_jobs_that_somebody_waits_for_make_a_message():
     )
 
 
-def test_a_url_that_is_not_stored_has_an_answer_without_outcome():
+def test_missing_record_gives_an_answer_without_an_outcome():
     assert answer_of_record(A, None) == {"url": A, "canonical_url": A}
 
 
@@ -39,12 +39,12 @@ def test_a_url_that_is_not_stored_has_an_answer_without_outcome():
         {"v": 1, "then": "{}", "answer": {}},
     ],
 )
-def test_any_other_message_is_invalid(wire):
+def test_invalid_message_is_refused(wire):
     with pytest.raises(InvalidMessage, match="finished"):
         Finished.read(wire)
 
 
-def test_what_follows_travels_with_a_job_through_its_messages():
+def test_then_is_passed_on_with_the_job():
     job = UrlJob(url=A, then="x")
 
     assert UrlJob.read(job.wire()) == job

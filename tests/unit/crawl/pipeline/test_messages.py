@@ -1,4 +1,4 @@
-"""Fetch messages as anybody may send them."""
+"""Fetch messages as any program may send them."""
 
 from dataclasses import fields
 
@@ -34,20 +34,20 @@ def urls(message):
     return [job.url for job in read_fetch(message)[0].jobs]
 
 
-def test_one_url_a_list_and_a_batch_are_read():
+def test_url_list_and_batch_are_accepted():
     assert urls("HTTP://A.test") == [GOOD]
     assert urls(["http://a.test/b/../c", {"url": GOOD, "depth": 2}]) == ["http://a.test/c", GOOD]
     assert urls(FetchBatch((UrlJob(url=GOOD, priority=1),)).wire()) == [GOOD]
 
 
-def test_what_the_pipeline_sends_reads_as_it_was():
+def test_batch_of_the_pipeline_round_trips():
     batch = FetchBatch((UrlJob(url=GOOD, slot_at_ms=7, target="http://b.test/", refresh=True),))
 
     assert read_fetch(batch.wire()) == (batch, [])
 
 
 @given(st.lists(JUNK, max_size=5))
-def test_no_entry_harms_a_good_one(entries):
+def test_bad_entries_do_not_affect_a_good_one(entries):
     batch, problems = read_fetch({"v": 1, "urls": [*entries, {"url": GOOD}]})
 
     assert batch.jobs[-1] == UrlJob(url=GOOD)
@@ -55,7 +55,7 @@ def test_no_entry_harms_a_good_one(entries):
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_a_value_of_another_type_is_a_problem_of_its_entry_alone(name):
+def test_value_of_another_type_invalidates_only_its_entry(name):
     entries = [{"url": GOOD}, {"url": GOOD, name: 1.5}]
 
     batch, problems = read_fetch({"v": 1, "urls": entries})
@@ -64,12 +64,12 @@ def test_a_value_of_another_type_is_a_problem_of_its_entry_alone(name):
 
 
 @pytest.mark.parametrize("message", [7, None, {}, {"v": 9, "urls": []}, "::", ["::"], [[]]])
-def test_what_holds_no_url_cannot_be_read(message):
+def test_message_without_a_url_is_invalid(message):
     with pytest.raises(InvalidMessage):
         read_fetch(message)
 
 
-def test_a_url_or_a_list_asks_for_the_rules_of_their_origins_again():
+def test_url_or_list_requests_a_refresh_of_robots_rules():
     one = read_robots("https://Host.example/a/page?x=1")
     two = read_robots(
         ["https://host.example", "http://host.example:8080/", "https://host.example/"]
@@ -80,6 +80,6 @@ def test_a_url_or_a_list_asks_for_the_rules_of_their_origins_again():
 
 
 @pytest.mark.parametrize("message", ["no url", ["ftp://a.example/"], [7], {"v": 99}, None])
-def test_what_asks_for_no_rules_is_an_invalid_message(message):
+def test_message_without_an_origin_is_invalid(message):
     with pytest.raises(InvalidMessage):
         read_robots(message)

@@ -53,7 +53,7 @@ def through_json(message):
 
 
 @given(st.lists(jobs, max_size=4).map(tuple))
-def test_jobs_come_out_of_json_as_they_went_in(some_jobs):
+def test_jobs_round_trip_through_json(some_jobs):
     assert through_json(FetchBatch(some_jobs)) == FetchBatch(some_jobs)
     assert through_json(RobotsBatch(("http://a",), some_jobs, True)) == RobotsBatch(
         ("http://a",), some_jobs, True
@@ -62,7 +62,7 @@ def test_jobs_come_out_of_json_as_they_went_in(some_jobs):
 
 
 @given(st.lists(results, max_size=3).map(tuple))
-def test_answers_come_out_of_json_as_they_went_in(some_results):
+def test_results_round_trip_through_json(some_results):
     assert through_json(ResultBatch(some_results)) == ResultBatch(some_results)
 
 
@@ -80,7 +80,7 @@ def test_answers_come_out_of_json_as_they_went_in(some_results):
         {"v": 1, "urls": [None]},
     ],
 )
-def test_a_message_that_this_version_cannot_read_is_refused(wire):
+def test_unreadable_message_is_refused(wire):
     with pytest.raises(InvalidMessage) as caught:
         FetchBatch.read(wire)
     assert not isinstance(caught.value, NewerMessage)
@@ -98,7 +98,7 @@ BATCHES = {
 
 
 @pytest.mark.parametrize("kind", BATCHES, ids=lambda kind: kind.__name__)
-def test_a_message_of_a_newer_version_says_so_and_a_field_of_a_newer_one_harms_nothing(kind):
+def test_newer_version_is_reported_and_newer_fields_are_ignored(kind):
     wire = BATCHES[kind]
 
     assert kind.read({**wire, "v": VERSION, "from_the_future": 1})
@@ -110,8 +110,8 @@ NEWER_JOB = {"url": "http://a/", "campaign": "c", "weights": [1, 2]}
 NEWER_HOP = ["http://a/", 301, "http://b/", [["Location", "/b"]], 1.5, "one more"]
 
 
-def test_what_a_newer_version_adds_to_a_job_is_handed_on():
-    """One new field, and every canonicalize job of the older workers failed."""
+def test_unknown_job_fields_are_passed_on():
+    """Regression: after one new field, every canonicalize job of older workers failed."""
     batch = FetchBatch.read({"v": 1, "urls": [{**NEWER_JOB, "hops": [NEWER_HOP]}]})
 
     later = replace(batch.jobs[0], attempt=1)
@@ -121,7 +121,7 @@ def test_what_a_newer_version_adds_to_a_job_is_handed_on():
     assert later.hops == (Hop("http://a/", 301, "http://b/", 1.5, (("Location", "/b"),)),)
 
 
-def test_what_a_newer_version_adds_to_a_fetch_and_an_outcome_of_it_are_handed_on():
+def test_unknown_fetch_fields_and_outcomes_are_passed_on():
     wire = {
         "job": NEWER_JOB, "outcome": "Parked", "final_url": "http://a/", "status": 200,
         "token": "t", "colour": "red", "nested": {"a": [1]},
@@ -137,7 +137,7 @@ def test_what_a_newer_version_adds_to_a_fetch_and_an_outcome_of_it_are_handed_on
 
 
 @given(st.lists(jobs), st.integers(1, 30))
-def test_batches_hold_every_job_once_and_in_order(some_jobs, size):
+def test_batches_contain_every_job_once_and_in_order(some_jobs, size):
     batches = into_batches(some_jobs, size)
 
     assert [job for batch in batches for job in batch.jobs] == some_jobs

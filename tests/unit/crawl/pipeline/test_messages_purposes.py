@@ -1,4 +1,4 @@
-"""The purposes of a job on its way."""
+"""The purposes of a job in messages."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from aragog.errors import InvalidMessage
 URL = "http://a.example/"
 
 
-def test_a_job_without_purposes_has_those_of_the_settings_and_no_field_for_them():
+def test_job_without_purposes_uses_those_of_the_settings():
     job = UrlJob(url=URL)
 
     assert job.wire() == {"url": URL}
@@ -17,12 +17,12 @@ def test_a_job_without_purposes_has_those_of_the_settings_and_no_field_for_them(
 
 
 @pytest.mark.parametrize(("purposes", "names"), [("", ()), ("a b", ("a", "b"))])
-def test_purposes_travel_with_the_job(purposes, names):
+def test_purposes_are_passed_on_with_the_job(purposes, names):
     job = UrlJob.read(UrlJob(url=URL, purposes=purposes).wire())
 
     assert job.purposes_with_default(("search",)) == names
 
 
-def test_purposes_that_are_not_text_are_a_problem_of_the_job():
+def test_purposes_must_be_text():
     with pytest.raises(InvalidMessage, match="purposes"):
         UrlJob.read({"url": URL, "purposes": ["search"]})

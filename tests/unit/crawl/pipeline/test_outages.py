@@ -1,4 +1,4 @@
-"""An outage is one line when it begins and one when it ends, and a metric between."""
+"""An outage gives one log line at its start and one at its end, and a metric in between."""
 
 import logging
 
@@ -35,7 +35,7 @@ def lines(caplog):
     return lambda: [(record.levelname, record.getMessage()) for record in caplog.records]
 
 
-def test_an_outage_is_reported_once_when_it_begins_and_once_when_it_ends(outages, clock, lines):
+def test_outage_is_logged_once_at_its_start_and_once_at_its_end(outages, clock, lines):
     for _ in range(40):
         outages.failed("tasks.store", STORE)
         clock.advance_ms(1000)
@@ -49,7 +49,7 @@ def test_an_outage_is_reported_once_when_it_begins_and_once_when_it_ends(outages
     assert ended[1] == "store responds again: 40 task runs failed in 50 s"
 
 
-def test_another_task_does_not_end_it(outages, clock, lines):
+def test_success_of_another_task_does_not_end_an_outage(outages, clock, lines):
     outages.failed("tasks.store", STORE)
     clock.advance_ms(60_000)
     outages.succeeded("tasks.robots")
@@ -57,7 +57,7 @@ def test_another_task_does_not_end_it(outages, clock, lines):
     assert len(lines()) == 1
 
 
-def test_a_part_that_answers_some_tasks_is_still_out(outages, clock, lines):
+def test_part_that_serves_only_some_tasks_is_still_out(outages, clock, lines):
     for _ in range(20):
         outages.failed("tasks.store", STORE)
         clock.advance_ms(500)
@@ -66,21 +66,21 @@ def test_a_part_that_answers_some_tasks_is_still_out(outages, clock, lines):
     assert len(lines()) == 1
 
 
-def test_two_parts_are_reported_apart(outages, lines):
+def test_outages_of_two_parts_are_logged_separately(outages, lines):
     outages.failed("tasks.store", STORE)
     outages.failed("tasks.store", S3)
 
     assert [line[1].split()[0] for line in lines()] == ["store", "content"]
 
 
-def test_a_damaged_file_is_not_an_outage(outages, lines):
+def test_damaged_file_is_not_an_outage(outages, lines):
     outages.failed("tasks.store", StoreDamaged("00.db", "is damaged"))
 
     assert lines() == []
 
 
 @pytest.mark.redis
-def test_the_board_tells_which_part_is_out_and_how_often_it_failed(outages, clock, redis_client):
+def test_board_shows_which_part_is_out_and_its_failures(outages, clock, redis_client):
     outages.board = OutageBoard(redis_client, prefix="t:")
     for _ in range(10):
         outages.failed("tasks.store", STORE)
@@ -96,7 +96,7 @@ def test_the_board_tells_which_part_is_out_and_how_often_it_failed(outages, cloc
 
 
 @pytest.mark.redis
-def test_an_outage_that_nobody_meets_any_more_is_over(outages, clock, redis_client):
+def test_outage_without_recent_failures_is_over(outages, clock, redis_client):
     outages.board = OutageBoard(redis_client, prefix="t:")
     outages.failed("tasks.store", STORE)
     clock.advance_ms(STALE_S * 1000 + 1)
@@ -104,11 +104,11 @@ def test_an_outage_that_nobody_meets_any_more_is_over(outages, clock, redis_clie
     assert outages.board.read(clock.now_ms())["store"] == (False, 1)
 
 
-def test_a_board_without_redis_fails_no_task(outages, tmp_path, lines):
-    nobody = redis.Redis(
+def test_outage_board_without_redis_fails_no_task(outages, tmp_path, lines):
+    no_redis = redis.Redis(
         unix_socket_path=str(tmp_path / "nobody.sock"), retry=Retry(NoBackoff(), 0)
     )
-    outages.board = OutageBoard(nobody, prefix="t:")
+    outages.board = OutageBoard(no_redis, prefix="t:")
 
     outages.failed("tasks.store", STORE)
 

@@ -1,4 +1,4 @@
-"""How messages look to people, in Flower and the logs, and to workers."""
+"""How messages are shown in Flower and logs, and serialized for workers."""
 
 from uuid import UUID
 
@@ -6,7 +6,7 @@ import pytest
 from kombu.serialization import dumps, loads
 
 from aragog.crawl.pipeline import messages
-from aragog.crawl.pipeline.routing import MAX_SHOWN_CHARS, SERIALIZER, shown
+from aragog.crawl.pipeline.routing import MAX_SHOWN_CHARS, SERIALIZER, describe
 from aragog.fetch_record.outcome import OutcomeKind
 from tests.support.fetch_results import fetch_result
 
@@ -36,17 +36,17 @@ JOBS = tuple(messages.UrlJob(url=f"https://example.org/{name}") for name in "abc
         (messages.RobotsBatch(("https://example.org",), JOBS[:1]), "1 urls: https://example.org/a"),
     ],
 )
-def test_a_message_shows_how_many_urls_it_carries_and_the_first(message, text):
-    assert shown(message.wire()) == text
+def test_message_is_shown_with_its_number_of_urls_and_the_first(message, text):
+    assert describe(message.wire()) == text
 
 
-def test_a_message_without_urls_shows_what_it_says():
-    assert shown({"v": 1, "since_ms": 7}) == "{'v': 1, 'since_ms': 7}"
+def test_message_without_urls_is_shown_as_its_content():
+    assert describe({"v": 1, "since_ms": 7}) == "{'v': 1, 'since_ms': 7}"
 
 
-def test_a_message_is_shown_short():
+def test_long_message_is_shortened():
     assert len(
-        shown(messages.FetchBatch((messages.UrlJob(url="https://x/" + "y" * 5000),)).wire())
+        describe(messages.FetchBatch((messages.UrlJob(url="https://x/" + "y" * 5000),)).wire())
     ) == (MAX_SHOWN_CHARS)
 
 
@@ -59,7 +59,7 @@ def test_a_message_is_shown_short():
         {1: "a name that is a number"},
     ],
 )
-def test_a_message_is_read_as_if_kombu_had_written_it(value):
+def test_message_decodes_the_same_as_from_kombu(value):
     kind, encoding, text = dumps(value, serializer=SERIALIZER)
     theirs = dumps(value, serializer="json")
 

@@ -1,10 +1,10 @@
-"""The shared state of the pipeline, as the settings describe it; nothing is connected."""
+"""The shared state of the pipeline according to the settings; nothing is connected."""
 
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.settings import RedisSettings, Settings
 
 
-def test_the_first_server_is_that_of_redis_url_and_each_has_the_name_of_its_setting():
+def test_first_server_is_redis_url_and_servers_are_named_after_their_settings():
     urls = [f"redis://127.0.0.1:{port}/0" for port in (1, 2, 3)]
     settings = Settings(redis=RedisSettings(url=urls[0], nodes=tuple(urls[1:])))
     opened = []

@@ -1,4 +1,4 @@
-"""Rules for single sites, and spellings that robots.txt is asked about."""
+"""Site rules, and alternative spellings checked against robots.txt."""
 
 import pytest
 
@@ -12,7 +12,7 @@ URL = "http://operator.test/?b=1&x=2&a=3"
 
 @pytest.fixture
 def with_rules(tmp_path):
-    """Take up the rules of a file with this text; they end with the test."""
+    """Installs the rules of a file with this text until the end of the test."""
 
     def take_up(text):
         path = tmp_path / "sites.toml"
@@ -23,13 +23,13 @@ def with_rules(tmp_path):
     use_site_rules([])
 
 
-def test_without_a_file_urls_are_normalized_by_the_packaged_rules():
+def test_packaged_rules_apply_without_a_file():
     install_site_rules(Settings())
 
     assert normalize(URL) == "http://operator.test/?a=3&b=1&x=2"
 
 
-def test_the_rules_of_the_file_hold_from_then_on(with_rules):
+def test_rules_of_the_file_apply_from_then_on(with_rules):
     with_rules(b'[[site]]\nhost = "operator.test"\ndrop = ["x"]\nsort = false')
 
     assert normalize(URL) == "http://operator.test/?b=1&a=3"
@@ -38,14 +38,14 @@ def test_the_rules_of_the_file_hold_from_then_on(with_rules):
 @pytest.mark.parametrize(
     ("text", "problem"), [(b"\xff", "cannot be read"), (b"[[site]]\nhots = 1", "hots")]
 )
-def test_a_file_that_cannot_be_used_is_named(with_rules, text, problem):
+def test_unusable_file_is_named(with_rules, text, problem):
     with pytest.raises(ConfigError, match=problem) as refused:
         with_rules(text)
 
     assert "sites.toml" in str(refused.value)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
+def test_missing_file_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"site_rules_file: .*missing.toml cannot be read"):
         install_site_rules(Settings(site_rules_file=tmp_path / "missing.toml"))
 
@@ -59,11 +59,11 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
         ("http://a.test/p?utm_source=x", "http://a.test/p?utm_source=x"),
     ],
 )
-def test_robots_is_asked_about_spellings_that_normalizing_changed(spelling, other):
+def test_robots_is_also_checked_for_the_spelling_before_normalization(spelling, other):
     assert other_spelling(spelling, normalize(spelling)) == other
 
 
-def test_a_relative_spelling_is_made_absolute():
+def test_relative_spelling_is_made_absolute():
     base = "http://a.test/dir/"
 
     assert other_spelling("?b=1&a=2", normalize("?b=1&a=2", base), base) == f"{base}?b=1&a=2"

@@ -1,4 +1,4 @@
-"""How much the spool may hold, by the settings and the memory of its server."""
+"""The size limits of the spool, from the settings and the memory of its server."""
 
 import pytest
 
@@ -17,7 +17,7 @@ MB = 2**20
         (None, 64 << 30, 64 << 30, 128 * MB),
     ],
 )
-def test_by_default_it_takes_a_share_of_the_servers_memory(setting, maxmemory, machine, expected):
+def test_default_limit_is_a_share_of_the_server_memory(setting, maxmemory, machine, expected):
     bounds = bounds_of(setting, {"maxmemory": maxmemory, "total_system_memory": machine})
 
     assert bounds.max_bytes == expected

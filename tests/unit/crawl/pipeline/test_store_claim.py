@@ -1,4 +1,4 @@
-"""A Redis that belongs to another store is a conflict, and nothing else is."""
+"""Only a Redis used by another store is a conflict."""
 
 import pytest
 
@@ -8,11 +8,11 @@ MINE = StoreIdentity("id-1", "sqlite", "host:/var")
 
 
 @pytest.mark.parametrize("owner", [None, MINE, StoreIdentity("id-1", "sqlite", "moved:/srv")])
-def test_an_unused_redis_and_one_of_the_same_store_are_not_a_conflict(owner):
+def test_unused_redis_or_one_of_the_same_store_is_no_conflict(owner):
     assert conflict(MINE, owner, "redis://r/") is None
 
 
-def test_another_store_is_named_with_both_and_the_remedy():
+def test_conflict_names_both_stores_and_the_remedy():
     text = conflict(MINE, StoreIdentity("id-2", "hbase", "gateway:9090"), "redis://r/")
 
     for part in ("redis://r/", "hbase gateway:9090 (store id id-2)", str(MINE), "store adopt"):

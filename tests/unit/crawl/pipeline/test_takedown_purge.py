@@ -1,4 +1,4 @@
-"""What the queues, the spool and the robots cache hold of URLs that were taken down."""
+"""Removal of URLs that were taken down from the queues, the spool and the robots cache."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def enqueue(admin, stage, message, **options):
     admin.cluster.enqueue(stage.queue, [job_of(stage.task, message.wire(), **options)])
 
 
-def test_a_message_is_replaced_by_one_about_the_other_urls(purge, admin, ports):
+def test_message_is_replaced_by_one_with_the_other_urls(purge, admin, ports):
     ports.in_flight.urls = {GONE, KEEP}
     enqueue(admin, Destination.FETCH, FetchBatch(JOBS), priority=3)
 
@@ -44,14 +44,14 @@ def test_a_message_is_replaced_by_one_about_the_other_urls(purge, admin, ports):
     assert ports.in_flight.urls == {KEEP}
 
 
-def test_a_message_about_nothing_else_is_deleted(purge, admin, ports):
+def test_message_without_other_urls_is_deleted(purge, admin, ports):
     enqueue(admin, Destination.FETCH, FetchBatch(JOBS[:1]))
 
     assert purge.run().messages == 1
     assert ports.sent.messages == []
 
 
-def test_messages_about_other_urls_and_of_other_applications_are_left(purge, admin, ports):
+def test_unrelated_messages_are_left_alone(purge, admin, ports):
     enqueue(admin, Destination.FETCH, FetchBatch(JOBS[1:]))
     admin.cluster.enqueue("theirs", [job_of("their.task", GONE)])
     admin.cluster.enqueue("fetch", [NewJob(b"no json", name="aragog.fetch")])
@@ -61,7 +61,7 @@ def test_messages_about_other_urls_and_of_other_applications_are_left(purge, adm
     assert len(admin.jobs("theirs", JobState.PENDING)) == 1
 
 
-def test_pages_that_wait_to_be_stored_are_freed_and_the_others_fetched_again(purge, admin, ports):
+def test_spooled_pages_are_deleted_and_the_others_fetched_again(purge, admin, ports):
     pages, *bodies = ports.spool.put_many([b"pages", b"gone", b"keep"])
     enqueue(admin, Destination.STORE, PageBatch(pages, JOBS, tuple(bodies)))
 
@@ -73,7 +73,7 @@ def test_pages_that_wait_to_be_stored_are_freed_and_the_others_fetched_again(pur
     assert ports.spool.blobs == {}
 
 
-def test_a_failed_message_is_not_repeated_but_its_other_urls_are_fetched(purge, admin, ports):
+def test_failed_message_is_not_repeated_but_its_other_urls_are_fetched(purge, admin, ports):
     message = RobotsBatch(("http://keep.test",), JOBS)
     enqueue(admin, Destination.ROBOTS, message)
     (shard,) = admin.cluster.shards
@@ -86,7 +86,7 @@ def test_a_failed_message_is_not_repeated_but_its_other_urls_are_fetched(purge, 
     assert (sent.destination, [job.url for job in sent.message.jobs]) == (Destination.FETCH, [KEEP])
 
 
-def test_robots_rules_of_a_taken_down_site_are_forgotten(purge, ports):
+def test_robots_rules_of_a_taken_down_site_are_deleted(purge, ports):
     for origin in ("http://gone.test", "http://keep.test"):
         ports.robots.know(origin)
 
@@ -94,7 +94,7 @@ def test_robots_rules_of_a_taken_down_site_are_forgotten(purge, ports):
     assert list(ports.robots.cached) == ["http://keep.test"]
 
 
-def test_a_broker_that_cannot_be_asked_has_its_dead_letters_dropped(ports):
+def test_dead_letters_are_purged_for_other_brokers(ports):
     ports.store.takedowns.take_down(url=GONE)
     letters = [[{"urls": [{"url": GONE}]}], [{"urls": [{"url": KEEP}]}]]
     purge = Purge(

@@ -1,4 +1,4 @@
-"""What a token has used beside its quota: bounds of each server, and the limit that a refusal names."""
+"""Use of a token against its quota: limits per server, and the limit named in a refusal."""
 
 import pytest
 
@@ -10,7 +10,7 @@ NOON_MS = 100 * DAY_MS + DAY_MS // 2
 
 
 class Counts:
-    """Two servers: crawl 2 waits on both, 3 on the second alone."""
+    """Two servers: URLs of crawl 2 wait on both, of crawl 3 only on the second."""
 
     def use(self, numbers, day):
         assert day == 100
@@ -23,30 +23,30 @@ def state(text, ended=frozenset()):
     return quotas.state("ana", 2, [2, 3], ended, NOON_MS)
 
 
-def test_the_use_of_a_token_is_the_sum_over_its_crawls_and_servers():
+def test_use_of_a_token_is_the_sum_over_its_crawls_and_servers():
     found = state("urls_a_day=100 waiting_urls=50")
 
     assert (found.urls, found.waiting, found.bytes) == (44, 22, 1400)
 
 
-def test_what_waited_for_a_crawl_that_ended_does_not_count_as_waiting():
+def test_ended_crawls_do_not_count_as_waiting():
     assert state("waiting_urls=50", ended=frozenset({3})).waiting == 15
 
 
-def test_a_bound_of_a_server_leaves_room_for_what_the_others_have_counted():
+def test_limit_of_a_server_accounts_for_the_others():
     found = state("urls_a_day=50 waiting_urls=25")
 
     assert found.bounds(0) == (30 + 6, 10 + 3)
     assert found.bounds(1) == (6 + 6, 5 + 3)
 
 
-def test_without_a_limit_there_is_no_bound():
+def test_no_limit_gives_no_bound():
     assert state("urls_a_day=50").bounds(0) == (36, -1)
     assert state("weight=3") is None
     assert TokenQuotas({}, Counts()).state("bob", 2, [2], frozenset(), NOON_MS) is None
 
 
-def test_nothing_fits_once_the_bytes_of_the_day_are_used():
+def test_nothing_fits_once_the_daily_bytes_are_used():
     found = state("bytes_a_day=1400 urls_a_day=1000")
 
     assert found.bounds(0) == (0, 0)
@@ -61,7 +61,7 @@ def test_nothing_fits_once_the_bytes_of_the_day_are_used():
         ("urls_a_day=100 bytes_a_day=2000", "urls_a_day", 43_200),
     ],
 )
-def test_a_refusal_names_the_limit_of_which_the_least_is_left(text, limit, wait_s):
+def test_refusal_names_the_scarcest_limit(text, limit, wait_s):
     error = state(text).refusal(3)
 
     assert (error.limit, error.retry_after_s) == (limit, wait_s)
@@ -69,6 +69,6 @@ def test_a_refusal_names_the_limit_of_which_the_least_is_left(text, limit, wait_
 
 
 @pytest.mark.parametrize("token", ["ana", "a" * 64, "zoë", "x.y-z_1"])
-def test_every_token_has_a_crawl_with_a_name_that_can_be_used(token):
+def test_every_token_has_a_valid_crawl_name(token):
     check_name(own_name(token))
     assert own_name(token) != own_name(token + "2")

@@ -12,7 +12,7 @@ A, B = "http://a.test/", "http://b.test/"
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
-def test_each_request_of_a_fetch_has_a_span_with_its_status():
+def test_every_request_of_a_fetch_has_a_span_with_its_status():
     tracer = MemoryTracer()
     job = UrlJob(url=A, traceparent=PARENT)
     with UrlTraces(tracer).stage("fetch", [job]) as spans:
@@ -38,7 +38,7 @@ def test_each_request_of_a_fetch_has_a_span_with_its_status():
     assert first.end_time <= second.start_time
 
 
-def test_a_redirect_that_is_refused_ends_at_its_response():
+def test_refused_redirect_ends_at_its_response():
     class Closed(OpenGate):
         def admit(self, url, given):
             return Deny("robots.txt", RefusalCause.ROBOTS)
@@ -61,7 +61,7 @@ def test_a_redirect_that_is_refused_ends_at_its_response():
     assert only.attributes["http.response.status_code"] == 302
 
 
-def test_a_request_is_described_by_the_conventions_of_opentelemetry():
+def test_request_span_follows_the_opentelemetry_conventions():
     outcome = Fetched(url=A, status=200, body=b"", address="192.0.2.1", http_version="2")
 
     assert exchange("https://a.test:8443/x?y", 200, outcome) == {

@@ -11,11 +11,11 @@ from aragog.errors import BadInput
 
 
 @given(st.text("ab*", max_size=8), st.text("ab", max_size=12))
-def test_a_pattern_matches_as_shells_do(pattern, url):
+def test_pattern_matches_as_in_a_shell(pattern, url):
     assert matches(pattern, url) == fnmatch.fnmatchcase(url, pattern)
 
 
-def test_exclude_is_stronger_than_include():
+def test_exclude_overrides_include():
     crawl = UrlFilter(include=("http://a.test/docs/*",), exclude=("*.pdf", "*/old/*"))
 
     assert crawl.accepts("http://a.test/docs/page")
@@ -26,15 +26,15 @@ def test_exclude_is_stronger_than_include():
 
 
 @pytest.mark.parametrize("crawl", [UrlFilter(), UrlFilter(("*a*",), ("*b", "c*"))])
-def test_a_filter_survives_a_message(crawl):
+def test_filter_round_trips_through_a_message(crawl):
     assert UrlFilter.read(crawl.wire()) == crawl
 
 
 @pytest.mark.parametrize("patterns", [("",), ("a\nb",), ("x" * 501,), ("a",) * 51])
-def test_a_pattern_that_cannot_be_used_is_refused(patterns):
+def test_invalid_pattern_is_refused(patterns):
     with pytest.raises(BadInput):
         UrlFilter(include=patterns)
 
 
-def test_a_pattern_of_many_stars_takes_no_time():
+def test_pattern_with_many_stars_is_matched_quickly():
     assert not matches("*a" * 200, "b" * 60_000)

@@ -15,7 +15,7 @@ CALLER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0"
 
 
 def traced_jobs(tracer, urls, caller="", found_on="", rng=lambda: 0.5):
-    """The jobs of a call that enqueues; those of URLs that are not traced have no context."""
+    """The jobs of an enqueue call; untraced URLs have no context."""
     call = UrlTraces(tracer, rng).call(caller, found_on)
     with call.sending(urls, {"aragog.depth": 0}):
         return [UrlJob(url=url, **call.job(url)) for url in urls]
@@ -25,11 +25,11 @@ def trace_ids(jobs):
     return [read(job.traceparent).trace_id for job in jobs if job.traceparent]
 
 
-def test_without_a_tracer_no_job_has_a_context():
+def test_jobs_have_no_context_without_a_tracer():
     assert traced_jobs(None, [A]) == [UrlJob(url=A)]
 
 
-def test_each_chosen_url_begins_a_trace_of_its_own():
+def test_every_sampled_url_starts_a_separate_trace():
     draws = iter([0.2, 0.1, 0.3])
     jobs = traced_jobs(MemoryTracer(0.15), [A, B, A + "x"], rng=lambda: next(draws))
 
@@ -38,7 +38,7 @@ def test_each_chosen_url_begins_a_trace_of_its_own():
     assert len(set(trace_ids(traced_jobs(MemoryTracer(), [A, B])))) == 2
 
 
-def test_the_urls_of_a_traced_call_continue_its_trace():
+def test_urls_of_a_traced_call_continue_its_trace():
     tracer = MemoryTracer(ratio=0)
     jobs = traced_jobs(tracer, [A, B], caller=CALLER + "1")
 
@@ -47,7 +47,7 @@ def test_the_urls_of_a_traced_call_continue_its_trace():
     assert tracer.spans[0].attributes["url.full"] == A
 
 
-def test_of_a_long_list_only_the_first_continue_the_callers_trace():
+def test_only_the_first_urls_of_a_long_list_continue_the_trace():
     tracer = MemoryTracer()
     urls = [f"http://h{n}.test/" for n in range(MAX_IN_CALLERS_TRACE + 2)]
     ids = trace_ids(traced_jobs(tracer, urls, caller=CALLER + "1"))
@@ -58,11 +58,11 @@ def test_of_a_long_list_only_the_first_continue_the_callers_trace():
     assert linked == [int(read(CALLER + "1").trace_id, 16)] * 2
 
 
-def test_the_urls_of_a_caller_that_is_not_sampled_are_not_traced():
+def test_urls_of_an_unsampled_call_are_not_traced():
     assert trace_ids(traced_jobs(MemoryTracer(), [A], caller=CALLER + "0")) == []
 
 
-def test_a_span_of_the_program_is_continued_too():
+def test_current_span_of_the_program_is_continued():
     tracer = MemoryTracer(ratio=0)
     with tracer.provider.get_tracer("program").start_as_current_span("import") as outer:
         (found,) = trace_ids(traced_jobs(tracer, [A]))
@@ -70,7 +70,7 @@ def test_a_span_of_the_program_is_continued_too():
     assert found == format(outer.get_span_context().trace_id, "032x")
 
 
-def test_links_of_a_page_have_traces_of_their_own_linked_to_the_pages():
+def test_links_of_a_page_have_separate_linked_traces():
     tracer = MemoryTracer()
     (found,) = trace_ids(traced_jobs(tracer, [A], found_on=CALLER + "1"))
 
@@ -78,7 +78,7 @@ def test_links_of_a_page_have_traces_of_their_own_linked_to_the_pages():
     assert tracer.spans[0].links[0].context.trace_id == int(read(CALLER + "1").trace_id, 16)
 
 
-def test_the_urls_of_somebody_elses_message_continue_the_trace_of_its_header():
+def test_urls_of_another_program_continue_the_trace_of_its_message():
     tracer, batch = MemoryTracer(ratio=0), FetchBatch((UrlJob(url=A), UrlJob(url=B)))
     adopted = UrlTraces(tracer).with_caller_trace(batch, CALLER + "1")
 
@@ -89,7 +89,7 @@ def test_the_urls_of_somebody_elses_message_continue_the_trace_of_its_header():
             assert traces.with_caller_trace(batch, caller) is batch
 
 
-def test_a_stage_has_a_span_and_a_wait_for_each_traced_url():
+def test_stage_has_a_span_and_a_wait_for_every_traced_url():
     tracer = MemoryTracer()
     (job,) = traced_jobs(tracer, [A])
     token = delivery.set(2)
@@ -115,7 +115,7 @@ def test_a_stage_has_a_span_and_a_wait_for_each_traced_url():
     assert sent.message.jobs[1] == UrlJob(url=B)
 
 
-def test_a_stage_that_fails_says_so_in_its_spans():
+def test_failed_stage_is_recorded_in_its_spans():
     tracer = MemoryTracer()
     (job,) = traced_jobs(tracer, [A])
     try:
@@ -127,7 +127,7 @@ def test_a_stage_that_fails_says_so_in_its_spans():
     assert tracer.spans[-1].status.description == "OSError: no room"
 
 
-def test_a_wait_in_line_ends_when_the_url_is_released():
+def test_wait_in_line_ends_when_the_url_is_released():
     tracer = MemoryTracer()
     (job,) = traced_jobs(tracer, [A])
     released = UrlTraces(tracer).end_line_wait(job)
@@ -137,7 +137,7 @@ def test_a_wait_in_line_ends_when_the_url_is_released():
     assert UrlTraces(tracer).end_line_wait(UrlJob(url=A)) == UrlJob(url=A)
 
 
-def test_a_wait_never_ends_before_it_began_though_clocks_differ():
+def test_wait_never_ends_before_it_started_despite_clock_skew():
     tracer = MemoryTracer()
     job = UrlJob(url=A, traceparent=CALLER + "1", left_at_ms=now_ms() + 60_000)
     with UrlTraces(tracer).stage("fetch", [job]):
@@ -147,13 +147,13 @@ def test_a_wait_never_ends_before_it_began_though_clocks_differ():
     assert wait.start_time <= wait.end_time
 
 
-def test_what_is_not_traced_notes_no_requests():
+def test_untraced_url_records_no_requests():
     with UrlTraces(MemoryTracer()).stage("fetch", [UrlJob(url=A)]) as spans:
         assert spans.requests(UrlJob(url=A), OpenGate()) is None
         assert not spans
 
 
-def test_a_context_that_cannot_be_read_is_none():
+def test_unreadable_context_is_ignored():
     tracer = MemoryTracer()
     with UrlTraces(tracer).stage("fetch", [UrlJob(url=A, traceparent="junk")]) as spans:
         assert not spans

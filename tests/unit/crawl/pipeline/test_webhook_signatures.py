@@ -5,7 +5,7 @@ import pytest
 from aragog.crawl.pipeline.webhook_signatures import Verdict, Verifier, signature
 
 
-def test_the_signature_is_what_the_docs_say():
+def test_signature_matches_the_documentation():
     assert signature("secret", 1_700_000_000, b"{}") == (
         "t=1700000000,v1=b8569b78799ff9e3cbff0fc2d63a33a2b57f3282abd07c37ae5e8e7d79a5f163"
     )
@@ -18,13 +18,13 @@ def test_the_signature_is_what_the_docs_say():
         "t=-1", "t,v1", "=,=,=", "t=1700000000", "v1=x", "," * 5000,
     ],
 )  # fmt: skip
-def test_an_odd_signature_is_refused_and_raises_nothing(header):
+def test_malformed_signature_is_refused_without_raising(header):
     checked = Verifier("secret").check(header, b'{"id":"a"}', now_s=1_700_000_000)
 
     assert checked is Verdict.REFUSED
 
 
-def test_a_delivery_that_is_replayed_is_recognized():
+def test_replayed_delivery_is_recognized():
     verifier, body, at_s = Verifier("secret"), b'{"id":"a","changes":[]}', 1_700_000_000
     header = signature("secret", at_s, body)
 

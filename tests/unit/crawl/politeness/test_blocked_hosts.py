@@ -1,4 +1,4 @@
-"""`politeness.blocked_hosts` applies in running processes after a change of the settings file."""
+"""Changes to `politeness.blocked_hosts` in the settings file apply to running processes."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from aragog.settings import load_settings, settings_file
 
 
 def write(file, text):
-    """Replace the file as editors do, so that its state differs however fast it is."""
+    """Replaces the file as editors do, so that the change is always detected."""
     fresh = file.with_suffix(".new")
     fresh.write_text(text)
     fresh.replace(file)
@@ -32,7 +32,7 @@ def watched(file, **more):
     return BlockedHosts(names(), file=settings_file(environ), read=names)
 
 
-def test_a_running_process_blocks_what_the_settings_file_names_now(file):
+def test_running_process_applies_a_changed_settings_file(file):
     clock = ManualClock()
     overrides = Overrides(clock=clock, blocked_hosts=watched(file))
     assert overrides.blocked("a.old.test")
@@ -52,7 +52,7 @@ def test_a_running_process_blocks_what_the_settings_file_names_now(file):
         "[politeness]\nblocked_hosts = 7",
     ],
 )
-def test_an_invalid_change_unblocks_nothing_and_is_logged(file, text, caplog):
+def test_invalid_change_unblocks_nothing_and_is_logged(file, text, caplog):
     blocked = watched(file)
 
     write(file, text)
@@ -62,7 +62,7 @@ def test_an_invalid_change_unblocks_nothing_and_is_logged(file, text, caplog):
     assert "the blocked hosts stay unchanged" in caplog.text
 
 
-def test_a_settings_file_that_is_gone_unblocks_nothing(file):
+def test_deleted_settings_file_unblocks_nothing(file):
     blocked = watched(file)
 
     file.unlink()
@@ -71,7 +71,7 @@ def test_a_settings_file_that_is_gone_unblocks_nothing(file):
     assert blocked.find("old.test") == "old.test"
 
 
-def test_the_environment_wins_over_the_file_after_a_change_too(file):
+def test_environment_still_overrides_the_file_after_a_change(file):
     blocked = watched(file, ARAGOG_POLITENESS__BLOCKED_HOSTS="env.test")
 
     write(file, '[politeness]\nblocked_hosts = ["new.test"]\n')
@@ -80,7 +80,7 @@ def test_the_environment_wins_over_the_file_after_a_change_too(file):
     assert (blocked.find("env.test"), blocked.find("new.test")) == ("env.test", None)
 
 
-def test_names_without_a_file_stay(tmp_path):
+def test_names_without_a_file_are_fixed(tmp_path):
     blocked = BlockedHosts(["Ä.test"])
 
     blocked.refresh()

@@ -31,7 +31,7 @@ def file(tmp_path):
 
 
 def change(file, text):
-    """Write, and see to it that mtime differs even when the clock is coarse."""
+    """Writes the file with a different mtime, even if the clock is coarse."""
     before = file.stat().st_mtime_ns
     file.write_text(text)
     os.utime(file, ns=(before + 1, before + 1))
@@ -59,20 +59,20 @@ def test_values_are_read(file):
         ("10.0.0.1", None),
     ],
 )
-def test_the_longest_name_that_is_the_host_or_a_parent_applies(file, host, name):
+def test_longest_name_that_is_the_host_or_its_parent_applies(file, host, name):
     override = Overrides(file).find(host)
 
     assert (override.name if override else None) == name
 
 
-def test_names_are_spelled_as_hosts_are(file):
+def test_names_are_normalized_like_hosts(file):
     file.write_text('["Müller.Example."]\nqps = 1\n')
 
     assert list(read_overrides(file)) == ["xn--mller-kva.example"]
 
 
-def test_a_byte_order_mark_before_the_first_name_is_ignored(file):
-    """An editor had written it, and the file was refused as no TOML."""
+def test_byte_order_mark_before_the_first_name_is_ignored(file):
+    """Regression: an editor had written one, and the file was refused as invalid TOML."""
     file.write_text('\ufeff["a.test"]\nqps = 2\n')
 
     assert Overrides(file).find("a.test").qps == 2
@@ -102,7 +102,7 @@ def test_a_byte_order_mark_before_the_first_name_is_ignored(file):
         (b"\xff\xfe", "cannot be read"),
     ],
 )
-def test_a_bad_file_is_refused_at_the_start_naming_file_key_and_value(file, text, reported):
+def test_invalid_file_is_refused_at_startup_with_its_key_and_value(file, text, reported):
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
 
     with pytest.raises(ConfigError) as caught:
@@ -121,12 +121,12 @@ def test_all_problems_are_reported_at_once(file):
     assert len(caught.value.problems) == 3
 
 
-def test_a_missing_file_is_refused_at_the_start(tmp_path):
+def test_missing_file_is_refused_at_startup(tmp_path):
     with pytest.raises(ConfigError, match=r"unset politeness\.overrides_file"):
         Overrides(tmp_path / "none.toml")
 
 
-def test_a_change_is_picked_up_within_five_seconds(file):
+def test_change_is_picked_up_within_five_seconds(file):
     clock = ManualClock()
     overrides = Overrides(file, clock)
 
@@ -138,7 +138,7 @@ def test_a_change_is_picked_up_within_five_seconds(file):
 
 
 @pytest.mark.parametrize("bad", ['["example.com"]\nqps = -1', "not toml", None])
-def test_a_bad_file_while_running_keeps_the_last_good_one_and_says_so(file, bad, caplog):
+def test_invalid_change_keeps_the_previous_file_and_is_logged(file, bad, caplog):
     clock = ManualClock()
     overrides = Overrides(file, clock)
 
@@ -152,7 +152,7 @@ def test_a_bad_file_while_running_keeps_the_last_good_one_and_says_so(file, bad,
     assert "previous overrides stay in use" in caplog.text
 
 
-def test_a_file_that_was_mended_is_used_and_said_as_loudly_as_the_problem(file, caplog):
+def test_corrected_file_is_used_and_logged_as_a_warning_too(file, caplog):
     clock = ManualClock()
     overrides = Overrides(file, clock)
     change(file, "not toml")
@@ -168,7 +168,7 @@ def test_a_file_that_was_mended_is_used_and_said_as_loudly_as_the_problem(file, 
     assert "reloaded overrides: 1 names" in caplog.text
 
 
-def test_a_host_is_blocked_by_the_file_or_by_the_setting_with_those_below_it(tmp_path):
+def test_blocked_host_includes_its_subdomains(tmp_path):
     clock = ManualClock()
     file = tmp_path / "blocked.toml"
     file.write_text('["example.com"]\nblocked = true\n["api.example.com"]\nqps = 1\n')
@@ -184,7 +184,7 @@ def test_a_host_is_blocked_by_the_file_or_by_the_setting_with_those_below_it(tmp
     assert overrides.blocked("www.example.com") is None
 
 
-def test_a_blocked_host_that_is_none_is_refused():
+def test_invalid_blocked_host_is_refused():
     with pytest.raises(ConfigError, match=r"politeness\.blocked_hosts: 'http://x/'"):
         Overrides(blocked_hosts=BlockedHosts(["http://x/"]))
 
@@ -193,7 +193,7 @@ def test_no_file_means_no_overrides():
     assert Overrides().find("example.com") is None
 
 
-def test_the_example_in_the_documentation_is_a_good_file(tmp_path):
+def test_example_in_the_documentation_is_valid(tmp_path):
     (example,) = blocks("docs/politeness.md", "toml")
     file = tmp_path / "overrides.toml"
     file.write_text(example)

@@ -1,11 +1,11 @@
-"""The queue that reports departures to the limiter in the background."""
+"""The queue that reports finished permits to the limiter in the background."""
 
 from aragog.crawl.politeness.permits import FeedbackQueue
 from tests.support.waiting import wait_until
 
 
-def test_a_batch_that_fails_unexpectedly_does_not_end_the_reports():
-    # Without reports each permit lasts until it expires, and the items stay in memory.
+def test_unexpected_error_in_a_batch_does_not_stop_the_reports():
+    # Without reports, permits last until they expire, and the items stay in memory.
     sent: list[str] = []
 
     def send(items):

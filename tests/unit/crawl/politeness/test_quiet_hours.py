@@ -9,7 +9,7 @@ from aragog.errors import BadInput
 
 
 def at(text: str) -> float:
-    """An instant, UTC."""
+    """A UTC instant, in seconds."""
     return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
 
 
@@ -30,7 +30,7 @@ def at(text: str) -> float:
         ("08:00-18:00 Europe/Berlin", "2026-07-10T06:00", 600),
     ],
 )
-def test_how_long_they_still_last(hours, when, left_min):
+def test_remaining_time_is_computed(hours, when, left_min):
     assert quiet_hours(hours).left_s(at(when)) == left_min * 60
 
 
@@ -39,11 +39,11 @@ def test_how_long_they_still_last(hours, when, left_min):
     ["", "08:00-18:00", "8-18 UTC", "08:00-18:00 Mars/Crater", "25:00-18:00 UTC", "08:00-08:00 UTC",
      "08:00-24:01 UTC", "08:60-18:00 UTC", "08:00-18:00 ../etc/passwd", "08:00-18:00 +25:00"],
 )  # fmt: skip
-def test_what_is_not_a_span_of_a_day_is_refused(text):
+def test_invalid_span_is_refused(text):
     with pytest.raises(BadInput, match="quiet hours"):
         quiet_hours(text)
 
 
-def test_they_are_written_as_they_are_read():
+def test_quiet_hours_round_trip():
     for text in ("08:00-18:00 Europe/Berlin", "22:00-06:00 +02:00", "18:00-24:00 UTC"):
         assert str(quiet_hours(text)) == text

@@ -14,7 +14,7 @@ NODES = [f"redis://10.0.0.{n}:6379/0" for n in range(4)]
 DOMAINS = [f"site-{n}.example" for n in range(200)]
 
 
-def test_a_record_is_read_as_it_was_packed():
+def test_record_round_trips():
     record = RingRecord.first(NODES[:2]).with_active(NODES[2]).with_lost(NODES[0])
 
     assert RingRecord.parse(record.packed()) == record
@@ -40,7 +40,7 @@ def test_versions_grow_and_every_domain_has_an_owner(changes):
     assert {record.ring.node_for(domain) for domain in DOMAINS} <= set(record.active)
 
 
-def test_only_domains_whose_owner_changed_move():
+def test_only_domains_with_a_new_owner_move():
     before = RingRecord.first(NODES[:3])
     record = before.with_active(NODES[3])
 
@@ -51,7 +51,7 @@ def test_only_domains_whose_owner_changed_move():
     assert not any(record.after_moves().moves(domain) for domain in DOMAINS)
 
 
-def test_a_domain_may_have_been_at_the_nodes_of_every_move_that_is_not_done():
+def test_unfinished_moves_keep_all_previous_owners():
     record = RingRecord.first(NODES[:2]).with_active(NODES[2]).with_lost(NODES[0])
 
     assert record.exporters == (NODES[1], NODES[2])
@@ -65,7 +65,7 @@ def test_two_changes_of_one_record_have_different_versions():
     assert len({record.with_active(NODES[2]).version for _ in range(8)}) > 1
 
 
-def test_the_last_node_cannot_leave():
+def test_last_node_cannot_leave():
     record = RingRecord.first(NODES[:1])
 
     for leave in (record.with_drained, record.with_lost):
@@ -73,7 +73,7 @@ def test_the_last_node_cannot_leave():
             leave(NODES[0])
 
 
-def test_names_have_no_password_and_urls_get_it_back():
+def test_node_names_have_no_password_and_urls_get_it_back():
     urls = ["rediss://me:one@10.0.0.1:6379/0", "unix:///run/a.sock?db=0"]
     addresses = NodeAddresses([*urls, "rediss://me:two@main/0"], "rediss://me:two@main/0")
 
@@ -86,7 +86,7 @@ def test_names_have_no_password_and_urls_get_it_back():
     assert addresses.name("redis.url") == "redis.url"
 
 
-def test_a_field_of_a_newer_version_harms_nothing():
+def test_field_of_a_newer_version_is_ignored():
     record = RingRecord.first(NODES[:2])
     newer = json.dumps({**json.loads(record.packed()), "from_the_future": 1}).encode()
 
@@ -95,42 +95,42 @@ def test_a_field_of_a_newer_version_harms_nothing():
 
 GOOD = json.loads(RingRecord.first(NODES[:2]).packed())
 WRONG = {
-    "no JSON": b"{",
+    "not JSON": b"{",
     "a list": b"[]",
     "no nodes": {"active": []},
-    "a node that is no text": {"active": [1]},
-    "nodes that are a text": {"active": NODES[0]},
+    "a node that is not a string": {"active": [1]},
+    "nodes as a string": {"active": NODES[0]},
     "a node with a login": {"active": ["redis://user:password@evil.test:1"]},
-    "a node of another protocol": {"active": ["http://evil.test/"]},
-    "a node twice": {"active": [NODES[0], NODES[0]]},
-    "a node that both decides and does not": {"drained": NODES[:1]},
+    "a node with another protocol": {"active": ["http://evil.test/"]},
+    "a duplicate node": {"active": [NODES[0], NODES[0]]},
+    "a contradictory node": {"drained": NODES[:1]},
     "a long name": {"active": [f"redis://{'a' * 1000}"]},
     "many nodes": {"active": [f"redis://h{n}" for n in range(2000)]},
-    "a version that is a text": {"version": "9"},
+    "a version as a string": {"version": "9"},
     "a version beyond 2^53": {"version": 2**53},
     "a lease without an end": {"lease_s": 1e308},
-    "a lease that is over": {"lease_s": -1},
-    "a lease that is none": {"lease_s": float("nan")},
-    "former nodes that are none": {"former": [["x"]]},
+    "an expired lease": {"lease_s": -1},
+    "an invalid lease": {"lease_s": float("nan")},
+    "invalid former nodes": {"former": [["x"]]},
     "no version": {"version": None},
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
-def test_a_record_that_is_none_is_refused(wrong):
-    """It was taken as it was: a traceback in every worker, or a lease for ever."""
-    packed = wrong if isinstance(wrong, bytes) else json.dumps(GOOD | wrong).encode()
+@pytest.mark.parametrize("malformed", WRONG.values(), ids=WRONG)
+def test_malformed_record_is_refused(malformed):
+    """Regression: it was accepted, and led to a traceback in every worker or a permanent lease."""
+    packed = malformed if isinstance(malformed, bytes) else json.dumps(GOOD | malformed).encode()
 
     with pytest.raises(LimiterUnavailable, match="record of the limiter's ring: is invalid"):
         RingRecord.parse(packed)
 
 
-def test_a_record_of_a_later_release_is_read():
+def test_record_of_a_later_release_is_accepted():
     assert RingRecord.parse(json.dumps(GOOD | {"more": [1]}).encode()).active == tuple(NODES[:2])
 
 
 def test_only_hosts_of_the_settings_get_a_login():
-    """A node that the record named got the login of `redis.url`, wherever it was."""
+    """Regression: any node in the record got the login of `redis.url`."""
     addresses = NodeAddresses(["redis://me:one@limiter:1/0"], "redis://me:two@main/0")
 
     assert addresses.url("redis://limiter:2/0") == "redis://me:two@limiter:2/0"

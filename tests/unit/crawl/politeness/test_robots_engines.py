@@ -1,4 +1,4 @@
-"""The engines behind one port; `aragog robots test` shows what each of them answers."""
+"""The robots.txt engines behind one port; `aragog robots test` shows the result of each."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def opinions(body: str, url: str = URL) -> list[bool | None]:
         refused  /a%3Cd    Disallow: /a<d
     """),
 )
-def test_both_engines_answer_alike(verdict: str, path: str, rules: str):
+def test_both_engines_agree(verdict: str, path: str, rules: str):
     lines = "\n".join(("User-agent: *", *rules.split("; "), ""))
 
     assert opinions(lines, "https://site.test" + path) == [verdict == "allowed"] * 2
 
 
-def test_reppy_never_gets_what_makes_it_backtrack():
+def test_reppy_never_gets_patterns_that_make_it_backtrack():
     rules = RobotsRules.parse(b"User-agent: *\nDisallow: /x\nDisallow: /*a*a*a*a*a*ab\n")
 
     opinion = ReppyEngine().opinion(rules, "aragog", "https://site.test/" + "a" * 1000)
@@ -52,7 +52,7 @@ def test_reppy_never_gets_what_makes_it_backtrack():
     assert opinion.reason == "1 rule, 1 left out"
 
 
-def test_reppy_is_not_asked_what_would_take_long_or_what_it_reads_otherwise():
+def test_reppy_is_not_asked_about_slow_or_differently_parsed_paths():
     many = RobotsRules.parse(b"User-agent: *\n" + b"Disallow: /*%s\n" % (b"a" * 9000) * 1)
     engine = ReppyEngine()
 
@@ -60,14 +60,14 @@ def test_reppy_is_not_asked_what_would_take_long_or_what_it_reads_otherwise():
     assert engine.opinion(many, "aragog", "/a*b").allowed is None
 
 
-def test_what_a_status_means_is_the_same_for_both():
+def test_status_has_the_same_meaning_for_both_engines():
     for status in (404, 503):
         rules = rules_for_status(status)
         first, second = (e.opinion(rules, "aragog", URL) for e in (BuiltinEngine(), ReppyEngine()))
         assert first.allowed is second.allowed is (status == 404)
 
 
-def test_the_command_shows_both_answers_and_exits_with_the_builtin_one(tmp_path):
+def test_command_shows_both_results_and_exits_with_the_builtin_one(tmp_path):
     file = tmp_path / "robots.txt"
     file.write_text("User-agent: *\nDisallow: /a\n")
 
@@ -82,7 +82,7 @@ def test_the_command_shows_both_answers_and_exits_with_the_builtin_one(tmp_path)
     assert allowed.exit_code == 0
 
 
-def test_an_agent_without_a_file_is_a_usage_error():
+def test_agent_without_a_file_is_a_usage_error():
     result = CliRunner().invoke(main, ["robots", "test", URL, "--agent", "other"])
 
     assert result.exit_code == 2

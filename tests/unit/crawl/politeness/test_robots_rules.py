@@ -1,4 +1,4 @@
-"""What a robots.txt allows. The cases are ours; the judge is RFC 9309, then Google's parser."""
+"""What a robots.txt allows. The cases are our own, decided by RFC 9309, then by Google's parser."""
 
 from __future__ import annotations
 
@@ -106,11 +106,11 @@ def group(*rules: str) -> str:
         refused  /a/                       Disallow: /; Allow: /a/index.php
     """),
 )
-def test_the_rule_that_decides(verdict: str, path: str, rules: str):
+def test_most_specific_rule_decides(verdict: str, path: str, rules: str):
     assert allows(group(*rules.split("; ")), path) is (verdict == "allowed")
 
 
-def test_a_group_without_rules_allows_everything():
+def test_group_without_rules_allows_everything():
     assert allows(group(), "/")
 
 
@@ -121,19 +121,19 @@ def test_a_group_without_rules_allows_everything():
         "Disallow /a", "Disallow\t \t/a", "Disalow: /a", "Dissallow: /a", "Disallow-this: /a",
     ],
 )  # fmt: skip
-def test_a_line_that_disallows(line: str):
+def test_line_is_recognized_as_disallow(line: str):
     assert not allows(group(line), "/a")
     assert allows(group(line), "/b")
 
 
 @pytest.mark.parametrize("line", ["Disallow /a /b", "No: /a", ": /a", "/a", "#Disallow: /a", "\0"])
-def test_a_line_that_says_nothing(line: str):
+def test_line_is_ignored(line: str):
     assert allows(group(line), "/a")
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 @pytest.mark.parametrize("start", [b"", b"\xef", b"\xef\xbb", b"\xef\xbb\xbf"])
-def test_every_line_end_and_byte_order_mark(end: str, start: bytes):
+def test_every_line_ending_and_byte_order_mark_is_accepted(end: str, start: bytes):
     body = start + end.join(("User-agent: *", "", "Disallow: /a", "")).encode()
 
     assert not allows(body, "/a")
@@ -160,11 +160,11 @@ def test_every_line_end_and_byte_order_mark(end: str, start: bytes):
         yes  bot42          bot
     """),
 )
-def test_which_group_an_agent_belongs_to(meant: str, line: str, agent: str):
+def test_agent_belongs_to_the_matching_group(meant: str, line: str, agent: str):
     assert allows(f"User-agent: {line}\nDisallow: /", "/", agent) is (meant == "no")
 
 
-def test_groups_of_one_agent_are_one_group():
+def test_groups_of_one_agent_are_combined():
     robots = (
         "User-agent: a\nDisallow: /x\n\nUser-agent: b\nDisallow: /\n\nUser-agent: A\nDisallow: /y"
     )
@@ -183,7 +183,7 @@ def test_only_rules_end_the_agents_of_a_group(between: str):
     assert allows(robots, "/", "c")
 
 
-def test_a_group_of_its_own_replaces_that_for_everybody():
+def test_specific_group_replaces_the_one_for_everybody():
     robots = "User-agent: *\nDisallow: /\n\nUser-agent: aragog\nDisallow: /x"
 
     assert allows(robots, "/y")
@@ -191,7 +191,7 @@ def test_a_group_of_its_own_replaces_that_for_everybody():
     assert allows("User-agent: *\nDisallow: /\n\nUser-agent: aragog", "/")
 
 
-def test_rules_before_any_agent_are_nobodys():
+def test_rules_before_any_agent_are_ignored():
     assert allows("Disallow: /\nUser-agent: *\nAllow: /x", "/")
 
 
@@ -201,7 +201,7 @@ def test_robots_txt_itself_is_always_allowed():
     assert rules_for_status(503).allows("a", "https://site.test/robots.txt")
 
 
-def test_a_line_counts_up_to_sixteen_kibibytes():
+def test_lines_are_limited_to_16_kib():
     rule = "Disallow: /x/" + "y" * 17_000
 
     assert not allows(group(rule), "/x/" + "y" * 17_000)
@@ -209,7 +209,7 @@ def test_a_line_counts_up_to_sixteen_kibibytes():
     assert allows(group(rule), "/x/" + "y" * 16_000)
 
 
-def test_what_is_past_500_kibibytes_is_not_read():
+def test_only_the_first_500_kib_are_read():
     filler = "# filler\n" * (500 * 1024 // 9 - 3)
     inside = group(filler + "Disallow: /a")
     outside = group(filler + filler + "Disallow: /a")
@@ -217,7 +217,7 @@ def test_what_is_past_500_kibibytes_is_not_read():
 
     assert not allows(inside, "/a")
     assert allows(outside, "/a")
-    assert allows(cut, "/")  # the rule that the limit cuts in two is not half a rule
+    assert allows(cut, "/")  # a rule cut by the limit is dropped
 
 
 @pytest.mark.parametrize(
@@ -243,11 +243,11 @@ def test_what_is_past_500_kibibytes_is_not_read():
         ("Crawl-delay: 9", "a", None),
     ],
 )
-def test_crawl_delay(lines: str, agent: str, delay_s: float | None):
+def test_crawl_delay_belongs_to_its_group(lines: str, agent: str, delay_s: float | None):
     assert RobotsRules.parse(lines.encode()).crawl_delay_s(agent) == delay_s
 
 
-def test_sitemaps_stand_anywhere_and_count_once():
+def test_sitemaps_may_be_anywhere_and_count_once():
     rules = RobotsRules.parse(
         b"Sitemap: https://a.test/1\nUser-agent: *\nSITEMAP:/2\nSite-map: /2\nSitemap:"
     )
@@ -260,7 +260,7 @@ def test_sitemaps_stand_anywhere_and_count_once():
     [(200, False), (204, False), (301, True), (404, True), (410, True), (401, True), (403, True),
      (418, True), (429, False), (500, False), (503, False), (599, False), (None, False), (0, False)],
 )  # fmt: skip
-def test_what_a_status_means(status: int | None, allowed: bool):
+def test_status_decides_which_rules_apply(status: int | None, allowed: bool):
     rules = rules_for_status(status, b"User-agent: *\nDisallow: /")
 
     assert rules.allows("aragog", "https://site.test/") is allowed
@@ -306,17 +306,17 @@ def test_rules_survive_pickling_after_use():
         ("a.test;b", "/;b"),
     ],
 )
-def test_the_path_of_a_url(url: str, path: str):
+def test_path_of_a_url_includes_its_query(url: str, path: str):
     assert path_of(url) == path
 
 
-def test_product_tokens():
+def test_product_token_ends_before_the_version():
     assert product_token("aragog/1.0 (+https://a.test)") == "aragog"
     assert product_token("Foo Bar") == "foo bar"
     assert product_token("") == ""
 
 
-def test_many_wildcards_behave_as_few():
+def test_many_wildcards_behave_like_a_few():
     wild = [f"Disallow: /*x{n}y" for n in range(100)] + ["Disallow: /*q$", "Allow: /*x7y*ok"]
     robots = group(*wild)
 
@@ -331,7 +331,7 @@ def test_many_wildcards_behave_as_few():
 def test_hostile_wildcards_take_no_exponential_time(line: str):
     body = group(*[f"{line}{n}" for n in range(500 * 1024 // len(line))])
 
-    assert allows(body, "/" + "a" * 2000)  # exponential time would be centuries
+    assert allows(body, "/" + "a" * 2000)  # exponential time would take centuries
 
 
 @pytest.mark.parametrize(
@@ -342,14 +342,14 @@ def test_hostile_wildcards_take_no_exponential_time(line: str):
         (["Disallow: /*x"], "/" + "a" * 1_000_000),
     ],
 )
-def test_a_question_that_would_take_too_long_is_refused(lines: list[str], path: str):
+def test_check_that_would_take_too_long_is_refused(lines: list[str], path: str):
     rules = RobotsRules.parse(group(*lines).encode())
 
     assert not rules.allows("aragog", path)
     assert "too long for the wildcards" in rules.explain("aragog", path)
 
 
-def test_a_large_honest_file_answers_for_a_long_path():
+def test_large_ordinary_file_is_checked_for_a_long_path():
     lines = [f"Disallow: /*?filter_{n}=" for n in range(3000)]
     path = "/category/" + "a-long-word-" * 20 + "?filter_77=1&sort=price"
 
@@ -366,7 +366,7 @@ def test_agents_named_together_share_their_rules():
     assert rules.crawl_delay_s("bot1") == 6_999
 
 
-def test_a_file_with_too_many_rules_is_refused_and_says_so():
+def test_file_with_too_many_rules_refuses_everything_with_a_reason():
     rules = RobotsRules.parse(group(*(f"Allow:/{n}" for n in range(33_000))).encode())
 
     assert not rules.allows("aragog", "/x")
@@ -382,7 +382,7 @@ def test_repeated_rules_count_once():
     assert "line 2," in rules.explain("aragog", "/a")
 
 
-def test_only_the_rules_for_us_and_everybody_are_kept_when_asked_so():
+def test_only_rules_for_our_agent_and_everybody_are_kept():
     body = b"User-agent: other\nDisallow: /\n\nUser-agent: *\nDisallow: /x\n"
 
     kept = RobotsRules.parse(body, "aragog/1.0 (+https://a.test)")
@@ -391,7 +391,7 @@ def test_only_the_rules_for_us_and_everybody_are_kept_when_asked_so():
     assert "line 5," in kept.explain("aragog", "/x")
 
 
-def test_a_path_too_long_for_the_wildcards_is_refused():
+def test_path_too_long_for_the_wildcards_is_refused():
     rules = RobotsRules.parse(group(*[f"Disallow: /*a{n}*b" for n in range(30_000)]).encode())
     url = "https://site.test/" + "a" * 1_000_000
 
@@ -399,6 +399,6 @@ def test_a_path_too_long_for_the_wildcards_is_refused():
     assert "too long" in rules.explain("x", url)
 
 
-def test_a_product_token_ends_before_blanks_and_a_comment():
+def test_product_token_ends_before_spaces_and_a_comment():
     assert product_token("aragog  (+https://a.test)") == "aragog"
     assert product_token(" aragog\t(x)/1.0") == "aragog"

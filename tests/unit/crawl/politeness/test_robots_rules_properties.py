@@ -1,4 +1,4 @@
-"""Whatever the bytes: no exception, and the same answer as a slow reading of the definition."""
+"""For any bytes: no exception, and the same result as a slow matcher written from the definition."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_any_status_gives_rules(status: int | None, body: bytes):
 
 
 @given(FILES)
-def test_a_byte_order_mark_and_other_line_ends_change_nothing(body: bytes):
+def test_byte_order_mark_and_line_endings_change_nothing(body: bytes):
     body = b"\n" + body.replace(b"\r", b"\n")
     plain = RobotsRules.parse(body)
 
@@ -94,7 +94,7 @@ def slow_match(pattern: str, path: str) -> bool:
 
 
 @given(st.lists(st.tuples(st.booleans(), PATTERNS), max_size=40), PATHS)
-def test_the_matcher_agrees_with_the_definition(pairs: list[tuple[bool, str]], path: str):
+def test_matcher_agrees_with_the_definition(pairs: list[tuple[bool, str]], path: str):
     rules = [Rule(allow, pattern, line) for line, (allow, pattern) in enumerate(pairs, 1)]
     matching = [r for r in rules if slow_match(r.pattern, path)]
     expected = max(matching, key=lambda r: (len(r.pattern), r.allow, -r.line), default=None)
@@ -109,15 +109,15 @@ def test_the_matcher_agrees_with_the_definition(pairs: list[tuple[bool, str]], p
 
 
 @given(st.binary(max_size=60))
-def test_escaping_twice_is_once(value: bytes):
+def test_escaping_is_idempotent(value: bytes):
     once = escaped(value)
 
     assert escaped(once.encode()) == once
     assert once.isascii()
 
 
-# No `/`, `.` and `;`, which make dot segments and sessions; no `?`, `&` and `=`, which make
-# queries that are sorted: those change which URL is asked, not how it is spelled.
+# No `/`, `.` and `;`, which make dot segments and session ids; no `?`, `&` and `=`, which make
+# sorted queries: those change the requested URL, not only its spelling.
 OCTETS = st.text(
     st.characters(min_codepoint=0x20, max_codepoint=0x7E, exclude_characters="/.;?&=#()\\")
     | st.sampled_from("\u00e9\u4e2d\u0434")
@@ -127,23 +127,23 @@ SPELLINGS = st.lists(OCTETS | ESCAPES, max_size=8).map("".join).map("/p".__add__
 
 
 @given(SPELLINGS)
-def test_every_spelling_of_a_url_is_compared_like_its_normalized_one(path: str):
+def test_every_spelling_of_a_url_is_compared_like_its_normal_form(path: str):
     given_url = "https://site.test" + path
 
     normalized = normalize(given_url)
 
     compared = comparable_path(path_of(normalized))
     assert comparable_path(path_of(parse(given_url))) == compared
-    if "%2e" not in path:  # a dot segment, where it stands alone
+    if "%2e" not in path:  # a dot segment, if alone
         assert comparable_path(path_of("https://site.test" + path.rstrip(" "))) == compared
 
 
-# A rule may end within an escape; what a decoded escape began with nobody can tell.
+# A rule may end within an escape, and a partly decoded escape cannot be matched.
 WHOLE_RULES = SPELLINGS.map(lambda text: re.sub(r"[%$ ][0-9A-Fa-f]?$", "", text.strip() + " "))
 
 
 @given(SPELLINGS, WHOLE_RULES)
-def test_what_is_closed_in_one_spelling_is_closed_in_the_normalized_one(path: str, rule: str):
+def test_path_disallowed_in_one_spelling_is_disallowed_when_normalized(path: str, rule: str):
     rules = RobotsRules.parse(f"User-agent: *\nDisallow: {rule}\n".encode())
 
     url = normalize("https://site.test" + path)

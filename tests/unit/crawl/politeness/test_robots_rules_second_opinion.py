@@ -1,9 +1,8 @@
-"""
-reppy as a second opinion: where it follows RFC 9309, the two agree.
+"""reppy as a second opinion: where it follows RFC 9309, both parsers agree.
 
-Left out is what it is known to read otherwise: equally long rules that contradict each other,
-escaped specials, agents with a version, several wildcards (exponential in reppy), and a star at the
-end, which reppy drops before it compares lengths.
+Cases that reppy is known to interpret differently are left out: equally long contradictory rules,
+escaped special characters, agents with a version, several wildcards (exponential in reppy), and a
+star at the end, which reppy drops before comparing lengths.
 """
 
 from __future__ import annotations

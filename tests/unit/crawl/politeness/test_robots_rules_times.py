@@ -1,4 +1,4 @@
-"""Request-rate and Visit-time of robots.txt, as the extended standard of 1996 has them."""
+"""Request-rate and Visit-time of robots.txt, as in the extended standard of 1996."""
 
 import pytest
 
@@ -23,11 +23,11 @@ def at(hours: int, minutes: int = 0) -> float:
         ("-1/5", None), ("", None),
     ],
 )  # fmt: skip
-def test_a_rate_is_a_delay(value, delay_s):
+def test_request_rate_becomes_a_delay(value, delay_s):
     assert rules(f"Request-rate: {value}").crawl_delay_s("aragog") == delay_s
 
 
-def test_rates_hold_at_their_times():
+def test_request_rates_apply_at_their_times():
     """The example of the extended standard."""
     timed = rules(
         "Request-rate: 1/10m 1300-1659", "Request-rate: 1/20m 1700-0459", "Request-rate: 5/1m 0500-1259"
@@ -38,7 +38,7 @@ def test_rates_hold_at_their_times():
     assert timed.crawl_delay_s("aragog") == 1200
 
 
-def test_the_longest_of_rates_and_crawl_delay_counts():
+def test_longest_of_request_rate_and_crawl_delay_counts():
     both = rules("Crawl-delay: 7", "Request-rate: 1/5")
 
     assert both.crawl_delay_s("aragog", at(3)) == 7
@@ -56,7 +56,7 @@ def test_the_longest_of_rates_and_crawl_delay_counts():
         ("2200-0400", (3, 59), 0),
         ("2200-0400", (12, 0), 600),
         ("0000-2359", (23, 59), 0),
-        ("0300-0301", (3, 59), 0),  # a span counts as an hour at least
+        ("0300-0301", (3, 59), 0),  # a span lasts at least an hour
         ("0300-0301", (4, 1), 22 * 60 + 59),
         ("2500-0100", (12, 0), 0),
         ("0600", (12, 0), 0),
@@ -66,14 +66,14 @@ def test_visits_wait_for_their_time(value, when, wait_min):
     assert rules(f"Visit-time: {value}").opens_in_s("aragog", at(*when)) == wait_min * 60
 
 
-def test_of_several_visit_times_any_counts():
+def test_any_of_several_visit_times_counts():
     several = rules("Visit-time: 0600-0800", "Visit-time: 1800-2000")
 
     assert several.opens_in_s("aragog", at(19)) == 0
     assert several.opens_in_s("aragog", at(12)) == 6 * 3600
 
 
-def test_the_lines_belong_to_their_group():
+def test_lines_belong_to_their_group():
     text = b"User-agent: other\nVisit-time: 0600-0700\nRequest-rate: 1/60\nDisallow: /\n\n"
     text += b"User-agent: aragog\nCrawl-delay: 1\nDisallow: /x\n"
     parsed = RobotsRules.parse(text)
@@ -84,13 +84,13 @@ def test_the_lines_belong_to_their_group():
     assert parsed.opens_in_s("other", at(12)) == 18 * 3600
 
 
-def test_they_do_not_end_the_list_of_agents_for_rules():
+def test_timed_lines_do_not_end_the_list_of_agents():
     text = b"User-agent: a\nRequest-rate: 1/5\nUser-agent: b\nDisallow: /x\n"
 
     assert not RobotsRules.parse(text).allows("a", "http://site.test/x")
 
 
-def test_reports_name_the_line():
+def test_report_names_the_line():
     lines = rules("Request-rate: 1/10m 1300-1659", "Visit-time: 0600-0845").timed_lines("aragog")
 
     assert lines == [

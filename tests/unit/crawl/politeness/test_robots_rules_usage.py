@@ -1,4 +1,4 @@
-"""What robots.txt says about the uses of pages: by group, path and line."""
+"""Usage preferences in robots.txt: by group, path and line."""
 
 from pathlib import Path
 
@@ -34,12 +34,12 @@ Content-Signal: ai-train=no
 
 
 def rules_of(body, agent=None):
-    """The rules as parsed, or as a cache keeps them for an agent."""
+    """The rules as parsed, or as cached for an agent."""
     rules = RobotsRules.parse(body, agent)
     return RobotsRules.unpack(rules.packed()) if agent else rules
 
 
-def said(rules, path, agent="mybot", drafts=DRAFTS):
+def usage_of(rules, path, agent="mybot", drafts=DRAFTS):
     url = f"http://a.test{path}"
     return [f"{s.purpose}={s.value}" for s in rules.statements(agent, url, drafts)]
 
@@ -53,37 +53,37 @@ def said(rules, path, agent="mybot", drafts=DRAFTS):
         ("/ai-ok/test", True, ["ai-train=y"]),
     ],
 )
-def test_the_example_of_the_draft(agent, path, crawl, usage):
+def test_example_of_the_draft_is_followed(agent, path, crawl, usage):
     rules = rules_of(DRAFT, agent)
 
     assert rules.allows("mybot", f"http://a.test{path}") is crawl
-    assert said(rules, path) == usage
+    assert usage_of(rules, path) == usage
 
 
-def test_an_agent_with_a_group_of_its_own_has_only_its_preferences():
+def test_agent_with_a_separate_group_has_only_its_preferences():
     rules = rules_of(DRAFT, "examplebot/2.0")
 
-    assert said(rules, "/test", "ExampleBot") == ["ai-train=y"]
+    assert usage_of(rules, "/test", "ExampleBot") == ["ai-train=y"]
     assert rules.allows("ExampleBot", "http://a.test/never/test")
 
 
 @pytest.mark.parametrize("name", ["Content-Usage: search=n", "Content-Signal: search=no"])
-def test_a_preference_is_a_rule_and_ends_the_list_of_agents(name):
+def test_preference_counts_as_a_rule_and_ends_the_list_of_agents(name):
     body = f"User-agent: a\n{name}\nUser-agent: b\nDisallow: /\n".encode()
     rules = rules_of(body)
 
     assert rules.allows("a", "http://a.test/")
     assert not rules.allows("b", "http://a.test/")
-    assert said(rules, "/", "a") == ["search=n"]
-    assert said(rules, "/", "b") == []
+    assert usage_of(rules, "/", "a") == ["search=n"]
+    assert usage_of(rules, "/", "b") == []
 
 
 @pytest.mark.parametrize("agent", [None, "mybot"])
-def test_groups_of_an_agent_are_merged_and_a_signal_before_all_groups_is_for_everybody(agent):
+def test_groups_of_an_agent_are_merged_and_an_early_signal_applies_to_everybody(agent):
     rules = rules_of(MERGED, agent)
 
-    assert sorted(said(rules, "/")) == ["ai-input=y", "ai-train=n", "ai-train=y", "search=y"]
-    assert "ai-train=n" not in said(rules, "/", "nobody")
+    assert sorted(usage_of(rules, "/")) == ["ai-input=y", "ai-train=n", "ai-train=y", "search=y"]
+    assert "ai-train=n" not in usage_of(rules, "/", "nobody")
     assert not rules.allows("mybot", "http://a.test/private/x")
 
 
@@ -92,8 +92,8 @@ def test_lines_with_the_same_path_apply_together_in_any_order():
     for body in (one + two, two + one):
         rules = rules_of(b"User-agent: *\n" + body + b"Content-Usage: train-ai=y\n")
 
-        assert sorted(said(rules, "/x/y")) == ["ai-train=n", "search=n", "search=y"]
-        assert said(rules, "/z") == ["ai-train=y"]
+        assert sorted(usage_of(rules, "/x/y")) == ["ai-train=n", "search=n", "search=y"]
+        assert usage_of(rules, "/z") == ["ai-train=y"]
         assert rules.refused_use("mybot", ["search"], DRAFTS, "http://a.test/x").startswith(
             "not for search: robots.txt line "
         )
@@ -109,10 +109,10 @@ def test_lines_with_the_same_path_apply_together_in_any_order():
         ("/caf\u00e9", "/caf%C3%A9/x", True),
     ],
 )
-def test_paths_match_as_those_of_allow_and_disallow_do(pattern, path, matches):
+def test_paths_match_like_those_of_allow_and_disallow(pattern, path, matches):
     rules = rules_of(f"User-agent: *\nContent-Usage: {pattern} search=n\n".encode())
 
-    assert said(rules, path) == (["search=n"] if matches else [])
+    assert usage_of(rules, path) == (["search=n"] if matches else [])
 
 
 @pytest.mark.parametrize(
@@ -120,28 +120,28 @@ def test_paths_match_as_those_of_allow_and_disallow_do(pattern, path, matches):
     ["Content-Usage train-ai=n", "Content-Usages: train-ai=n", "Content-Signals: /signals.json",
      "Content-Usage: /only-a-path", "# Content-Usage: train-ai=n", "Content-Usage:"],
 )  # fmt: skip
-def test_what_is_not_a_preference_says_nothing_and_ends_no_group(line):
+def test_invalid_preference_is_ignored_and_ends_no_group(line):
     rules = rules_of(f"User-agent: a\n{line}\nDisallow: /x\n".encode())
 
-    assert said(rules, "/", "a") == []
+    assert usage_of(rules, "/", "a") == []
     assert not rules.allows("a", "http://a.test/x")
 
 
 def test_license_lines_belong_to_no_group_and_refuse_nothing():
     rules = rules_of(b"User-agent: a\nLicense: https://a.test/l.xml\nDisallow: /x\n", "b")
 
-    assert said(rules, "/", "b") == ["license=https://a.test/l.xml"]
+    assert usage_of(rules, "/", "b") == ["license=https://a.test/l.xml"]
     assert rules.refused_use("b", ["ai-train"], DRAFTS, "http://a.test/") is None
 
 
-def test_drafts_that_are_not_named_are_not_read():
+def test_unlisted_drafts_are_ignored():
     rules = rules_of(DRAFT + b"Content-Signal: search=no\n")
 
-    assert said(rules, "/", "examplebot", ["content-signals"]) == ["search=n"]
-    assert said(rules, "/", "examplebot", []) == []
+    assert usage_of(rules, "/", "examplebot", ["content-signals"]) == ["search=n"]
+    assert usage_of(rules, "/", "examplebot", []) == []
 
 
-def test_the_reason_in_the_documentation_is_the_one_that_is_given():
+def test_reason_in_the_documentation_is_the_one_returned():
     page = (Path(__file__).parents[4] / "docs/standing.md").read_text()
     rules = rules_of(b"# ours\nUser-agent: *\nAllow: /\nContent-Usage: search=n\n")
 

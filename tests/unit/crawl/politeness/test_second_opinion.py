@@ -1,4 +1,4 @@
-"""reppy reads a sample of the robots.txt of a running crawl; differences are kept to look at."""
+"""reppy parses a sample of the robots.txt files of a crawl; differences are stored for review."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.missing_parts import REPPY
 
 ORIGIN = "https://site.test"
 ALIKE = b"User-agent: *\nDisallow: /private/\nAllow: /private/open\n"
-# Of equally long rules the one that allows wins (RFC 9309, 2.2.2); in reppy, the one that forbids.
+# Among equally long rules, Allow wins (RFC 9309, 2.2.2); in reppy, Disallow wins.
 DIFFERENT = b"User-agent: *\nDisallow: /page\nAllow: /page\n"
 
 
@@ -25,22 +25,22 @@ def second(tmp_path):
     return SecondOpinion(1.0, tmp_path / "differences", "aragog/1.0 (+http://a.test/)")
 
 
-def test_a_file_that_both_read_alike_leaves_nothing(second):
+def test_file_parsed_alike_leaves_nothing(second):
     assert second.check(ORIGIN, ALIKE) is False
     assert not second.folder.exists()
 
 
-def test_a_file_that_they_read_differently_is_kept_with_what_each_said(second):
+def test_file_parsed_differently_is_stored_with_both_results(second):
     assert second.check(ORIGIN, DIFFERENT) is True
     assert second.check(ORIGIN, DIFFERENT) is True  # the same file again
 
-    (said,) = second.folder.glob("*.json")
-    assert said.with_suffix(".txt").read_bytes() == DIFFERENT
-    (difference,) = json.loads(said.read_text())["differences"]
+    (report,) = second.folder.glob("*.json")
+    assert report.with_suffix(".txt").read_bytes() == DIFFERENT
+    (difference,) = json.loads(report.read_text())["differences"]
     assert difference == {"url": f"{ORIGIN}/page", "ours": True, "theirs": False}
 
 
-def test_files_are_kept_up_to_a_bound(second):
+def test_number_of_stored_files_is_limited(second):
     second.folder.mkdir()
     for number in range(MAX_FILES):
         (second.folder / f"{number}.json").touch()
@@ -67,6 +67,6 @@ def test_only_a_sample_is_compared(tmp_path):
         b"#\n" * 70_000,
     ],
 )
-def test_reppy_never_gets_what_it_could_not_read_safely(second, body):
+def test_reppy_never_gets_files_it_cannot_parse_safely(second, body):
     assert not is_safe(body)
     assert second.check(ORIGIN, body) is None

@@ -1,4 +1,4 @@
-"""The clock of a server, on machines whose own clocks are wrong, or are set in the meantime."""
+"""The clock of a server, on machines whose own clocks are wrong or adjusted."""
 
 import logging
 
@@ -6,8 +6,8 @@ import pytest
 
 from aragog.crawl.politeness.shared_clock import (
     CHECK_EVERY_S,
-    CHECK_SOON_S,
-    TRIES,
+    MAX_READINGS,
+    RECHECK_S,
     ServerTime,
     SharedClock,
 )
@@ -18,7 +18,7 @@ HOUR_MS = 3_600_000
 
 
 class Machine(ManualClock):
-    """A machine whose wall clock somebody sets, and whose monotonic clock nobody can."""
+    """A machine with an adjustable wall clock and a steady monotonic clock."""
 
     step_ms = 0
 
@@ -27,13 +27,13 @@ class Machine(ManualClock):
 
 
 class Server:
-    """A server with a clock of its own, which answers after some time."""
+    """A server with its own clock and delayed responses."""
 
     def __init__(self, machine):
         self.machine = machine
         self.ahead_ms = 300_000
         self.back_ms = []
-        """How long the next answers travel back."""
+        """The delays of the next responses."""
         self.calls = 0
         self.error = None
 
@@ -59,7 +59,7 @@ def server(machine):
     return Server(machine)
 
 
-def test_a_machine_whose_clock_is_years_ahead_shows_the_servers_time():
+def test_machine_whose_clock_is_years_ahead_shows_the_server_time():
     machine, server = ManualClock(2_000_000_000_000), ManualClock(1_700_000_000_000)
     clock = ServerTime(machine, server.now_ms)
 
@@ -71,8 +71,8 @@ def test_a_machine_whose_clock_is_years_ahead_shows_the_servers_time():
 
 
 @pytest.mark.parametrize("step_ms", [-HOUR_MS, HOUR_MS])
-def test_a_step_of_the_machines_clock_changes_no_time(machine, server, step_ms):
-    """What was seen: the offset of before the step, added to a time that was read after it."""
+def test_step_of_the_machine_clock_changes_no_time(machine, server, step_ms):
+    """Regression: the offset from before a step was added to a time read after it."""
     clock = ServerTime(machine, server)
     before_ms = clock.now_ms()
     machine.advance_ms(2000)
@@ -82,16 +82,16 @@ def test_a_step_of_the_machines_clock_changes_no_time(machine, server, step_ms):
     assert clock.now_ms() == before_ms + 2000 == server.true_ms()
 
 
-def test_after_a_sleep_of_the_machine_the_offset_is_measured_at_once(machine, server):
+def test_offset_is_measured_immediately_after_the_machine_slept(machine, server):
     clock = ServerTime(machine, server)
     clock.now_ms()
-    machine.step_ms = HOUR_MS  # the wall clock goes on while the monotonic one stands still
+    machine.step_ms = HOUR_MS  # during sleep, the wall clock runs and the monotonic clock stops
     server.ahead_ms += HOUR_MS
 
     assert clock.now_ms() == server.true_ms()
 
 
-def test_the_offset_is_checked_each_minute_and_follows_the_server(machine, server, caplog):
+def test_offset_is_checked_every_minute_and_follows_the_server(machine, server, caplog):
     clock = ServerTime(machine, server)
     clock.now_ms()
     server.ahead_ms -= 5000
@@ -105,8 +105,8 @@ def test_the_offset_is_checked_each_minute_and_follows_the_server(machine, serve
     assert "jumped by -5.0 s" in caplog.text
 
 
-def test_one_slow_answer_makes_no_time_wrong(machine, server):
-    """What was seen under load: fetch times up to 12.7 s off."""
+def test_one_slow_response_does_not_distort_the_time(machine, server):
+    """Regression: under load, fetch times were up to 12.7 s off."""
     server.back_ms = [25_000, 30]
     clock = SharedClock(machine, server)
 
@@ -114,19 +114,19 @@ def test_one_slow_answer_makes_no_time_wrong(machine, server):
     assert server.calls == 2
 
 
-def test_a_server_that_always_answers_slowly_is_asked_again_soon(machine, server, caplog):
-    server.back_ms = [4000] * TRIES
+def test_server_that_always_responds_slowly_is_asked_again_soon(machine, server, caplog):
+    server.back_ms = [4000] * MAX_READINGS
     clock = SharedClock(machine, server)
     assert abs(clock.server_now_ms() - server.true_ms()) <= clock.bound_ms() <= 2001
     assert "is only known to 2001 ms" in caplog.text
 
-    machine.advance_ms(CHECK_SOON_S * 1000)
+    machine.advance_ms(RECHECK_S * 1000)
 
     assert clock.server_now_ms() == server.true_ms()
     assert clock.bound_ms() == 1
 
 
-def test_a_measurement_within_the_bounds_of_the_last_one_moves_nothing(machine, server):
+def test_measurement_within_the_bounds_of_the_last_one_changes_nothing(machine, server):
     clock = SharedClock(machine, server)
     before_ms = clock.server_now_ms()
     server.back_ms = [20]
@@ -135,7 +135,7 @@ def test_a_measurement_within_the_bounds_of_the_last_one_moves_nothing(machine, 
     assert clock.server_now_ms() == before_ms + CHECK_EVERY_S * 1000 + 20
 
 
-def test_a_server_that_does_not_answer_a_check_leaves_the_time_as_it_was(machine, server, caplog):
+def test_failed_check_leaves_the_time_unchanged(machine, server, caplog):
     clock = ServerTime(machine, server)
     clock.now_ms()
     server.error = LimiterUnavailable("redis", "down")
@@ -147,7 +147,7 @@ def test_a_server_that_does_not_answer_a_check_leaves_the_time_as_it_was(machine
     assert caplog.text.count("cannot check the time") == 1
 
 
-def test_the_first_measurement_fails_loudly(machine, server):
+def test_failed_first_measurement_raises(machine, server):
     server.error = LimiterUnavailable("redis", "down")
 
     with pytest.raises(LimiterUnavailable):

@@ -1,4 +1,4 @@
-"""The rules of tdmrep.json: the examples of the protocol, and files that are not as it says."""
+"""The rules of tdmrep.json: the examples of the protocol, and files that violate it."""
 
 import json
 import pickle
@@ -28,12 +28,12 @@ THREE_GROUPS = [
 
 
 def statements(rules, path):
-    """What a site says by these rules, as the cache keeps them."""
+    """The statements of a site for a path, from cached rules."""
     read = RobotsRules().with_tdm(read_tdm_file(json.dumps(rules).encode()))
     kept = RobotsRules.unpack(read.packed())
-    said = kept.statements("testbot", f"https://a.example{path}", ())
-    assert TDM_FILE_READ in said
-    return [one for one in said if one != TDM_FILE_READ]
+    stated = kept.statements("testbot", f"https://a.example{path}", ())
+    assert TDM_FILE_READ in stated
+    return [one for one in stated if one != TDM_FILE_READ]
 
 
 @pytest.mark.parametrize(
@@ -53,20 +53,20 @@ def statements(rules, path):
         ([{"location": "/", "tdm-reservation": "1"}], "/", "n"),
     ],
 )
-def test_the_first_rule_that_matches_decides_for_both_uses_by_models(rules, path, answer):
-    said = statements(rules, path)
+def test_first_matching_rule_decides_both_ai_uses(rules, path, answer):
+    stated = statements(rules, path)
 
-    decided = [(one.purpose, one.value) for one in said if one.purpose in MODELS]
+    decided = [(one.purpose, one.value) for one in stated if one.purpose in MODELS]
     assert decided == ([(purpose, answer) for purpose in MODELS] if answer else [])
 
 
-def test_a_more_general_rule_that_comes_first_decides():
+def test_earlier_rule_decides_even_if_more_general():
     rules = [{"location": "/", "tdm-reservation": 0}, {"location": "/a/", "tdm-reservation": 1}]
 
     assert {one.value for one in statements(rules, "/a/b")} == {"y"}
 
 
-def test_a_statement_names_its_rule_and_its_policy():
+def test_statement_names_its_rule_and_policy():
     input_, train, policy = statements(THREE_GROUPS, "/directory-b/html/x")
 
     where = "/.well-known/tdmrep.json rule 2 (/directory-b/html/)"
@@ -82,26 +82,26 @@ def test_a_statement_names_its_rule_and_its_policy():
     [b"", b"<html>", b"{}", b'{"location": "/"}', b"[1, null]", b'[{"tdm-reservation": 1}]',
      b"[" * 100_000, b'[{"location": "", "tdm-reservation": 1}]', b"\xff\xfe"],
 )  # fmt: skip
-def test_a_file_that_is_not_of_the_protocol_has_no_rules(body):
+def test_invalid_file_has_no_rules(body):
     assert read_tdm_file(body) == ()
 
 
 @pytest.mark.parametrize("value", [2, -1, True, 1.0, None, "yes", [1], {}])
-def test_a_value_that_is_neither_0_nor_1_decides_nothing_and_hides_later_rules(value):
+def test_invalid_value_decides_nothing_but_hides_later_rules(value):
     rules = [{"location": "/a", "tdm-reservation": value}, *WHOLE_SITE]
-    said = statements(rules, "/a")
+    stated = statements(rules, "/a")
 
-    assert said == []
+    assert stated == []
 
 
-def test_a_file_with_too_many_rules_reserves_everything():
+def test_file_with_too_many_rules_reserves_everything():
     rules = [{"location": f"/{n}", "tdm-reservation": 0} for n in range(MAX_TDM_RULES + 1)]
 
     assert read_tdm_file(json.dumps(rules).encode()) == UNREADABLE
     assert {one.value for one in statements(rules, "/5")} == {"n"}
 
 
-def test_a_path_that_costs_too_much_to_match_is_reserved_if_any_rule_says_so():
+def test_path_too_expensive_to_match_is_reserved_if_any_rule_reserves():
     rules = [
         {"location": "/" + "a*" * 900 + "b", "tdm-reservation": 0},
         {"location": "/z", "tdm-reservation": 1},
@@ -110,10 +110,10 @@ def test_a_path_that_costs_too_much_to_match_is_reserved_if_any_rule_says_so():
     assert "n" in {one.value for one in statements(rules, "/" + "a" * 60_000)}
 
 
-def test_rules_that_were_never_asked_for_are_told_from_none():
-    unasked = RobotsRules.unpack(RobotsRules().packed())
-    assert unasked.tdm is None
-    assert unasked.statements("testbot", "https://a.example/", ()) == []
+def test_rules_never_requested_are_distinguished_from_none():
+    never_requested = RobotsRules.unpack(RobotsRules().packed())
+    assert never_requested.tdm is None
+    assert never_requested.statements("testbot", "https://a.example/", ()) == []
     assert RobotsRules.unpack(RobotsRules(tdm=()).packed()).tdm == ()
     rules = RobotsRules(tdm=(TdmRule("/", "1", "", 1),))
     assert pickle.loads(pickle.dumps(rules)).tdm == rules.tdm

@@ -9,13 +9,13 @@ NODES = [f"redis://10.0.0.{n}:6379" for n in range(4)]
 DOMAINS = [f"site-{n}.example" for n in range(4000)]
 
 
-def test_a_domain_has_the_same_node_in_whatever_order_nodes_are_listed():
+def test_node_of_a_domain_does_not_depend_on_the_order_of_nodes():
     one, other = Ring(NODES), Ring(NODES[::-1])
 
     assert all(one.node_for(d) == other.node_for(d) for d in DOMAINS)
 
 
-def test_adding_a_node_moves_its_share_and_nothing_else():
+def test_adding_a_node_moves_only_its_share():
     before, after = Ring(NODES[:3]), Ring(NODES)
 
     moved = [d for d in DOMAINS if before.node_for(d) != after.node_for(d)]
@@ -45,6 +45,6 @@ def test_grouping_loses_nothing_and_keeps_the_order(domains):
 
 
 @pytest.mark.parametrize("nodes", [[], [NODES[0], NODES[0]]])
-def test_a_ring_without_nodes_or_with_one_twice_is_refused(nodes):
+def test_ring_without_nodes_or_with_duplicates_is_refused(nodes):
     with pytest.raises(ConfigError, match=r"politeness\.limiter_urls"):
         Ring(nodes)

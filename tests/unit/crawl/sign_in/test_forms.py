@@ -1,4 +1,4 @@
-"""What a browser would send of a form."""
+"""The data a browser would submit with a form."""
 
 import pytest
 
@@ -17,7 +17,7 @@ PAGE = b"""<!doctype html><form action=/search><input name=q></form>
 <button name=later>Later</button></form>"""
 
 
-def test_the_first_form_with_all_named_fields_is_filled_in_as_a_browser_does():
+def test_first_form_with_all_named_fields_is_filled_in_like_a_browser():
     form = find_form(PAGE, URL, NAMES)
 
     assert (form.action, form.method) == ("https://shop.test/session", "POST")
@@ -29,11 +29,11 @@ def test_the_first_form_with_all_named_fields_is_filled_in_as_a_browser_does():
 
 
 @pytest.mark.parametrize("page", [b"", b"<p>user password", b"<form><input name=user></form>"])
-def test_a_page_without_such_a_form_has_none(page):
+def test_page_without_a_matching_form_gives_none(page):
     assert find_form(page, URL, NAMES) is None
 
 
-def test_a_form_without_action_is_sent_to_its_page_and_without_method_with_get():
+def test_form_defaults_to_its_own_page_and_get():
     form = find_form(b"<form><input name=user><input name=password></form>", URL, NAMES)
 
     assert (form.action, form.method) == (URL, "GET")

@@ -1,4 +1,4 @@
-"""Who may be asked: one answer for first URLs, redirect targets, robots.txt and sitemaps."""
+"""The same access rules apply to first URLs, redirect targets, robots.txt and sitemaps."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def gate_of(rules, kind=RequestKind.PAGE):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_a_contact_only_loopback_is_asked_whatever_the_request_is_for(ports, kind):
+def test_only_loopback_may_be_requested_without_a_contact(ports, kind):
     for url in (LOCAL, PUBLIC):
         ports.robots.know(url[:-1])
     rules = rules_of(ports, fetch=FetchSettings(user_agent=""))
@@ -45,8 +45,8 @@ def test_without_a_contact_only_loopback_is_asked_whatever_the_request_is_for(po
     assert public.cause is RefusalCause.NO_CONTACT
 
 
-def test_a_redirect_to_a_public_host_is_denied_without_a_contact(ports):
-    """It was "waits for robots.txt" for ever: only first URLs were checked."""
+def test_redirect_to_a_public_host_is_denied_without_a_contact(ports):
+    """Regression: it waited for robots.txt forever, since only first URLs were checked."""
     admission = gate_of(rules_of(ports, fetch=FetchSettings(user_agent=""))).admit(PUBLIC, PUBLIC)
 
     assert isinstance(admission, Deny)
@@ -54,7 +54,7 @@ def test_a_redirect_to_a_public_host_is_denied_without_a_contact(ports):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_url_that_was_taken_down_is_asked_by_nobody(ports, kind):
+def test_url_that_was_taken_down_is_never_requested(ports, kind):
     ports.robots.know(PUBLIC[:-1])
     ports.store.takedowns.take_down(url=PUBLIC)
 
@@ -64,7 +64,7 @@ def test_a_url_that_was_taken_down_is_asked_by_nobody(ports, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_address_that_the_ssrf_filter_denies_is_asked_by_nobody(ports, kind):
+def test_address_denied_by_the_ssrf_filter_is_never_requested(ports, kind):
     ports.robots.know(PUBLIC[:-1])
     ports.ssrf_filter.refused[PUBLIC] = "a private address"
 
@@ -82,7 +82,7 @@ def test_robots_txt_itself_needs_no_rules(ports):
     ]
 
 
-def test_a_sitemap_behind_a_redirect_is_asked_about_no_purpose_like_one_that_is_not(ports):
+def test_redirected_sitemap_is_not_checked_for_purposes(ports):
     ports.robots.know(PUBLIC[:-1], "User-agent: *\nContent-Usage: train-ai=n\n")
     rules = rules_of(ports, preferences=PreferencesSettings(purposes=("ai-train",)))
 
@@ -94,7 +94,7 @@ def test_a_sitemap_behind_a_redirect_is_asked_about_no_purpose_like_one_that_is_
     assert isinstance(of_sitemap, Go)
 
 
-def test_a_redirect_target_whose_robots_txt_failed_waits_and_is_not_refused(ports):
+def test_redirect_target_with_unreachable_robots_txt_is_deferred_not_refused(ports):
     closed = "User-agent: *\nDisallow: /\n"
     ports.robots.know(PUBLIC[:-1], closed, unreachable=True, retry_at_ms=NOW_MS + 600_000)
 
@@ -107,7 +107,7 @@ def test_a_redirect_target_whose_robots_txt_failed_waits_and_is_not_refused(port
     assert verdict.retry_at_ms == NOW_MS + 600_000
 
 
-def test_old_rules_allow_and_say_that_they_are_old(ports):
+def test_stale_rules_allow_and_are_marked_as_stale(ports):
     ports.robots.know(PUBLIC[:-1], "User-agent: *\nCrawl-delay: 3\n", RulesState.STALE)
 
     assert ports.access_rules().verdict(AccessRequest(PUBLIC, (PUBLIC,))) == Allowed(

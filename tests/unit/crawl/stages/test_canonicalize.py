@@ -1,4 +1,4 @@
-"""The canonicalize stage over ports in memory: page updates, links, sitemaps, lost runs."""
+"""The canonicalize stage over ports in memory: page updates, links, sitemaps and lost runs."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ def updates(ports, message):
     return {update.write.url: update for update in from_blob(blob)}
 
 
-def test_a_batch_becomes_one_message_to_store(stage, ports):
+def test_batch_becomes_one_message_to_the_store_stage(stage, ports):
     links = b'<link rel=canonical href="/c"><a href="/x">x</a>'
     present, gone = result(ports, A, links), result(ports, B, None, OutcomeKind.GONE)
 
@@ -53,7 +53,7 @@ def test_a_batch_becomes_one_message_to_store(stage, ports):
     assert ports.marks.begun == {}
 
 
-def test_links_are_followed_within_the_domain_while_depth_is_left(stage, ports):
+def test_links_are_followed_within_the_domain_while_depth_remains(stage, ports):
     html = b'<a href="/x">x</a><a href="http://other.example/">o</a><a rel=nofollow href=/n>n</a>'
 
     stage.run(ResultBatch((result(ports, A, html, depth=2), result(ports, B, html))))
@@ -62,7 +62,7 @@ def test_links_are_followed_within_the_domain_while_depth_is_left(stage, ports):
     assert ports.sent.messages[0].message.jobs[0].depth == 1
 
 
-def test_entries_of_a_sitemap_are_enqueued_and_it_is_not_a_page(stage, ports):
+def test_sitemap_entries_are_enqueued_and_the_sitemap_is_not_a_page(stage, ports):
     xml = b"<urlset><url><loc>http://a.example/1</loc></url></urlset>"
 
     (message,) = stage.run(ResultBatch((result(ports, A, xml, sitemap=True),)))
@@ -71,7 +71,7 @@ def test_entries_of_a_sitemap_are_enqueued_and_it_is_not_a_page(stage, ports):
     assert updates(ports, message)[A].token is None
 
 
-def test_an_expired_body_is_fetched_again_and_the_others_are_stored(stage, ports):
+def test_page_with_an_expired_body_is_fetched_again_and_the_others_stored(stage, ports):
     lost, kept = result(ports, A), result(ports, B)
     ports.spool.free([lost.token])
 
@@ -81,7 +81,7 @@ def test_an_expired_body_is_fetched_again_and_the_others_are_stored(stage, ports
     assert [(job.url, job.attempt) for job in to_fetch.message.jobs] == [(A, 1)]
 
 
-def test_a_batch_that_lost_a_run_is_cut_into_its_pages(stage, ports):
+def test_batch_that_lost_a_run_is_split_into_its_pages(stage, ports):
     batch = ResultBatch((result(ports, A), result(ports, B), result(ports, A + "n", None)))
     ports.marks.begin([some_result.token for some_result in batch.results if some_result.token])
 
@@ -91,7 +91,7 @@ def test_a_batch_that_lost_a_run_is_cut_into_its_pages(stage, ports):
     assert [len(message.message.results) for message in messages] == [1, 1, 1]
 
 
-def test_a_page_that_lost_two_runs_alone_is_stored_unread(stage, ports):
+def test_page_that_lost_two_runs_alone_is_stored_as_unreadable(stage, ports):
     fetched = result(ports, A)
     for _ in range(2):
         ports.marks.begin([fetched.token])
@@ -101,7 +101,7 @@ def test_a_page_that_lost_two_runs_alone_is_stored_unread(stage, ports):
     assert updates(ports, message)[A].write.facts["outcome"] == "Unreadable"
 
 
-def test_a_page_that_was_taken_down_meanwhile_is_dropped_with_its_body(stage, ports):
+def test_page_taken_down_meanwhile_is_dropped_with_its_body(stage, ports):
     fetched = result(ports, A)
     ports.in_flight.mark([A])
     ports.store.takedowns.take_down(url=A)
@@ -122,7 +122,7 @@ def test_a_page_that_was_taken_down_meanwhile_is_dropped_with_its_body(stage, po
 @pytest.mark.parametrize(
     "user_agent", ["examplebot/1.0", "Mozilla/5.0 (compatible; ExampleBot/2; +https://e.test/)"]
 )
-def test_a_page_addresses_the_configured_agent_by_its_product_token(
+def test_page_rules_match_the_product_token_of_the_configured_agent(
     stage, ports, html, headers, user_agent
 ):
     stage = replace(stage, settings=Settings(fetch=FetchSettings(user_agent=user_agent)))
@@ -134,7 +134,7 @@ def test_a_page_addresses_the_configured_agent_by_its_product_token(
     assert updates(ports, message)[A].write.facts["noindex"] == 1
 
 
-def test_a_rule_for_aragog_is_not_for_an_agent_of_another_name(stage, ports):
+def test_page_rule_for_aragog_does_not_apply_to_another_agent(stage, ports):
     html = b'<meta name="aragog" content="noindex"><title>t'
 
     (message,) = stage.run(ResultBatch((result(ports, A, html),)))

@@ -1,4 +1,4 @@
-"""Which jobs go on, wait or end, by what their crawls do."""
+"""Which jobs continue, wait or end, depending on their crawls."""
 
 import pytest
 
@@ -18,7 +18,7 @@ RECORDS = {
 
 
 class Registry:
-    """Crawls that are as they are."""
+    """A registry with fixed crawls."""
 
     def __init__(self, *cancellations):
         self._crawls = Crawls.of(RECORDS, frozenset({2}), cancellations, now_ms=0)
@@ -30,7 +30,7 @@ class Registry:
 
 
 class InFlight:
-    """Answers as it is told, and notes what it was asked."""
+    """Returns the given replies, and records the questions."""
 
     def __init__(self, *replies):
         self.replies, self.asked = replies, []
@@ -40,7 +40,7 @@ class InFlight:
         return list(self.replies)
 
 
-def test_a_job_of_a_running_crawl_is_not_asked_about():
+def test_job_of_a_running_crawl_is_not_checked():
     in_flight = InFlight()
 
     wanted = CrawlChecks(Registry(), in_flight).wanted([UrlJob(url=A, crawl=4), UrlJob(url=B)])
@@ -59,7 +59,7 @@ def test_a_job_of_a_running_crawl_is_not_asked_about():
         (3, NextStep.WAITS, [], [3]),
     ],
 )
-def test_a_job_goes_on_for_a_crawl_that_wants_it(crawl, reply, going, waiting):
+def test_job_continues_for_a_crawl_that_wants_it(crawl, reply, going, waiting):
     checks = CrawlChecks(Registry(), InFlight(reply))
 
     wanted = checks.wanted([UrlJob(url=A, crawl=crawl)])
@@ -69,13 +69,13 @@ def test_a_job_goes_on_for_a_crawl_that_wants_it(crawl, reply, going, waiting):
     assert [one.key for one in wanted.in_line()] == [f"paused://{n}" for n in waiting]
 
 
-def test_what_was_fetched_for_a_paused_crawl_is_stored():
+def test_result_for_a_paused_crawl_is_stored():
     job = UrlJob(url=A, crawl=3)
 
     assert CrawlChecks(Registry(), InFlight()).wanted([job], pausing=False).jobs == [job]
 
 
-def test_a_cancelled_host_is_asked_about_with_the_time_of_its_cancellation():
+def test_cancelled_host_is_checked_with_the_time_of_its_cancellation():
     in_flight = InFlight(NextStep.ENDS)
     checks = CrawlChecks(Registry(Cancellation("host", "a.example", 77)), in_flight)
 
@@ -85,7 +85,7 @@ def test_a_cancelled_host_is_asked_about_with_the_time_of_its_cancellation():
     assert [(q.url, q.cancelled_until_s) for q in in_flight.asked] == [(A, 77)]
 
 
-def test_the_next_crawl_gets_a_job_with_its_own_options():
+def test_next_crawl_gets_a_job_with_its_own_options():
     job = UrlJob(url=A, crawl=2, attempt=3, refresh=True, request_id="r", url_filter="+x", target=B)
 
     after = following(job, NextCrawl(4, 7), Registry().crawls())

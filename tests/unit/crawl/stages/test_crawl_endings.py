@@ -1,9 +1,9 @@
-"""What the counts of crawls call the results of fetches, and for whom they count."""
+"""How the counts of crawls name fetch results, and which crawls they count for."""
 
 import pytest
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.crawl_endings import of_page
+from aragog.crawl.stages.crawl_endings import ending_of_page
 from aragog.urlstore.records import PageWrite, Written
 
 A = "http://a.example/"
@@ -13,7 +13,7 @@ def ended(facts, *, sitemap=False, stale=False, withdrawn=False):
     write = PageWrite(
         url=A, final_url=A, canonical_url=A, fetched_at_ms=5, facts=facts, withdrawn=withdrawn
     )
-    return of_page(UrlJob(url=A, sitemap=sitemap), write, Written(A, A, stale=stale))
+    return ending_of_page(UrlJob(url=A, sitemap=sitemap), write, Written(A, A, stale=stale))
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def ended(facts, *, sitemap=False, stale=False, withdrawn=False):
         ({"outcome": "Reserved", "status": 200}, "reserved", False),
     ],
 )
-def test_an_outcome_is_named_with_its_cause_and_a_failure_counts_for_every_crawl(
+def test_outcome_is_named_with_its_cause_and_failures_count_for_every_crawl(
     facts, outcome, for_all
 ):
     end = ended(facts)
@@ -37,7 +37,7 @@ def test_an_outcome_is_named_with_its_cause_and_a_failure_counts_for_every_crawl
     assert end.canonical_url == (A if outcome == "stored" else None)
 
 
-def test_a_page_that_was_not_stored_belongs_to_no_crawl():
+def test_page_that_was_not_stored_belongs_to_no_crawl():
     page = {"outcome": "Fetched", "status": 200}
 
     assert ended(page, stale=True)[1:3] == ("superseded", None)

@@ -1,4 +1,4 @@
-"""Reports of crawls: the time left by rates, what holds domains back, and what fails."""
+"""Crawl reports: time left, what holds domains back, and failures."""
 
 from collections import Counter
 
@@ -27,7 +27,7 @@ def report(record=RECORD, **waiting):
     )
 
 
-def test_the_time_left_is_that_of_the_slowest_domain_that_is_asked():
+def test_time_left_depends_on_the_slowest_active_domain():
     found = report(fast=100, slow=100, stopped=7, silent=3)
 
     assert [(one.domain, one.seconds_left) for one in found.open] == [
@@ -44,7 +44,7 @@ def test_urls_of_other_crawls_in_the_same_line_come_first():
     assert report(shared=10).seconds_left == 500.0
 
 
-def test_the_rate_of_the_crawl_holds_back_a_domain_that_would_be_faster():
+def test_crawl_rate_limits_a_faster_domain():
     slow = CrawlRecord(name="docs", number=2, rate=2.0)
 
     fast, slower = sorted(report(slow, fast=10, slow=10).open, key=lambda one: one.domain)
@@ -53,13 +53,13 @@ def test_the_rate_of_the_crawl_holds_back_a_domain_that_would_be_faster():
     assert (slower.rate, slower.held_by) == (0.5, "Crawl-delay of 2 s in robots.txt")
 
 
-def test_a_crawl_without_open_domains_has_no_time_left():
+def test_crawl_without_open_domains_has_no_time_left():
     assert report().seconds_left is None
     assert report(unknown=5).seconds_left is None
     assert report(unknown=5).stuck == 5
 
 
-def test_what_fails_comes_before_what_rules_left_out_and_has_the_counts_of_two_days():
+def test_failures_come_before_refusals_and_have_the_counts_of_two_days():
     domains = {
         "a.example": Counter({"stored": 50, "gone: 404": 3, "refused: robots": 9, "cancelled": 4}),
         "b.example": Counter({"unreachable: dns": 7}),
@@ -78,7 +78,7 @@ def test_what_fails_comes_before_what_rules_left_out_and_has_the_counts_of_two_d
 
 
 @pytest.mark.parametrize("notes", [{}, {"trap": 3}])
-def test_traps_are_counted_by_a_note(notes):
+def test_traps_are_counted_from_the_notes(notes):
     status = CrawlStatus(RECORD, CrawlCounts(9, notes=notes))
 
     assert CrawlReport(status, {}, {}).traps == notes.get("trap", 0)

@@ -1,4 +1,4 @@
-"""The state of a crawl in a word."""
+"""The displayed state of a crawl."""
 
 import pytest
 
@@ -17,6 +17,6 @@ from aragog.crawl.stages.crawl_status import CrawlStatus
         (CrawlPhase.ENDED, 5, 0, "ended"),
     ],
 )
-def test_a_running_crawl_for_which_nothing_waits_is_done(state, enqueued, waiting, shown):
+def test_running_crawl_without_waiting_urls_is_done(state, enqueued, waiting, shown):
     record = CrawlRecord(name="docs", number=2, state=state)
     assert CrawlStatus(record, CrawlCounts(enqueued, waiting)).shown_state == shown

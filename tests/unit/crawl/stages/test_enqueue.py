@@ -1,4 +1,4 @@
-"""The enqueue stage over ports in memory: what is sent for the URLs of a caller."""
+"""The enqueue stage over ports in memory: messages for the URLs of a caller."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def enqueue(ports, urls, **options):
     return list(ports.enqueuer.enqueue(urls, EnqueueOptions(**options)))
 
 
-def test_each_input_has_its_result_in_order(ports):
+def test_each_input_has_a_result_in_order(ports):
     results = enqueue(ports, ["HTTP://A.example:80", "nonsense", A, B])
 
     assert [(r.input, r.status, r.url) for r in results] == [
@@ -28,7 +28,7 @@ def test_each_input_has_its_result_in_order(ports):
     assert ports.counters.counts[counters.ENQUEUED] == 2
 
 
-def test_a_url_in_flight_is_not_sent_again_unless_the_caller_insists(ports):
+def test_url_in_flight_is_sent_again_only_if_the_caller_insists(ports):
     enqueue(ports, [A])
     (second,) = enqueue(ports, [A])
     (insisted,) = enqueue(ports, [A], insist=True)
@@ -45,7 +45,7 @@ def test_urls_are_sent_in_batches_with_the_priority_and_depth_of_the_call(ports)
     assert {(job["priority"], job["depth"]) for batch in jobs for job in batch} == {(2, 3)}
 
 
-def test_urls_that_a_broker_did_not_take_may_be_enqueued_again(ports):
+def test_urls_rejected_by_the_broker_may_be_enqueued_again(ports):
     def refuse(_):
         raise BrokerUnavailable("broker", "is unavailable")
 

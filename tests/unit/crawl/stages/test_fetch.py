@@ -64,7 +64,7 @@ def results(messages):
     return messages[Destination.CANONICALIZE].message.results
 
 
-def test_bodies_go_into_the_spool_and_results_carry_their_tokens(stage, ports):
+def test_bodies_are_spooled_and_results_have_their_tokens(stage, ports):
     outcomes = results(run(stage, A, B))
 
     assert [result.fetch.outcome for result in outcomes] == [OutcomeKind.FETCHED] * 2
@@ -76,7 +76,7 @@ def test_bodies_go_into_the_spool_and_results_carry_their_tokens(stage, ports):
 
 
 class HugePages(Web):
-    """Each page is made when it is fetched."""
+    """Creates each page when it is fetched."""
 
     SIZE = 4_000_000
 
@@ -84,7 +84,7 @@ class HugePages(Web):
         return fetched(url, "x" * self.SIZE)
 
 
-def test_a_batch_of_huge_bodies_is_not_in_memory_all_at_once(stage, ports):
+def test_bodies_of_a_batch_are_not_held_in_memory_all_at_once(stage, ports):
     requester, size = replace(stage.requester, fetcher=HugePages()), HugePages.SIZE
     stage = replace(stage, requester=requester)
     urls = [f"{A}{n}" for n in range(25)]
@@ -99,7 +99,7 @@ def test_a_batch_of_huge_bodies_is_not_in_memory_all_at_once(stage, ports):
     assert peak_bytes < 5 * size
 
 
-def test_each_domains_outcomes_are_noted_refusals_too(stage, ports):
+def test_outcomes_are_recorded_per_domain_including_refusals(stage, ports):
     ports.web.outcomes[A] = Gone(url=A, status=404)
     ports.robots.know("http://closed.example", "User-agent: *\nDisallow: /")
 
@@ -112,8 +112,8 @@ def test_each_domains_outcomes_are_noted_refusals_too(stage, ports):
     }
 
 
-def test_a_url_that_was_postponed_is_not_an_outcome_of_its_domain(stage, ports):
-    """A slow domain that redirects nothing was listed as one that answers with redirects."""
+def test_postponed_url_is_not_an_outcome_of_its_domain(stage, ports):
+    """Regression: a slow domain without redirects was listed as one that responds with redirects."""
     ports.web.outcomes[A] = Deferred(url=A, cause=SLOT, retry_at_ms=NOW_MS + 5000)
     ports.web.outcomes[B] = Redirected(
         url=B, target=B, cause=DeferralCause.RULES, hops=(Hop(B, 301, B),)
@@ -124,7 +124,7 @@ def test_a_url_that_was_postponed_is_not_an_outcome_of_its_domain(stage, ports):
     assert ports.outcomes.of == {"b.example": [DomainOutcome(OutcomeKind.REDIRECTED)]}
 
 
-def test_the_reservation_in_the_spool_is_given_back(stage, ports):
+def test_reservation_in_the_spool_is_released(stage, ports):
     ports.web.outcomes[A] = Gone(url=A, status=404)
 
     run(stage, A)
@@ -132,7 +132,7 @@ def test_the_reservation_in_the_spool_is_given_back(stage, ports):
     assert ports.spool.blobs == {}
 
 
-def test_a_url_of_an_unknown_origin_waits_for_its_robots_txt(stage, ports):
+def test_url_of_an_unknown_origin_waits_for_its_robots_txt(stage, ports):
     (message,) = run(stage, "http://new.example/x").values()
 
     assert message.destination is Destination.ROBOTS
@@ -140,7 +140,7 @@ def test_a_url_of_an_unknown_origin_waits_for_its_robots_txt(stage, ports):
     assert ports.web.requests == []
 
 
-def test_what_robots_txt_disallows_is_refused_without_a_request(stage, ports):
+def test_disallowed_url_is_refused_without_a_request(stage, ports):
     ports.robots.know("http://a.example", "User-agent: *\nDisallow: /\n")
 
     (result,) = results(run(stage, A))
@@ -150,7 +150,7 @@ def test_what_robots_txt_disallows_is_refused_without_a_request(stage, ports):
     assert ports.counters.counts[counters.REFUSED] == 1
 
 
-def test_an_unreachable_robots_txt_is_an_attempt_that_waits_for_its_retry(stage, ports):
+def test_unreachable_robots_txt_counts_as_an_attempt_and_waits_for_its_retry(stage, ports):
     text = "User-agent: *\nDisallow: /\n"
     retry_at_ms = NOW_MS + 7_200_000
     ports.robots.know("http://a.example", text, unreachable=True, retry_at_ms=retry_at_ms)
@@ -171,7 +171,7 @@ def test_stale_rules_are_used_and_refreshed(stage, ports):
     assert messages[Destination.ROBOTS].message.claimed
 
 
-def test_a_url_that_the_ssrf_filter_refuses_is_blocked(stage, ports):
+def test_url_refused_by_the_ssrf_filter_is_blocked(stage, ports):
     ports.ssrf_filter.refused[A] = "a private address"
 
     (result,) = results(run(stage, A))
@@ -179,7 +179,7 @@ def test_a_url_that_the_ssrf_filter_refuses_is_blocked(stage, ports):
     assert (result.fetch.outcome, result.fetch.reason) == (OutcomeKind.BLOCKED, "a private address")
 
 
-def test_a_url_without_a_near_slot_waits_in_the_line_of_its_domain(stage, ports):
+def test_url_without_a_near_slot_waits_in_the_line_of_its_domain(stage, ports):
     ports.limiter.waits_ms["a.example"] = 60_000
 
     assert run(stage, A) == {}
@@ -189,7 +189,7 @@ def test_a_url_without_a_near_slot_waits_in_the_line_of_its_domain(stage, ports)
     assert not waiting.front
 
 
-def test_a_url_whose_slot_is_released_too_early_waits_in_line_again(stage, ports):
+def test_url_released_before_its_slot_waits_in_line_again(stage, ports):
     ports.limiter.waits_ms["a.example"] = 60_000
 
     assert run(stage, UrlJob(url=A, slot_at_ms=NOW_MS + 60_000)) == {}
@@ -198,14 +198,14 @@ def test_a_url_whose_slot_is_released_too_early_waits_in_line_again(stage, ports
     assert waiting.job.slot_at_ms is None
 
 
-def test_a_url_with_a_slot_uses_it(stage, ports):
+def test_url_with_a_slot_uses_it(stage, ports):
     outcomes = results(run(stage, UrlJob(url=A, slot_at_ms=NOW_MS)))
 
     assert len(outcomes) == 1
     assert ports.limiter.resumed == ["a.example"]
 
 
-def test_a_url_that_missed_its_slot_goes_to_the_front_of_the_line(stage, ports):
+def test_url_that_missed_its_slot_goes_to_the_front_of_the_line(stage, ports):
     ports.limiter.booked_out["a.example"] = 90_000
 
     assert run(stage, UrlJob(url=A, slot_at_ms=NOW_MS - 1)) == {}
@@ -214,7 +214,7 @@ def test_a_url_that_missed_its_slot_goes_to_the_front_of_the_line(stage, ports):
     assert (waiting.job.slot_at_ms, waiting.wait_ms, waiting.front) == (None, 90_000, True)
 
 
-def test_a_busy_origin_is_asked_again_when_it_said(stage, ports):
+def test_busy_origin_is_retried_at_the_time_it_gave(stage, ports):
     ports.web.outcomes[A] = Busy(url=A, status=503, retry_at_ms=NOW_MS + 30_000)
 
     message = run(stage, A)[Destination.FETCH]
@@ -223,7 +223,7 @@ def test_a_busy_origin_is_asked_again_when_it_said(stage, ports):
     assert ports.limiter.reports == [("a.example", False)]
 
 
-def test_a_domain_that_redirects_has_answered_whatever_its_target_does(stage, ports):
+def test_redirect_counts_as_a_response_of_its_domain(stage, ports):
     def redirects(gate):
         assert isinstance(gate.admit(B, B), Go)
         return Unreachable(url=A, final_url=B, kind=UnreachableKind.CONNECT, reason="refused")
@@ -235,7 +235,7 @@ def test_a_domain_that_redirects_has_answered_whatever_its_target_does(stage, po
     assert sorted(ports.limiter.reports) == [("a.example", True), ("b.example", False)]
 
 
-def test_a_redirect_to_a_later_slot_is_an_answer_of_its_domain(stage, ports):
+def test_redirect_to_a_later_slot_counts_as_a_response(stage, ports):
     def redirects(gate):
         ports.limiter.waits_ms["b.example"] = 60_000
         later = gate.admit(B, B)
@@ -251,7 +251,7 @@ def test_a_redirect_to_a_later_slot_is_an_answer_of_its_domain(stage, ports):
 @pytest.mark.parametrize(
     ("kind", "reports"), [("redirect", [("a.example", True)]), ("dns", [("a.example", False)])]
 )
-def test_a_redirect_loop_slows_no_domain_down(stage, ports, kind, reports):
+def test_redirect_loop_does_not_slow_down_its_domain(stage, ports, kind, reports):
     ports.web.outcomes[A] = Unreachable(url=A, kind=kind, reason="…")
 
     run(stage, A)
@@ -259,7 +259,7 @@ def test_a_redirect_loop_slows_no_domain_down(stage, ports, kind, reports):
     assert ports.limiter.reports == reports
 
 
-def test_a_defect_of_our_own_slows_no_domain_down(stage, ports):
+def test_internal_error_does_not_slow_down_the_domain(stage, ports):
     ports.web.outcomes[A] = ValueError("odd")
 
     run(stage, A)
@@ -267,7 +267,7 @@ def test_a_defect_of_our_own_slows_no_domain_down(stage, ports):
     assert ports.limiter.reports == []
 
 
-def test_the_last_attempt_is_the_result(stage, ports):
+def test_last_attempt_gives_the_result(stage, ports):
     ports.web.outcomes[A] = Unreachable(url=A, kind=UnreachableKind.DNS, reason="no such host")
     last = ports.settings.pipeline.max_attempts - 1
 
@@ -276,7 +276,7 @@ def test_the_last_attempt_is_the_result(stage, ports):
     assert (result.fetch.outcome, result.fetch.reason) == (OutcomeKind.UNREACHABLE, "no such host")
 
 
-def test_a_redirect_whose_target_has_no_near_slot_waits_in_the_line_of_the_target(stage, ports):
+def test_redirect_to_a_domain_without_a_near_slot_waits_in_its_line(stage, ports):
     hop = Hop(A, 302, B)
     ports.web.outcomes[A] = Redirected(
         url=A, target=B, cause=SLOT, retry_at_ms=NOW_MS + 5000, hops=(hop,)
@@ -288,7 +288,7 @@ def test_a_redirect_whose_target_has_no_near_slot_waits_in_the_line_of_the_targe
     assert (waiting.key, waiting.wait_ms, waiting.job.target) == ("b.example", 5000, B)
 
 
-def test_a_defect_on_one_response_fails_no_other_url(stage, ports):
+def test_internal_error_on_one_response_fails_no_other_url(stage, ports):
     ports.web.outcomes[A] = ValueError("odd")
 
     messages = run(stage, A, B)
@@ -297,7 +297,7 @@ def test_a_defect_on_one_response_fails_no_other_url(stage, ports):
     assert [job.url for job in messages[Destination.FETCH].message.jobs] == [A]
 
 
-def test_a_stored_url_is_not_fetched_again_and_is_no_longer_in_flight(stage, ports):
+def test_stored_url_is_not_fetched_again_and_leaves_the_in_flight_set(stage, ports):
     ports.store.write_pages([page(A, content=body("x"))])
     ports.in_flight.mark([A])
 
@@ -306,7 +306,7 @@ def test_a_stored_url_is_not_fetched_again_and_is_no_longer_in_flight(stage, por
     assert ports.counters.counts[counters.ALREADY_STORED] == 1
 
 
-def test_a_refresh_sends_the_stored_validators(stage, ports):
+def test_refresh_sends_the_stored_validators(stage, ports):
     facts = {"etag": '"1"', "final_url": A}
     ports.store.write_pages([page(A, content=body("x"), facts=facts)])
 
@@ -316,7 +316,7 @@ def test_a_refresh_sends_the_stored_validators(stage, ports):
     assert (options["etag"], options["validators_url"]) == ('"1"', A)
 
 
-def test_a_page_that_was_cut_is_fetched_without_its_validators(stage, ports):
+def test_truncated_page_is_refreshed_without_validators(stage, ports):
     facts = {"etag": '"1"', "final_url": A, "truncated": 1}
     ports.store.write_pages([page(A, content=body("x"), facts=facts)])
 
@@ -326,7 +326,7 @@ def test_a_page_that_was_cut_is_fetched_without_its_validators(stage, ports):
     assert (options["etag"], options["validators_url"]) == (None, None)
 
 
-def test_a_full_spool_sends_jobs_back_without_a_request_and_without_an_attempt(stage, ports):
+def test_full_spool_returns_jobs_without_a_request_or_an_attempt(stage, ports):
     ports.spool.open = False
 
     message = run(stage, A)[Destination.FETCH]
@@ -336,7 +336,7 @@ def test_a_full_spool_sends_jobs_back_without_a_request_and_without_an_attempt(s
     assert message.delay_ms >= ROOM_RETRY_MS
 
 
-def test_where_a_batch_does_not_fit_the_spool_a_part_of_it_is_fetched(stage, ports):
+def test_batch_that_does_not_fit_in_the_spool_is_partly_fetched(stage, ports):
     ports.spool.most = 1
     messages = run(stage, A, B)
 
@@ -344,7 +344,7 @@ def test_where_a_batch_does_not_fit_the_spool_a_part_of_it_is_fetched(stage, por
     assert [job.url for job in messages[Destination.FETCH].message.jobs] == [B]
 
 
-def test_where_no_gate_holds_messages_back_a_closed_spool_is_waited_for(stage, ports):
+def test_stage_without_a_gate_waits_for_a_closed_spool(stage, ports):
     ports.spool.open = False
     room = replace(stage.room, gated=False)
 
@@ -358,12 +358,12 @@ NOW_S_OF_DAY = NOW_MS // 1000 % 86_400
 
 
 def around(minutes_from: int, minutes_to: int) -> str:
-    """A span of the day around now, as robots.txt spells it."""
+    """A span of the day around now, in the notation of robots.txt."""
     first, last = (NOW_S_OF_DAY // 60 + m for m in (minutes_from, minutes_to))
     return "-".join(f"{m // 60 % 24:02}{m % 60:02}" for m in (first, last))
 
 
-def test_a_page_waits_for_the_visit_time_of_its_site(stage, ports):
+def test_page_waits_for_the_visit_time_of_its_site(stage, ports):
     ports.robots.know(A[:-1], f"User-agent: *\nVisit-time: {around(120, 240)}\n")
 
     messages = run(stage, A, B)
@@ -375,7 +375,7 @@ def test_a_page_waits_for_the_visit_time_of_its_site(stage, ports):
     assert 119 * 60_000 <= waiting.delay_ms <= 120 * 60_000
 
 
-def test_a_redirect_waits_for_the_visit_time_of_its_target(stage, ports):
+def test_redirect_waits_for_the_visit_time_of_its_target(stage, ports):
     ports.robots.know(B[:-1], f"User-agent: *\nVisit-time: {around(120, 240)}\n")
 
     def redirects(gate):
@@ -394,7 +394,7 @@ def test_a_redirect_waits_for_the_visit_time_of_its_target(stage, ports):
     assert 119 * 60_000 <= message.delay_ms <= 120 * 60_000
 
 
-def test_a_page_is_fetched_in_the_visit_time_and_at_any_time_if_it_is_not_obeyed(stage, ports):
+def test_page_is_fetched_during_the_visit_time_or_if_it_is_ignored(stage, ports):
     ports.robots.know(A[:-1], f"User-agent: *\nVisit-time: {around(-60, 60)}\n")
     run(stage, A)
     ports.robots.know(B[:-1], f"User-agent: *\nVisit-time: {around(120, 240)}\n")
@@ -407,7 +407,7 @@ def test_a_page_is_fetched_in_the_visit_time_and_at_any_time_if_it_is_not_obeyed
     assert ports.web.urls() == [A, B]
 
 
-def test_a_request_rate_is_a_crawl_delay_at_its_times(stage, ports):
+def test_request_rate_is_a_crawl_delay_at_its_times(stage, ports):
     lines = f"Request-rate: 1/10m {around(-60, 60)}\nRequest-rate: 1/1h {around(120, 240)}"
     ports.robots.know(A[:-1], f"User-agent: *\n{lines}\n")
 
@@ -426,7 +426,7 @@ def after(status, **changes):
     )
 
 
-def with_ways(stage, rules):
+def with_egress_rules(stage, rules):
     return replace(stage, requester=replace(stage.requester, egress=JobEgress(rules)))
 
 
@@ -434,9 +434,9 @@ def forbidden(url):
     return Withheld(url=url, final_url=url, outcome=OutcomeKind.FORBIDDEN, status=403, reason="403")
 
 
-def test_after_a_403_the_next_attempt_takes_another_way_if_a_rule_says_so(stage, ports):
+def test_rule_for_403_sends_the_next_attempt_by_another_route(stage, ports):
     ports.web.outcomes[A] = forbidden(A)
-    stage = with_ways(stage, after(403))
+    stage = with_egress_rules(stage, after(403))
 
     (message,) = run(stage, A).values()
 
@@ -445,7 +445,7 @@ def test_after_a_403_the_next_attempt_takes_another_way_if_a_rule_says_so(stage,
     assert (job.after_status, job.attempt) == (403, 1)
     assert message.delay_ms > 0
     assert ports.web.requests[0][1]["egress"].after == 0
-    # The domain that answered 403 is asked less often, whichever way is next.
+    # The domain that responded with 403 is slowed down, regardless of the next route.
     assert ports.limiter.reports == [("a.example", False)]
 
     (result,) = results(run(stage, UrlJob.read(job.wire())))
@@ -453,34 +453,34 @@ def test_after_a_403_the_next_attempt_takes_another_way_if_a_rule_says_so(stage,
     assert result.fetch.outcome is OutcomeKind.FORBIDDEN
 
 
-def test_a_403_is_final_without_such_a_rule_for_its_host(stage, ports):
+def test_status_403_is_final_without_a_matching_rule(stage, ports):
     ports.web.outcomes[A] = forbidden(A)
 
     for rules in (after(429), after(403, hosts=("b.example",))):
-        (result,) = results(run(with_ways(stage, rules), A))
+        (result,) = results(run(with_egress_rules(stage, rules), A))
         assert result.fetch.outcome is OutcomeKind.FORBIDDEN
 
 
 @pytest.mark.parametrize("status", [401, 402, 451])
-def test_no_other_way_is_taken_after_other_answers_that_withhold_a_page(stage, ports, status):
+def test_other_withheld_pages_are_not_retried_by_another_route(stage, ports, status):
     ports.web.outcomes[A] = replace(forbidden(A), outcome=WITHHELD[status], status=status)
 
-    (result,) = results(run(with_ways(stage, after(403)), A))
+    (result,) = results(run(with_egress_rules(stage, after(403)), A))
 
     assert result.fetch.status == status
 
 
-def test_after_a_429_the_next_attempt_waits_as_long_as_the_origin_says(stage, ports):
+def test_rule_for_429_still_waits_as_long_as_the_origin_asks(stage, ports):
     ports.web.outcomes[A] = Busy(url=A, final_url=A, status=429, retry_at_ms=NOW_MS + 60_000)
 
-    (message,) = run(with_ways(stage, after(429)), A).values()
+    (message,) = run(with_egress_rules(stage, after(429)), A).values()
 
     (job,) = message.message.jobs
     assert job.after_status == 429
     assert message.delay_ms >= 60_000
 
 
-def test_a_url_without_a_way_out_waits_and_loses_no_attempt(stage, ports):
+def test_url_without_a_usable_route_waits_and_loses_no_attempt(stage, ports):
     ports.web.outcomes[A] = Deferred(
         url=A, cause=DeferralCause.EGRESS, retry_at_ms=NOW_MS + 5_000, reason="office: dead"
     )

@@ -1,4 +1,4 @@
-"""What is read of a file of an item: its headers, and no byte of its body."""
+"""Analysis of an item's file: its headers, but not its body."""
 
 import pytest
 
@@ -25,15 +25,15 @@ def result(content_type, *, file=True, headers=()):
         ("APPLICATION/JSON", True, False),
     ],
 )
-def test_a_file_is_what_an_item_names_and_has_no_type_of_pages(content_type, file, expected):
+def test_file_belongs_to_an_item_and_has_no_page_type(content_type, file, expected):
     assert is_file(result(content_type, file=file), PAGE_TYPES) is expected
 
 
-def test_the_headers_of_a_file_say_what_may_be_done_with_it():
+def test_headers_of_a_file_give_its_usage_rules():
     headers = (("X-Robots-Tag", "noindex, noai, unavailable_after: 2030-01-01"),)
 
     analysis = file_analysis(result("image/png", headers=headers), agent="aragog")
 
     assert (analysis.fields, analysis.links, analysis.noindex) == ({}, (), True)
     assert analysis.unavailable_after_ms is not None
-    assert any(said.purpose == "ai-train" for said in analysis.preferences)
+    assert any(preference.purpose == "ai-train" for preference in analysis.preferences)

@@ -1,4 +1,4 @@
-"""What links, listings and sitemaps of a page are enqueued with."""
+"""Options passed on to the links, listings and sitemaps of a page."""
 
 from dataclasses import fields, replace
 
@@ -13,15 +13,15 @@ JOB = UrlJob(
 )  # fmt: skip
 
 
-def test_an_option_that_a_job_has_is_inherited_or_named_as_one_that_is_not():
-    """A new option was lost on the way to links, because nothing asked whether they inherit it."""
+def test_every_job_option_is_inherited_or_listed_as_not_inherited():
+    """Regression: a new option was not passed on to links, and no test checked that it was."""
     not_inherited = {"depth", "pages", "crawl", "sitemap", "file", "traceparent"}
     shared = {each.name for each in fields(EnqueueOptions)} & {each.name for each in fields(UrlJob)}
 
     assert shared - not_inherited <= INHERITED.keys()
 
 
-def test_no_option_of_a_job_is_lost_on_the_way_to_its_links():
+def test_links_inherit_every_inheritable_option():
     options = inherited(JOB)
 
     assert all(
@@ -32,15 +32,15 @@ def test_no_option_of_a_job_is_lost_on_the_way_to_its_links():
     }
 
 
-def test_a_link_that_is_held_keeps_the_options_that_it_inherits():
-    """Priority 0 and a crawl without a purpose came back as the defaults, since they are false."""
+def test_held_link_keeps_its_inherited_options():
+    """Regression: priority 0 and an empty purpose became the defaults, since they are falsy."""
     urgent = replace(JOB, priority=0, purposes="")
 
     for options in (inherited(JOB, depth=2), inherited(urgent, depth=0), EnqueueOptions()):
         assert options_of(wire_of(options)) == options
 
 
-def test_what_a_place_says_itself_counts_more():
+def test_explicit_options_override_inherited_ones():
     options = inherited(JOB, depth=2, refresh=False)
 
     assert (options.depth, options.refresh, options.priority) == (2, False, 7)

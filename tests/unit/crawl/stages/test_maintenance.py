@@ -1,4 +1,4 @@
-"""Maintenance over ports in memory."""
+"""The maintenance stage over ports in memory."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.support.stores import page
 
 
 class Swept:
-    """An in-flight set, site blocks and a spool that note what they are asked."""
+    """An in-flight set, site blocks and a spool that record their calls."""
 
     def __init__(self):
         self.sites, self.freed = [], []
@@ -46,7 +46,7 @@ def test_takedowns_are_shared_with_producers(maintenance, ports):
     assert [name for _, name in maintenance.blocks.sites] == ["gone.example"]
 
 
-def test_dropped_notes_and_freed_bodies_are_logged(maintenance, caplog):
+def test_expired_urls_and_deleted_bodies_are_logged(maintenance, caplog):
     maintenance.sweep_in_flight()
     maintenance.sweep_spool()
 

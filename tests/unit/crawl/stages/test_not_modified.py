@@ -1,4 +1,4 @@
-"""What a 304 makes of a stored response: its fields, its freshness, and what cannot be read again."""
+"""The effect of a 304 on a stored response: its fields, freshness and missing content."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import pytest
 
 from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
-from aragog.crawl.stages.not_modified import decide_alike, with_fields_of
+from aragog.crawl.stages.not_modified import has_same_decisive_headers, merge_headers
 from aragog.crawl.stages.page_updates import from_blob, to_blob, with_body
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.urlstore.compression import compress
@@ -30,26 +30,24 @@ HTML = b"<title>t</title>"
         ("Age: 500", "Age: 3", "Age: 3"),
     ],
 )  # fmt: skip
-def test_each_field_of_a_304_replaces_the_stored_one_but_for_those_of_the_bytes(
-    stored, confirming, after
-):
-    assert with_fields_of(headers(stored), headers(confirming)) == headers(after)
+def test_fields_of_a_304_replace_stored_ones_except_those_of_the_body(stored, confirming, after):
+    assert merge_headers(headers(stored), headers(confirming)) == headers(after)
 
 
 def headers(text):
     return tuple(tuple(line.split(": ")) for line in text.split("|"))
 
 
-def test_only_fields_that_decide_make_two_responses_differ():
+def test_only_decisive_fields_make_two_responses_differ():
     one = headers("X-Robots-Tag: all|Date: a|Expires: b|Link: c")
 
-    assert decide_alike(one, headers("link: c|Expires: z|x-robots-tag: all"))
-    assert not decide_alike(one, headers("Link: d|X-Robots-Tag: all"))
+    assert has_same_decisive_headers(one, headers("link: c|Expires: z|x-robots-tag: all"))
+    assert not has_same_decisive_headers(one, headers("Link: d|X-Robots-Tag: all"))
 
 
 @pytest.fixture
 def crawl(ports):
-    """Canonicalizes and stores one result; its update."""
+    """Canonicalizes and stores one result; returns its update."""
     stage = CanonicalizeStage(
         ports.spool, ports.store, ports.in_flight, ports.marks,
         ports.discovery, ports.returning_jobs, ports.settings,
@@ -72,7 +70,7 @@ def crawl(ports):
     return run
 
 
-def test_freshness_that_a_304_does_not_name_is_that_of_the_stored_response(crawl):
+def test_freshness_missing_in_a_304_comes_from_the_stored_response(crawl):
     crawl(OutcomeKind.FETCHED, NOW_MS, "Cache-Control: max-age=7000", HTML)
 
     confirmed = crawl(OutcomeKind.NOT_MODIFIED, NOW_MS + 1000, "ETag: e")
@@ -81,7 +79,7 @@ def test_freshness_that_a_304_does_not_name_is_that_of_the_stored_response(crawl
     assert confirmed.write.report.headers == (("ETag", "e"),)
 
 
-def test_the_expiry_of_a_304_counts_without_another_reading(crawl):
+def test_expiry_of_a_304_counts_without_reading_the_page_again(crawl):
     crawl(OutcomeKind.FETCHED, NOW_MS, "Expires: Thu, 01 Jan 2026 00:00:00 GMT", HTML)
 
     lines = "Date: Thu, 01 Jan 2026 00:00:00 GMT|Expires: Thu, 01 Jan 2026 01:00:00 GMT"
@@ -91,18 +89,21 @@ def test_the_expiry_of_a_304_counts_without_another_reading(crawl):
     assert confirmed.token is None
 
 
-def test_a_page_whose_content_a_program_replaced_keeps_it_and_becomes_stricter(crawl, ports):
+def test_replaced_content_is_kept_and_its_preferences_become_stricter(crawl, ports):
     crawl(OutcomeKind.FETCHED, NOW_MS, "A: 1", b'<meta name="robots" content="nosnippet">')
     ports.store.put_content(URL, b"other", at_ms=NOW_MS + 500)
 
     crawl(OutcomeKind.NOT_MODIFIED, NOW_MS + 1000, "X-Robots-Tag: noai")
 
-    said = ports.store.get(URL).facts["page_preferences"]
-    assert [line.partition(" ")[0] for line in said.split("\n")] == ["ai-input=n", "ai-train=n"]
+    preferences = ports.store.get(URL).facts["page_preferences"]
+    assert [line.partition(" ")[0] for line in preferences.split("\n")] == [
+        "ai-input=n",
+        "ai-train=n",
+    ]
     assert ports.store.content(URL).body == b"other"
 
 
-def test_an_update_with_its_304_survives_the_spool(crawl):
+def test_update_of_a_304_survives_the_spool(crawl):
     crawl(OutcomeKind.FETCHED, NOW_MS, "A: 1", HTML)
     update = crawl(OutcomeKind.NOT_MODIFIED, NOW_MS + 1000, "X-Robots-Tag: noai")
 

@@ -1,4 +1,4 @@
-"""A part of a page's analysis that fails leaves the others intact and is reported once."""
+"""A failing part of a page analysis leaves the others intact and is reported once."""
 
 import json
 import logging
@@ -12,7 +12,7 @@ def fail():
     raise KeyError("href")
 
 
-def test_a_part_that_fails_is_replaced_and_named():
+def test_failing_part_is_replaced_and_named():
     parts = _Parts("https://a.test/")
 
     assert parts.get("links", fail, ()) == ()
@@ -20,7 +20,7 @@ def test_a_part_that_fails_is_replaced_and_named():
     assert parts.problems == ["links: KeyError: 'href'"]
 
 
-def test_the_same_failure_is_logged_once(caplog):
+def test_same_failure_is_logged_once(caplog):
     with caplog.at_level(logging.ERROR):
         for number in range(3):
             _Parts(f"https://a.test/{number}").get("a part of this test", fail, None)
@@ -28,7 +28,7 @@ def test_the_same_failure_is_logged_once(caplog):
     assert len(caplog.records) == 1
 
 
-def test_a_link_in_svg_is_a_link():
+def test_link_in_svg_is_a_link():
     url = "https://a.test/"
     body = b'<svg><a xlink:href="/x">t</a></svg><a href=/y>u'
 
@@ -39,7 +39,7 @@ def test_a_link_in_svg_is_a_link():
     assert analysis.complete
 
 
-def test_the_main_text_is_stored_in_the_forms_of_the_setting():
+def test_main_text_is_stored_in_the_configured_forms():
     body = b"<title>A</title><article><p>" + b"The first sentence of a page. " * 9 + b"</article>"
     texts = text_fields(PipelineSettings(store_text=("text",)))
 
@@ -53,7 +53,7 @@ def test_the_main_text_is_stored_in_the_forms_of_the_setting():
     assert text_fields(PipelineSettings()) is None
 
 
-def test_a_text_finder_that_fails_costs_only_the_text():
+def test_failing_text_finder_loses_only_the_text():
     body = b"<title>A title</title>"
 
     analysis = read_page(

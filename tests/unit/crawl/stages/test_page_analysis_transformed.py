@@ -1,4 +1,4 @@
-"""A page says the same in another coding, in other packets and in another encoding."""
+"""A page gives the same facts in other codings, packet sizes and encodings."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ URL = "https://shop.test/p/1"
 
 
 def fitting(text: str, codec: str) -> str:
-    """The text with the characters that an encoding lacks replaced."""
+    """The text with characters replaced that the encoding lacks."""
     return "".join(c if c.encode(codec, "ignore") else "é" for c in text)
 
 
 def facts(body: bytes, content_type: str | None) -> tuple[object, ...]:
-    """What a page says: its pin, its links and its title."""
+    """The facts of a page: its pin, its links and its title."""
     page = document.parse(body, url=URL, content_type=content_type)
     fields = {name: json.loads(value) for name, value in to_fields(extract_from(page))[0].items()}
     return fields, links.extract(page), page.title
@@ -76,7 +76,7 @@ DECLARED = [
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize(("charset", "way"), DECLARED)
-def test_a_page_says_the_same_in_another_encoding(name, charset, way):
+def test_facts_do_not_depend_on_the_encoding(name, charset, way):
     codec = CHARSETS[charset]
     text = fitting(PAGES[name], codec) if codec == "cp1252" else PAGES[name]
     declared = re.sub(r"charset=[\"']?utf-8[\"']?", f"charset={charset}", text, flags=re.IGNORECASE)
@@ -95,7 +95,7 @@ def raw_deflate(data: bytes) -> bytes:
 
 
 def members(compress: Callable[[bytes], bytes], data: bytes) -> bytes:
-    """The data in several gzip members or zstd frames."""
+    """The data as several gzip members or zstd frames."""
     third = len(data) // 3
     return b"".join(map(compress, (data[:third], data[third : 2 * third], data[2 * third :])))
 
@@ -115,7 +115,7 @@ CODERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 
 
 def received(data: bytes, coder: str, size: int, after: bytes = b"") -> bytes:
-    """The body of a response in that coding, which arrives in packets of `size` bytes."""
+    """The decoded body of a response in that coding, received in packets of `size` bytes."""
     names, compress = CODERS[coder]
     decoders = decoders_for([name for name in names.split(", ") if name], ())
     packed = compress(data) + (after if decoders else b"")
@@ -125,14 +125,14 @@ def received(data: bytes, coder: str, size: int, after: bytes = b"") -> bytes:
 @pytest.mark.parametrize("name", ["french", "chinese", "recipe_graph"])
 @pytest.mark.parametrize("coder", CODERS)
 @pytest.mark.parametrize("size", [1, 1460, 65_536])
-def test_a_page_says_the_same_in_another_coding_and_in_other_packets(name, coder, size):
+def test_facts_do_not_depend_on_the_coding_or_packet_size(name, coder, size):
     body = received(PAGES[name].encode("gb18030"), coder, size, after=b"\n<!-- cached -->")
 
     assert facts(body, "text/html; charset=gb18030") == plain_facts(PAGES[name])
 
 
 @given(st.sampled_from(sorted(CODERS)), st.integers(1, 3000), st.binary(max_size=30))
-def test_no_packets_and_no_bytes_after_a_stream_change_a_page(coder, size, after):
+def test_body_does_not_depend_on_packets_or_trailing_bytes(coder, size, after):
     assert received(CHINESE.encode(), coder, size, after) == CHINESE.encode()
 
 
@@ -151,7 +151,7 @@ FILES = {
 @pytest.mark.parametrize("kind", FILES)
 @pytest.mark.parametrize("charset", CHARSETS)
 @pytest.mark.parametrize("coder", CODERS)
-def test_a_sitemap_lists_the_same_in_another_encoding_and_coding(kind, charset, coder):
+def test_sitemap_does_not_depend_on_encoding_or_coding(kind, charset, coder):
     plain = parse_sitemap(FILES[kind].encode(), URL)
     body = received(FILES[kind].encode(CHARSETS[charset]), coder, 7, after=b"\0\0")
 

@@ -1,4 +1,4 @@
-"""The kernel limits the CPU time and the memory that the analysis of one page may use."""
+"""The kernel limits the CPU time and the memory of each page analysis."""
 
 import signal
 
@@ -14,7 +14,7 @@ def run(code):
     return python(START + code)
 
 
-def test_python_code_that_takes_too_long_is_interrupted_and_the_process_goes_on():
+def test_slow_python_code_is_interrupted_and_the_process_continues():
     done = run("""
 try:
     with limited(0.05, 10**9):
@@ -29,7 +29,7 @@ with limited(5, 10**9):
     assert done.stdout.splitlines() == ["took more than 0.05 s of CPU time", "next page"]
 
 
-def test_what_survives_any_error_does_not_survive_the_limit():
+def test_limit_cannot_be_caught_by_code_that_handles_every_error():
     done = run("""
 try:
     with limited(0.05, 10**9):
@@ -45,7 +45,7 @@ except PageTooExpensive:
     assert done.stdout == "stopped\n"
 
 
-def test_c_code_that_takes_too_long_is_killed_with_its_process():
+def test_slow_c_code_is_killed_with_its_process():
     done = run("""
 import zlib
 with limited(0.02, 10**9):
@@ -57,7 +57,7 @@ print("never")
     assert done.stdout == ""
 
 
-def test_memory_beyond_the_limit_is_refused_and_given_back_to_the_next_page():
+def test_memory_beyond_the_limit_is_refused_and_available_to_the_next_page():
     done = run("""
 try:
     with limited(5, 50_000_000):
@@ -70,7 +70,7 @@ print(len(bytearray(200_000_000)))
     assert done.stdout.splitlines() == ["refused", "200000000"]
 
 
-def test_a_process_that_is_not_expendable_has_no_limits():
+def test_process_that_is_not_expendable_has_no_limits():
     code = """
 from aragog.crawl.stages.page_limits import limited
 with limited(0.01, 1):

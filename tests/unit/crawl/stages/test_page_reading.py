@@ -1,4 +1,4 @@
-"""`PageReader`: each page of a batch alone, whatever the others do."""
+"""`PageReader` reads every page of a batch separately."""
 
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +18,7 @@ PAGE = compress(b"<title>hello</title>")
 
 @dataclass
 class Counted:
-    """A counter sink in memory."""
+    """Counters in memory."""
 
     numbers: dict[str, int] = field(default_factory=dict)
 
@@ -28,7 +28,7 @@ class Counted:
 
 @dataclass
 class Sitemaps:
-    """Answers every sitemap in the same way."""
+    """Treats every sitemap in the same way."""
 
     error: Exception | None = None
     urls: list[str] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Sitemaps:
 
 
 def read(bodies, *, sitemaps=None, hopeless=False):
-    """The readings of bodies by URL, and what was counted; sitemaps end in .xml."""
+    """The readings of bodies by URL, and the counters; URLs of sitemaps end in .xml."""
     counted = Counted()
     reader = PageReader(sitemaps or Sitemaps(), counted, PipelineSettings(), "aragog")
     results = []
@@ -52,7 +52,7 @@ def read(bodies, *, sitemaps=None, hopeless=False):
     return reader.read(results, bodies, hopeless=hopeless), counted.numbers
 
 
-def test_a_page_that_cannot_be_read_leaves_the_others_alone():
+def test_unreadable_page_does_not_affect_the_others():
     readings, counted = read({BAD: b"not compressed", GOOD: PAGE})
 
     assert readings.problems == {BAD: FAILED}
@@ -60,7 +60,7 @@ def test_a_page_that_cannot_be_read_leaves_the_others_alone():
     assert counted == {counters.UNREADABLE: 1, counters.DEGRADED: 0}
 
 
-def test_a_result_without_a_body_is_not_read():
+def test_result_without_a_body_is_not_read():
     reader = PageReader(Sitemaps(), Counted(), PipelineSettings(), "aragog")
 
     readings = reader.read([html_result(GOOD)], {}, hopeless=False)
@@ -68,14 +68,14 @@ def test_a_result_without_a_body_is_not_read():
     assert (readings.analyses, readings.problems) == ({}, {})
 
 
-def test_nothing_is_read_after_runs_that_were_lost():
+def test_nothing_is_read_after_lost_runs():
     readings, counted = read({GOOD: PAGE}, hopeless=True)
 
     assert (readings.analyses, readings.problems) == ({}, {GOOD: RUNS_LOST})
     assert counted[counters.UNREADABLE] == 1
 
 
-def test_a_sitemap_is_enqueued_and_not_analyzed():
+def test_sitemap_is_enqueued_and_not_analyzed():
     sitemaps = Sitemaps()
 
     readings, _ = read({"http://a.test/s.xml": PAGE, GOOD: PAGE}, sitemaps=sitemaps)
@@ -88,12 +88,12 @@ def test_a_sitemap_is_enqueued_and_not_analyzed():
     ("error", "problem"),
     [(PageTooExpensive("took too long"), "took too long"), (MemoryError(), "bytes of memory")],
 )
-def test_a_page_that_exceeds_its_limits_says_which(error, problem):
+def test_page_beyond_its_limits_reports_which(error, problem):
     readings, _ = read({"http://a.test/s.xml": PAGE}, sitemaps=Sitemaps(error))
 
     assert problem in readings.problems["http://a.test/s.xml"]
 
 
-def test_the_batch_runs_again_when_the_store_does_not_answer():
+def test_unavailable_store_aborts_the_batch_for_a_retry():
     with pytest.raises(StoreUnavailable):
         read({"http://a.test/s.xml": PAGE}, sitemaps=Sitemaps(StoreUnavailable("sqlite", "gone")))

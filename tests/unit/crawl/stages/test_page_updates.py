@@ -1,4 +1,4 @@
-"""What an answer's headers say of how long it is fresh."""
+"""How long a response stays fresh according to its headers."""
 
 import pytest
 from hypothesis import given
@@ -38,7 +38,7 @@ NOW, LATER = "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 09:49:37 GMT"
         ({}, None),
     ],
 )
-def test_what_headers_say(headers, seconds):
+def test_freshness_is_read_from_headers(headers, seconds):
     assert fresh_s(headers, NOW_MS) == seconds
 
 
@@ -51,7 +51,7 @@ def test_what_headers_say(headers, seconds):
     ],
 )
 def test_cache_control_in_several_lines_counts_as_one(lines, seconds):
-    # What was seen: of two lines, as nginx sends them for `expires` and `add_header`, one counted.
+    # Regression: of two lines, as nginx sends for `expires` and `add_header`, only one counted.
     result = fetch_result(
         job=UrlJob(url="http://site.test/"),
         outcome=OutcomeKind.FETCHED,
@@ -63,14 +63,14 @@ def test_cache_control_in_several_lines_counts_as_one(lines, seconds):
     assert seen_of(result, Settings()).fresh_s == seconds
 
 
-def test_dates():
+def test_http_dates_are_parsed():
     assert http_date_ms(NOW) == NOW_MS
     assert http_date_ms("Sun, 06 Nov 1994 08:49:37") == NOW_MS
     assert http_date_ms(None) is http_date_ms("") is http_date_ms("yesterday") is None
 
 
 @given(st.text(), st.text(), st.text(), st.text())
-def test_whatever_they_hold_the_answer_is_a_time_ahead_or_none(control, age, expires, date):
+def test_any_headers_give_a_positive_lifetime_or_none(control, age, expires, date):
     headers = {"cache-control": control, "age": age, "expires": expires, "date": date}
     lifetime_s = fresh_s(headers, NOW_MS)
 
@@ -78,15 +78,15 @@ def test_whatever_they_hold_the_answer_is_a_time_ahead_or_none(control, age, exp
 
 
 @given(st.text(), st.integers(0, 10**9))
-def test_a_max_age_is_found_among_anything(text, seconds):
+def test_max_age_is_found_in_any_text(text, seconds):
     text = text.replace("no-", "")
     lifetime_s = fresh_s({"cache-control": f"{text}, max-age={seconds}"}, NOW_MS)
 
     assert lifetime_s is None or lifetime_s >= 0
 
 
-def test_the_hash_that_the_fetch_computed_is_that_of_the_body():
-    """The store would decompress the body for it."""
+def test_hash_computed_by_the_fetch_is_used():
+    """Otherwise the store would decompress the body for it."""
     seen = Seen(outcome="Fetched", fetched_at_ms=1, body_hash="the hash")
     update = PageUpdate(page("http://a.example/", seen=seen), "token", 1)
 
@@ -94,7 +94,7 @@ def test_the_hash_that_the_fetch_computed_is_that_of_the_body():
 
 
 @pytest.mark.parametrize("seen", [None, Seen(outcome="Fetched", fetched_at_ms=1)])
-def test_the_hash_of_a_body_is_computed_where_no_fetch_has_sent_it(seen):
+def test_hash_of_a_body_is_computed_if_the_fetch_sent_none(seen):
     update = PageUpdate(page("http://a.example/", seen=seen), "token", 1)
 
     assert body_hash(with_body(update, compress(b"x")).content) == content_hash(b"x")

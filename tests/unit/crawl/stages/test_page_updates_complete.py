@@ -1,9 +1,11 @@
-"""When a fetch tells all fields of a page, so that those it does not bring are gone."""
+"""Page writes in the spool, and when a write has all fields of a page, so that missing ones are deleted."""
+
+from dataclasses import replace
 
 import pytest
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.page_analysis import decided, read_page
+from aragog.crawl.stages.page_analysis import decide_canonical, read_page
 from aragog.crawl.stages.page_updates import from_blob, page_write, to_blob
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.settings import Settings
@@ -17,11 +19,25 @@ def read(body=PAGE, **facts):
     reported = {"outcome": OutcomeKind.FETCHED, "status": 200, "content_type": "text/html", **facts}
     result = fetch_result(job=UrlJob(url=URL), final_url=URL, fetched_at_ms=1, **reported)
     reading = read_page(result, body, agent="aragog", max_links=10)
-    planned = page_write(result, reading, decided(reading.evidence, {}), Settings())
+    planned = page_write(result, reading, decide_canonical(reading.evidence, {}), Settings())
     return from_blob(to_blob([planned]))[0].write
 
 
-def test_a_page_that_was_read_to_its_end_is_whole():
+def test_signal_count_of_an_older_worker_is_read():
+    # What an upgraded worker once lost: older workers call the field `brought`.
+    result = fetch_result(job=UrlJob(url=URL), final_url=URL, fetched_at_ms=1, status=200)
+    reading = read_page(result, PAGE, agent="aragog", max_links=10)
+    update = page_write(result, reading, decide_canonical(reading.evidence, {}), Settings())
+    update = replace(
+        update, write=replace(update.write, seen=replace(update.write.seen, signal_count=2.5))
+    )
+
+    blob = to_blob([update]).replace(b'"signal_count"', b'"brought"')
+
+    assert from_blob(blob)[0].write.seen.signal_count == 2.5
+
+
+def test_fully_read_page_is_complete():
     assert read().complete
 
 
@@ -36,5 +52,5 @@ def test_a_page_that_was_read_to_its_end_is_whole():
     ],
     ids=["cut short", "another status", "no HTML", "unreadable JSON-LD", "too many tags"],
 )
-def test_a_page_that_may_have_more_is_not(facts):
+def test_possibly_partial_page_is_not_complete(facts):
     assert not read(**facts).complete

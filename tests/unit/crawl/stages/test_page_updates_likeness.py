@@ -1,4 +1,4 @@
-"""What pages are compared by travels from canonicalize to store, between versions too."""
+"""Similarity data of pages passes from canonicalize to store, also between versions."""
 
 import orjson
 
@@ -9,7 +9,7 @@ from tests.support.stores import page
 URL = "http://a.example/"
 
 
-def test_the_likeness_of_a_page_reaches_the_store():
+def test_likeness_of_a_page_reaches_the_store():
     likeness = Likeness("0123456789abcdef", "sketch==")
     sent = page(URL, likeness=likeness, facts={"status": 200})
 
@@ -19,10 +19,10 @@ def test_the_likeness_of_a_page_reaches_the_store():
     assert read.write.facts == {"status": 200}
 
 
-def test_a_blob_without_likeness_and_with_fields_of_later_versions_is_read():
+def test_blob_without_likeness_and_with_newer_fields_is_accepted():
     head, _, links = to_blob([PageUpdate(page(URL, links=["http://a.example/x"]))]).partition(b"\n")
     (wire,) = orjson.loads(head)
-    assert "likeness" not in wire  # where the version before would fail on it
+    assert "likeness" not in wire  # the previous version would fail on it
 
     (read,) = from_blob(orjson.dumps([{**wire, "of_a_later_version": 1}]) + b"\n" + links)
 

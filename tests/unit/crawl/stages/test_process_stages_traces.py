@@ -1,4 +1,4 @@
-"""One trace of a URL through all stages over ports in memory, and what its logs and messages say."""
+"""One trace of a URL through all stages over ports in memory, in its logs and messages."""
 
 import logging
 
@@ -33,7 +33,7 @@ READY = OwnTask("ready", "ready")
 
 
 class Browser:
-    """Asks for one script."""
+    """Requests one script."""
 
     def render(self, page: PlainPage, fetch):
         fetch(ResourceRequest(page.url + "app.js", "*/*", None, 0.0))
@@ -41,7 +41,7 @@ class Browser:
 
 
 class Pipeline:
-    """Runs every message that a stage sends, until there is none."""
+    """Runs every message sent by a stage until none is left."""
 
     def __init__(self, ports, tracer):
         self.ports, self.sent = ports, ports.sent
@@ -85,13 +85,13 @@ class Pipeline:
 
     def run(self):
         while self.sent.messages:
-            what = self.sent.messages.pop(0)
-            if what.destination is READY:
-                self.ready += what.message.pages
+            outgoing = self.sent.messages.pop(0)
+            if outgoing.destination is READY:
+                self.ready += outgoing.message.pages
                 continue
-            stage = self.stages[what.destination]
-            # As it travels: only what is in the JSON reaches the next stage.
-            message = type(what.message).read(what.message.wire())
+            stage = self.stages[outgoing.destination]
+            # As in transit: only the JSON reaches the next stage.
+            message = type(outgoing.message).read(outgoing.message.wire())
             self.sent.messages += stage.run(message)
 
 
@@ -134,7 +134,7 @@ def test_all_stages_of_a_url_are_one_trace_with_its_robots_txt_and_its_retry(
     assert tracer.named("canonicalize")[0].attributes["aragog.canonical_url"] == URL
 
 
-def test_each_stage_is_below_the_span_that_enqueued_the_url(ports, pipeline, tracer):
+def test_stages_are_children_of_the_span_that_enqueued_the_url(ports, pipeline, tracer):
     pipeline.enqueue()
     pipeline.run()
 
@@ -146,7 +146,7 @@ def test_each_stage_is_below_the_span_that_enqueued_the_url(ports, pipeline, tra
     assert page.parent.span_id == tracer.named("canonicalize")[0].context.span_id
 
 
-def test_a_rendered_page_has_a_span_for_the_browser_and_for_each_script(ports, pipeline, tracer):
+def test_rendered_page_has_a_span_for_the_browser_and_for_every_script(ports, pipeline, tracer):
     ports.robots.know("http://shop.example")
     pipeline.enqueue()
     fetch = ports.sent.messages.pop()
@@ -160,9 +160,7 @@ def test_a_rendered_page_has_a_span_for_the_browser_and_for_each_script(ports, p
     assert len(trace_ids(tracer.spans)) == 1
 
 
-def test_the_lines_of_the_log_name_the_trace_and_the_span_of_their_stage(
-    ports, pipeline, tracer, caplog
-):
+def test_log_lines_have_the_trace_and_span_of_their_stage(ports, pipeline, tracer, caplog):
     with caplog.at_level(logging.INFO):
         pipeline.enqueue()
         pipeline.run()
@@ -177,7 +175,7 @@ def test_the_lines_of_the_log_name_the_trace_and_the_span_of_their_stage(
         assert {int(lines[event].trace_id, 16)} == trace_ids(tracer.spans)
 
 
-def test_a_url_that_is_not_traced_leaves_no_span_and_no_byte_in_its_messages(ports, caplog):
+def test_untraced_url_leaves_no_span_and_no_byte_in_its_messages(ports, caplog):
     tracer = MemoryTracer(ratio=0)
     pipeline = Pipeline(ports, tracer)
     with caplog.at_level(logging.INFO):
@@ -191,7 +189,7 @@ def test_a_url_that_is_not_traced_leaves_no_span_and_no_byte_in_its_messages(por
     assert "traceparent" not in pipeline.ready[0]
 
 
-def test_links_that_a_page_names_are_linked_to_its_trace(ports, pipeline, tracer):
+def test_traces_of_links_refer_to_the_trace_of_their_page(ports, pipeline, tracer):
     ports.web.outcomes[URL] = fetched(URL, '<a href="/next">next</a>')
     pipeline.enqueue(depth=1)
     pipeline.run()
@@ -202,7 +200,7 @@ def test_links_that_a_page_names_are_linked_to_its_trace(ports, pipeline, tracer
     assert [link.context.trace_id for link in second.links] == [first.context.trace_id]
 
 
-def test_a_teams_own_task_gets_the_trace_of_each_page(ports, pipeline, tracer):
+def test_custom_task_gets_the_trace_of_each_page(ports, pipeline, tracer):
     pipeline.enqueue()
     pipeline.run()
 
@@ -210,12 +208,12 @@ def test_a_teams_own_task_gets_the_trace_of_each_page(ports, pipeline, tracer):
     assert {int(context.trace_id, 16)} == trace_ids(tracer.spans)
 
 
-def test_a_message_with_a_context_of_another_type_is_refused():
+def test_context_of_another_type_is_refused():
     with pytest.raises(Exception, match="traceparent is 7"):
         UrlJob.read({"url": URL, "traceparent": 7})
 
 
-def test_each_attempt_of_a_delivery_has_a_span_in_one_trace(ports, tracer):
+def test_every_attempt_of_a_delivery_has_a_span_in_one_trace(ports, tracer):
     stage = WebhookStage(
         ports.store, ports.sent, SsrfFilter(ports.settings.fetch), ports.clock, ports.settings,
         UrlTraces(tracer),

@@ -1,4 +1,4 @@
-"""The reextract stage over a store in memory: fields follow the extractor, pages that fail keep theirs."""
+"""The reextract stage: it updates fields, and keeps those of pages that fail."""
 
 from dataclasses import replace
 
@@ -54,9 +54,9 @@ def test_fields_are_those_of_the_current_extractor_and_a_second_run_changes_noth
     assert ports.marks.begun == {}
 
 
-def test_a_page_that_its_site_refuses_for_a_purpose_keeps_its_fields(ports, stage, stored):
-    said = "ai-train=n (Content-Usage)"
-    facts = {"fetched_at_ms": NOW_MS, "final_url": URL, "page_preferences": said}
+def test_page_reserved_for_a_purpose_keeps_its_fields(ports, stage, stored):
+    preferences = "ai-train=n (Content-Usage)"
+    facts = {"fetched_at_ms": NOW_MS, "final_url": URL, "page_preferences": preferences}
     ports.store.write_pages([page(URL, facts=facts, links=None)])
     trains = replace(stage, purposes=("search", "ai-train"))
 
@@ -75,25 +75,25 @@ def test_a_page_that_its_site_refuses_for_a_purpose_keeps_its_fields(ports, stag
         ("ai-train usual", (), "changed"),
     ],
 )
-def test_a_page_is_judged_by_the_purposes_of_the_crawls_that_keep_it(
+def test_page_is_judged_by_the_purposes_of_the_crawls_that_keep_it(
     ports, stage, stored, kept_for, usual, count
 ):
-    said = "ai-train=n (Content-Usage)"
-    facts = {"fetched_at_ms": NOW_MS, "final_url": URL, "page_preferences": said}
+    preferences = "ai-train=n (Content-Usage)"
+    facts = {"fetched_at_ms": NOW_MS, "final_url": URL, "page_preferences": preferences}
     at = {nodes.FACTS: orjson.dumps({**facts, "kept_for": kept_for})}
     ports.store.zen.nodes.put(node_id(URL), at, at_ms=NOW_MS + 1)
 
     assert replace(stage, purposes=usual).run(ReextractBatch((URL,))) == {count: 1}
 
 
-def test_a_page_that_has_killed_two_processes_keeps_its_fields(ports, stage, stored):
+def test_page_that_killed_two_processes_keeps_its_fields(ports, stage, stored):
     ports.marks.begun["reextract", URL] = 2
 
     assert stage.run(ReextractBatch((URL,))) == {"given_up": 1}
     assert ports.store.get(URL).fields["page.title"] == b'"Old title"'
 
 
-def test_a_walk_finds_what_is_outdated_and_has_content(ports, stage, stored):
+def test_walk_finds_outdated_pages_with_content(ports, stage, stored):
     before = [url for part in walk(ports.store, None) for url in part.urls]
     stage.run(ReextractBatch((URL,)))
     after = [url for part in walk(ports.store, None) for url in part.urls]
@@ -102,14 +102,14 @@ def test_a_walk_finds_what_is_outdated_and_has_content(ports, stage, stored):
 
 
 @pytest.mark.parametrize("wire", [None, {}, {"v": 99, "urls": []}, {"v": 1}])
-def test_a_message_of_another_form_is_refused(wire):
+def test_invalid_message_is_refused(wire):
     with pytest.raises(InvalidMessage):
         ReextractBatch.read(wire)
 
 
 @pytest.fixture
 def extractor(tmp_path, monkeypatch):
-    """An installed package whose extractor stores whether the page forbids its use to us."""
+    """An installed package whose extractor stores whether the page has a noindex for us."""
     (tmp_path / "rules_of_pages.py").write_text(
         "from aragog.pages.extractors import Extracted\n"
         "def rules(page): return Extracted({'noindex': page.document.robots.noindex})\n"
@@ -122,7 +122,7 @@ def extractor(tmp_path, monkeypatch):
     return PipelineSettings(extractors=("rules",))
 
 
-def test_an_extractor_sees_the_rules_of_the_page_for_the_configured_agent(ports, extractor):
+def test_extractor_sees_the_page_rules_for_the_configured_agent(ports, extractor):
     meta = {"content_type": "text/html", "url": URL, "fetched_at_ms": str(NOW_MS)}
     body = b"<meta name=examplebot content=noindex><title>t"
     content = ContentWrite(compress(body), "zstd", len(body), meta)
@@ -145,7 +145,7 @@ def test_texts_are_stored_again_when_their_version_changes(ports, stored):
     assert next(walk(ports.store, None, Versions("another 2.0: text"))).urls == (URL,)
 
 
-def test_texts_that_are_no_longer_stored_are_deleted(ports, stored):
+def test_texts_no_longer_stored_are_deleted(ports, stored):
     old = {"page.text": b'"x"', "page.text_version": b'"a: text"'}
     ports.store.fields.replace(URL, old, dict.fromkeys(old, "main text"), at_ms=NOW_MS)
     ReextractStage(ports.store, ports.marks, ports.settings.pipeline, "examplebot").run(
@@ -155,8 +155,8 @@ def test_texts_that_are_no_longer_stored_are_deleted(ports, stored):
     assert {"page.text", "page.text_version"}.isdisjoint(ports.store.get(URL).fields)
 
 
-def test_a_walk_finds_what_other_rules_read_and_leaves_out_other_hosts(ports, stored):
-    """What was seen: after a change of `extract` every page had to be read again, or none was."""
+def test_walk_finds_pages_read_by_other_rules_but_not_other_hosts(ports, stored):
+    """Regression: after a change of `extract`, either every page or none had to be read again."""
     old = {"a.example": {"heading": "css:h1"}}
     new = {"a.example": {"heading": "css:title"}}
     elsewhere = {**old, "b.example": {"price": "css:b"}}

@@ -1,4 +1,4 @@
-"""Refreshing what is due, over ports in memory."""
+"""Refreshing due URLs over ports in memory."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def stage(ports):
     )  # fmt: skip
 
 
-def test_due_urls_are_enqueued_as_refreshes_and_the_tick_is_noted(stage, ports):
+def test_due_urls_are_enqueued_as_refreshes_and_the_tick_is_recorded(stage, ports):
     ports.store.write_pages([page(url, content=body(url), due_at_ms=NOW_MS - 1) for url in URLS])
 
     assert stage.run().enqueued == len(URLS)
@@ -26,7 +26,7 @@ def test_due_urls_are_enqueued_as_refreshes_and_the_tick_is_noted(stage, ports):
     assert ports.counters.ticks == 1
 
 
-def test_a_tick_takes_all_that_came_due_however_much_it_is(stage, ports):
+def test_tick_takes_all_due_urls(stage, ports):
     # More than a thousand for each of the five seconds of a tick.
     urls = [f"http://h{n % 600}.example/{n}" for n in range(6000)]
     ports.store.write_pages([page(url, content=body(url), due_at_ms=NOW_MS - 1) for url in urls])
@@ -34,7 +34,7 @@ def test_a_tick_takes_all_that_came_due_however_much_it_is(stage, ports):
     assert stage.run().enqueued == len(urls)
 
 
-def test_the_second_beat_of_a_tick_only_notes_that_it_ran(stage, ports):
+def test_second_run_within_a_tick_only_records_that_it_ran(stage, ports):
     ports.store.write_pages([page(url, content=body(url), due_at_ms=NOW_MS - 1) for url in URLS])
     stage.run()
 

@@ -1,4 +1,4 @@
-"""The render stage over ports in memory, with a renderer that makes of pages what it is told."""
+"""The render stage over ports in memory, with a renderer that returns a fixed result."""
 
 from dataclasses import dataclass, field, replace
 
@@ -22,7 +22,7 @@ A = "http://a.example/"
 
 @dataclass
 class Browser:
-    """Makes this of each page, or raises it."""
+    """Returns this result for each page, or raises it."""
 
     outcome: Rendered | NotRendered | Exception
     pages: list[PlainPage] = field(default_factory=list)
@@ -59,7 +59,7 @@ def stage(ports, browser, marks):
 
 @pytest.fixture
 def batch(ports):
-    """A fetched page, whose body is in the spool."""
+    """A fetched page whose body is in the spool."""
     (token,) = ports.spool.put_many([pack(b"plain").blob])
     result = fetch_result(
         job=UrlJob(url=A, priority=2),
@@ -75,7 +75,7 @@ def batch(ports):
 
 
 def run(stage, batch):
-    """The one result that goes on, as the task sends it."""
+    """The only result, in the form sent to the next stage."""
     outgoing = stage.run(ResultBatch.read(batch.wire()))
     (message,) = outgoing
     assert message.destination is Destination.CANONICALIZE
@@ -85,7 +85,7 @@ def run(stage, batch):
     return result
 
 
-def test_the_rendered_body_takes_the_place_of_the_fetched_one(stage, ports, browser, batch):
+def test_rendered_body_replaces_the_fetched_one(stage, ports, browser, batch):
     result = run(stage, batch)
 
     assert browser.pages == [
@@ -99,7 +99,7 @@ def test_the_rendered_body_takes_the_place_of_the_fetched_one(stage, ports, brow
     assert ports.counters.counts[counters.RENDERED] == 1
 
 
-def test_a_page_that_cannot_be_rendered_goes_on_as_it_was_fetched(stage, ports, browser, batch):
+def test_page_that_cannot_be_rendered_continues_as_fetched(stage, ports, browser, batch):
     browser.outcome = NotRendered("its scripts left the page")
 
     result = run(stage, batch)
@@ -110,7 +110,7 @@ def test_a_page_that_cannot_be_rendered_goes_on_as_it_was_fetched(stage, ports, 
     assert ports.counters.counts[counters.NOT_RENDERED] == 1
 
 
-def test_without_a_browser_the_batch_stays_as_it_is_and_runs_again(stage, ports, browser, batch):
+def test_missing_browser_leaves_the_batch_unchanged_for_a_retry(stage, ports, browser, batch):
     browser.outcome = BrowserUnavailable("rendering.browser", "is not installed")
 
     with pytest.raises(BrowserUnavailable):
@@ -121,7 +121,7 @@ def test_without_a_browser_the_batch_stays_as_it_is_and_runs_again(stage, ports,
     assert run(stage, batch).fetch.rendering == "rendered"
 
 
-def test_a_message_that_comes_twice_before_its_body_is_freed_is_rendered_twice(stage, ports, batch):
+def test_message_repeated_before_its_body_is_freed_is_rendered_again(stage, ports, batch):
     first = stage.run(batch)
     second = run(stage, batch)
 
@@ -129,7 +129,7 @@ def test_a_message_that_comes_twice_before_its_body_is_freed_is_rendered_twice(s
     assert decompress(ports.spool.blobs[second.token]) == b"rendered"
 
 
-def test_a_message_that_comes_again_after_its_body_was_freed_fetches_the_url_again(stage, batch):
+def test_message_repeated_after_its_body_was_freed_fetches_the_url_again(stage, batch):
     run(stage, batch)
 
     (message,) = stage.run(batch)
@@ -138,7 +138,7 @@ def test_a_message_that_comes_again_after_its_body_was_freed_fetches_the_url_aga
     assert [(job.url, job.refresh, job.attempt) for job in message.message.jobs] == [(A, False, 1)]
 
 
-def test_a_page_that_lost_two_processes_is_not_rendered_a_third_time(stage, browser, marks, batch):
+def test_page_that_lost_two_processes_is_not_rendered_again(stage, browser, marks, batch):
     for _ in range(2):
         marks.begin([batch.results[0].token])
 
@@ -147,7 +147,7 @@ def test_a_page_that_lost_two_processes_is_not_rendered_a_third_time(stage, brow
     assert not marks.begun
 
 
-def test_a_page_that_was_taken_down_meanwhile_sees_no_browser(stage, ports, browser, batch):
+def test_page_taken_down_meanwhile_is_not_rendered(stage, ports, browser, batch):
     ports.store.takedowns.take_down(host="a.example")
 
     assert run(stage, batch).fetch.rendering is None
@@ -155,8 +155,8 @@ def test_a_page_that_was_taken_down_meanwhile_sees_no_browser(stage, ports, brow
 
 
 @pytest.mark.parametrize("purposes", [None, "", "ai-train search"])
-def test_what_a_page_asks_for_is_asked_for_the_purposes_of_its_job(stage, ports, purposes):
-    """A crawl with its own purposes fetched scripts by those of the settings."""
+def test_resources_are_fetched_for_the_purposes_of_the_job(stage, ports, purposes):
+    """Regression: a crawl with its own purposes fetched scripts for those of the settings."""
     asked = []
 
     class Asking:

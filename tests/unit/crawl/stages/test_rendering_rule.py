@@ -1,4 +1,4 @@
-"""Which pages are rendered: hosts and types that the settings name, whole, and no sitemaps."""
+"""Which pages are rendered: complete pages of the configured hosts and types, but not sitemaps."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def rule():
         ({"job": UrlJob(url="http://shop.example/sitemap.xml", sitemap=True)}, False),
     ],
 )
-def test_a_page_is_rendered_by_its_final_host_its_type_and_its_completeness(rule, change, matches):
+def test_rendering_depends_on_final_host_type_and_completeness(rule, change, matches):
     assert rule.matches(shop(**change)) is matches
 
 
@@ -59,7 +59,7 @@ def test_nothing_is_rendered_by_default():
     assert [message.destination for message in rule.routed([SHOP])] == [Destination.CANONICALIZE]
 
 
-def test_pages_to_render_get_a_message_each_and_the_others_share_one(rule):
+def test_every_page_to_render_gets_its_own_message(rule):
     plain = shop(final_url="http://plain.example/")
 
     messages = rule.routed([SHOP, plain, SHOP, plain])
@@ -83,6 +83,6 @@ def test_validators_of_rendered_pages_are_not_used(rule):
     assert list(rule.usable(validators)) == ["http://plain.example/"]
 
 
-def test_a_name_that_is_not_a_host_is_named_with_its_setting():
+def test_invalid_host_is_reported_with_its_setting():
     with pytest.raises(ConfigError, match=r"rendering\.hosts: 'http://a/' is not a host name"):
         RenderingRule(RenderingSettings(hosts=("http://a/",)))

@@ -1,4 +1,4 @@
-"""A defect during a fetch is the outcome of that fetch; an outage is an error of its batch."""
+"""A bug during a fetch becomes the outcome of that fetch; an outage fails the whole batch."""
 
 import logging
 
@@ -24,7 +24,7 @@ def run(fetch):
     return as_outcome(fetch, url=URL, next_url=NEXT, clock=ManualClock(NOW_MS))
 
 
-def test_a_defect_is_an_outcome_that_names_it_and_is_logged(caplog):
+def test_internal_error_becomes_an_outcome_and_is_logged(caplog):
     with caplog.at_level(logging.ERROR):
         outcome = run(failing(KeyError("x")))
 
@@ -33,10 +33,10 @@ def test_a_defect_is_an_outcome_that_names_it_and_is_logged(caplog):
     assert NEXT in caplog.text
 
 
-def test_an_outage_stays_an_error():
+def test_outage_is_raised():
     with pytest.raises(LimiterUnavailable):
         run(failing(LimiterUnavailable("limiter", "is unavailable")))
 
 
-def test_an_outcome_is_passed_on():
+def test_outcome_is_passed_on():
     assert run(lambda: "outcome") == "outcome"

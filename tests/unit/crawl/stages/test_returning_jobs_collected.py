@@ -1,10 +1,10 @@
-"""Jobs that wait for moments close together share a message."""
+"""Jobs due at nearly the same time share a message."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
-from aragog.crawl.stages.returning_jobs import collected, delayed_batches
+from aragog.crawl.stages.returning_jobs import delayed_batches, one_message_per_priority
 
 
 @given(
@@ -16,8 +16,8 @@ from aragog.crawl.stages.returning_jobs import collected, delayed_batches
     ),
     st.integers(0, 30_000),
 )
-def test_delayed_jobs_are_one_message_of_each_priority(jobs, elapsed_ms):
-    sends = collected(jobs, batch_size=25, span_ms=1000, elapsed_ms=elapsed_ms)
+def test_delayed_jobs_share_one_message_per_priority(jobs, elapsed_ms):
+    sends = one_message_per_priority(jobs, batch_size=25, span_ms=1000, elapsed_ms=elapsed_ms)
 
     assert len({send.priority for send in sends}) == len(sends)
     received = []
@@ -30,5 +30,7 @@ def test_delayed_jobs_are_one_message_of_each_priority(jobs, elapsed_ms):
     assert sorted(received, key=repr) == sorted(expected, key=repr)
 
 
-def test_jobs_without_delays_make_no_message():
-    assert collected([], batch_size=25, span_ms=1) == delayed_batches([], batch_size=25, span_ms=1)
+def test_no_jobs_make_no_message():
+    assert one_message_per_priority([], batch_size=25, span_ms=1) == delayed_batches(
+        [], batch_size=25, span_ms=1
+    )

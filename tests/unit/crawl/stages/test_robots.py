@@ -9,7 +9,7 @@ from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.politeness.robots_records import RulesState, Validators
 from aragog.crawl.stages.access_rules import Forbidden
 from aragog.crawl.stages.robots import (
-    ASK_AGAIN_MS,
+    RULES_POLL_MS,
     SLOT_WITHIN_MS,
     RobotsStage,
 )
@@ -34,7 +34,7 @@ def stage(ports):
     )  # fmt: skip
 
 
-def test_rules_are_fetched_and_the_jobs_go_back_to_fetch(stage, ports):
+def test_rules_are_fetched_and_the_jobs_return_to_fetch(stage, ports):
     (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
 
     assert ports.web.urls() == [ORIGIN + "/robots.txt"]
@@ -44,7 +44,7 @@ def test_rules_are_fetched_and_the_jobs_go_back_to_fetch(stage, ports):
     assert ports.robots.refreshes.claims == set()
 
 
-def test_a_defect_that_one_robots_txt_triggers_harms_no_other_origin(stage, ports):
+def test_internal_error_on_one_robots_txt_affects_no_other_origin(stage, ports):
     other = "http://b.example"
     ports.web.outcomes[ORIGIN + "/robots.txt"] = ValueError("a defect")
 
@@ -62,7 +62,7 @@ TDM = ORIGIN + "/.well-known/tdmrep.json"
     [((), False, False), (("search",), False, False), (("search", "ai-train"), False, True),
      ((), True, True), (("search",), True, True)],
 )  # fmt: skip
-def test_tdmrep_json_is_asked_for_where_models_may_use_the_pages(
+def test_tdmrep_json_is_requested_if_ai_models_may_use_the_pages(
     stage, ports, purposes, reads, asked
 ):
     preferences = PreferencesSettings(purposes=purposes, read_tdm_file=reads)
@@ -73,7 +73,7 @@ def test_tdmrep_json_is_asked_for_where_models_may_use_the_pages(
     assert ports.web.urls() == [ORIGIN + "/robots.txt", *([TDM] if asked else [])]
 
 
-def test_tdmrep_json_is_not_asked_for_where_robots_txt_is_unreachable(stage, ports):
+def test_tdmrep_json_is_not_requested_if_robots_txt_is_unreachable(stage, ports):
     settings = replace(ports.settings, preferences=PreferencesSettings(purposes=("ai-train",)))
     ports.web.outcomes[ORIGIN + "/robots.txt"] = Unreachable(
         url="", kind=UnreachableKind.DNS, reason="no such host"
@@ -84,7 +84,7 @@ def test_tdmrep_json_is_not_asked_for_where_robots_txt_is_unreachable(stage, por
     assert ports.web.urls() == [ORIGIN + "/robots.txt"]
 
 
-def test_rules_that_are_fresh_are_not_fetched(stage, ports):
+def test_fresh_rules_are_not_fetched(stage, ports):
     ports.robots.know(ORIGIN)
 
     (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
@@ -93,7 +93,7 @@ def test_rules_that_are_fresh_are_not_fetched(stage, ports):
     assert message.destination is Destination.FETCH
 
 
-def test_a_refresh_fetches_rules_that_are_fresh(stage, ports):
+def test_refresh_fetches_even_fresh_rules(stage, ports):
     ports.robots.know(ORIGIN)
 
     messages = stage.run(RobotsBatch((ORIGIN,), refresh=True))
@@ -102,7 +102,7 @@ def test_a_refresh_fetches_rules_that_are_fresh(stage, ports):
     assert messages == []
 
 
-def test_a_refresh_without_a_free_slot_comes_back(stage, ports):
+def test_refresh_without_a_free_slot_comes_back(stage, ports):
     ports.limiter.booked_out["a.example"] = 90_000
 
     (message,) = stage.run(RobotsBatch((ORIGIN,), refresh=True))
@@ -113,7 +113,7 @@ def test_a_refresh_without_a_free_slot_comes_back(stage, ports):
     assert RobotsBatch.read(message.message.wire()) == message.message
 
 
-def test_a_refresh_that_another_task_does_is_not_done_twice(stage, ports):
+def test_refresh_claimed_by_another_task_is_skipped(stage, ports):
     ports.robots.know(ORIGIN)
     ports.robots.refreshes.claim([ORIGIN])
 
@@ -121,7 +121,7 @@ def test_a_refresh_that_another_task_does_is_not_done_twice(stage, ports):
     assert ports.web.requests == []
 
 
-def test_a_later_slot_is_kept_with_the_claim(stage, ports):
+def test_later_slot_is_kept_with_the_claim(stage, ports):
     ports.limiter.waits_ms["a.example"] = 3_000
 
     (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
@@ -132,18 +132,18 @@ def test_a_later_slot_is_kept_with_the_claim(stage, ports):
     assert ports.robots.refreshes.held == {ORIGIN: 3_000}
 
 
-def test_jobs_whose_robots_txt_another_task_fetches_wait_for_it(stage, ports):
+def test_jobs_wait_for_a_robots_txt_fetched_by_another_task(stage, ports):
     ports.robots.refreshes.claim([ORIGIN])
     ports.robots.refreshes.held[ORIGIN] = 200
 
     (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
 
     assert ports.web.requests == []
-    assert message.delay_ms == 200 + ASK_AGAIN_MS
+    assert message.delay_ms == 200 + RULES_POLL_MS
     assert not message.message.claimed
 
 
-def test_an_origin_without_a_near_slot_comes_back_before_it_and_keeps_its_claim(stage, ports):
+def test_origin_without_a_near_slot_comes_back_before_it_and_keeps_its_claim(stage, ports):
     ports.limiter.booked_out["a.example"] = 90_000
 
     (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
@@ -153,7 +153,7 @@ def test_an_origin_without_a_near_slot_comes_back_before_it_and_keeps_its_claim(
     assert ports.robots.refreshes.held == {ORIGIN: 90_000 - SLOT_WITHIN_MS}
 
 
-def test_rules_of_a_host_that_was_blocked_meanwhile_are_not_refreshed(stage, ports):
+def test_rules_of_a_host_blocked_meanwhile_are_not_refreshed(stage, ports):
     ports.robots.know(ORIGIN, state=RulesState.STALE)
     ports.robots.refreshes.claim([ORIGIN])
     ports.refused[ORIGIN + "/robots.txt"] = Forbidden(RefusalCause.BLOCKED_HOST, "blocked")
@@ -164,7 +164,7 @@ def test_rules_of_a_host_that_was_blocked_meanwhile_are_not_refreshed(stage, por
     assert ports.robots.refreshes.claims == set()
 
 
-def test_rules_about_to_expire_are_refreshed_in_batches_and_not_twice(stage, ports):
+def test_expiring_rules_are_refreshed_in_batches_and_only_once(stage, ports):
     origins = [f"http://h{n}.example" for n in range(30)]
     sizes = []
     for _ in range(2):
@@ -179,7 +179,7 @@ def test_rules_about_to_expire_are_refreshed_in_batches_and_not_twice(stage, por
 KNOWN = Validators('"v1"', "Mon, 07 Jul 2026 00:00:00 GMT")
 
 
-def test_rules_that_are_known_are_asked_for_only_if_they_changed(stage, ports):
+def test_stored_rules_are_revalidated(stage, ports):
     ports.robots.know(ORIGIN, "User-agent: *\n", RulesState.STALE)
     ports.robots.known_validators[ORIGIN] = KNOWN
     ports.web.outcomes[f"{ORIGIN}/robots.txt"] = NotModified(
@@ -193,7 +193,7 @@ def test_rules_that_are_known_are_asked_for_only_if_they_changed(stage, ports):
     assert ports.robots.statuses == {ORIGIN: 304}
 
 
-def test_a_refresh_that_somebody_asked_for_is_in_full(stage, ports):
+def test_explicit_refresh_is_unconditional(stage, ports):
     ports.robots.know(ORIGIN, "User-agent: *\n")
     ports.robots.known_validators[ORIGIN] = KNOWN
 
@@ -203,10 +203,8 @@ def test_a_refresh_that_somebody_asked_for_is_in_full(stage, ports):
     assert (options["etag"], options["last_modified"]) == (None, None)
 
 
-def test_an_origin_that_may_not_be_asked_fails_no_other_and_its_urls_go_on_to_be_denied(
-    stage, ports
-):
-    """Without a contact, one public origin raised for its whole batch, every minute."""
+def test_forbidden_origin_does_not_fail_the_others(stage, ports):
+    """Regression: without a contact, one public origin failed its whole batch every minute."""
     other = "http://b.example"
     jobs = (JOB, UrlJob(url=other + "/y"))
     ports.refused[ORIGIN + "/robots.txt"] = Forbidden(RefusalCause.NO_CONTACT, "no contact")

@@ -1,4 +1,4 @@
-"""What the outcome of a fetch means for the rules of its origin."""
+"""How the outcome of a fetch determines the rules of its origin."""
 
 import pytest
 
@@ -39,5 +39,5 @@ COMPRESS = (("content-encoding", "Compress"),)
         (Fetched(url="", status=200, body=b"\x1f\x9d\x90\0\1", headers=COMPRESS), None),
     ],
 )
-def test_the_cache_stores_the_status_that_decides_about_the_rules(outcome, status):
+def test_cache_stores_the_status_that_determines_the_rules(outcome, status):
     assert status_of(outcome) == status

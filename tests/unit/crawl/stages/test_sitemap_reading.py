@@ -1,4 +1,4 @@
-"""What sitemaps list, over ports in memory: walks, and entries that changed since."""
+"""Entries of sitemaps over ports in memory: walks, and entries that have changed."""
 
 import logging
 from dataclasses import replace
@@ -37,7 +37,7 @@ def sitemap(*entries):
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 500])
-def test_a_sitemap_enqueues_what_is_not_stored_or_changed_since(ports, chunk):
+def test_sitemap_enqueues_new_and_changed_urls(ports, chunk):
     unknown, stored, changed = SAME, f"{SAME}/stored", f"{SAME}/changed"
     ports.store.write_pages(
         [page(url, facts={"fetched_at_ms": NOW_MS}, content=body("x")) for url in (stored, changed)]
@@ -51,7 +51,7 @@ def test_a_sitemap_enqueues_what_is_not_stored_or_changed_since(ports, chunk):
     assert (count, set(ports.sent.urls())) == (2, {unknown, changed})
 
 
-def test_a_filter_that_cannot_be_read_accepts_nothing(ports):
+def test_unreadable_filter_accepts_nothing(ports):
     count = ports.discovery.sitemaps.sitemap(
         result(url_filter="{"), sitemap((SAME, "2020-01-01"))
     ).enqueued
@@ -63,12 +63,12 @@ DAY_MS = 86_400_000
 
 
 def walked_at(ports, now_ms, lastmod):
-    """Whether a page that was seen at NOW_MS is fetched by a walk at `now_ms`."""
+    """Whether a walk at `now_ms` fetches a page last seen at NOW_MS."""
     ports.clock.advance_ms(now_ms - ports.clock.now_ms())
     return ports.discovery.sitemaps.sitemap(result(), sitemap((SAME, lastmod))).enqueued == 1
 
 
-def test_a_lastmod_in_the_future_makes_no_page_due(ports):
+def test_future_lastmod_makes_no_page_due(ports):
     ports.store.write_pages([page(SAME, facts={"fetched_at_ms": NOW_MS}, content=body("x"))])
 
     assert not any(
@@ -78,7 +78,7 @@ def test_a_lastmod_in_the_future_makes_no_page_due(ports):
     )
 
 
-def test_a_date_of_one_day_counts_to_the_end_of_that_day(ports):
+def test_date_without_a_time_counts_to_the_end_of_that_day(ports):
     ports.store.write_pages([page(SAME, facts={"fetched_at_ms": NOW_MS}, content=body("x"))])
     day = at(NOW_MS)[:10]
     midnight_ms = NOW_MS - NOW_MS % DAY_MS + DAY_MS
@@ -103,7 +103,7 @@ FILES = {
 
 
 def walk(ports, depth=30, request_id="walk"):
-    """The requests of a walk that begins at INDEX_A."""
+    """The requests of a walk that starts at INDEX_A."""
     options = EnqueueOptions(sitemap=True, refresh=True, depth=depth, request_id=request_id)
     list(ports.enqueuer.enqueue([INDEX_A], options))
     requests = []
@@ -122,11 +122,11 @@ def test_two_indexes_that_list_each_other_are_requested_once_each(ports):
     assert sorted(walk(ports)) == sorted([INDEX_A, INDEX_B, PAGES, SAME])
 
 
-def test_a_later_call_under_the_same_request_id_walks_again(ports):
+def test_later_call_with_the_same_request_id_walks_again(ports):
     assert sorted(walk(ports)) == sorted(walk(ports))
 
 
-def test_an_index_that_is_read_twice_enqueues_its_files_once(ports):
+def test_index_read_twice_enqueues_its_files_once(ports):
     job = replace(result(sitemap=True, depth=1))
 
     assert ports.discovery.sitemaps.sitemap(job, FILES[INDEX_A]).enqueued == 2
@@ -142,7 +142,7 @@ def test_an_index_that_is_read_twice_enqueues_its_files_once(ports):
         ("sitemap_max_urls", sitemap(*((f"{A}{n}", "2020") for n in range(9)))),
     ],
 )
-def test_the_walk_of_a_site_is_bounded_and_says_what_it_leaves_out(ports, caplog, setting, listed):
+def test_sitemap_walk_is_limited_and_logs_the_setting(ports, caplog, setting, listed):
     pipeline = replace(ports.settings.pipeline, **{setting: 5})
     discovery = replace(ports.discovery, settings=replace(ports.settings, pipeline=pipeline))
     caplog.set_level(logging.WARNING)
@@ -159,7 +159,7 @@ def test_the_walk_of_a_site_is_bounded_and_says_what_it_leaves_out(ports, caplog
 
 
 def reread(**job):
-    """The result of a file that the refresh schedule reads again."""
+    """The result of a file reread by the refresh schedule."""
     return fetch_result(
         job=UrlJob(url=INDEX_A, sitemap=True, refresh=True, depth=1, crawl=REFRESHED, **job),
         outcome=OutcomeKind.FETCHED,
@@ -169,7 +169,7 @@ def reread(**job):
     )
 
 
-def test_an_index_that_is_read_again_adds_its_newest_files_a_few_at_a_time(ports):
+def test_reread_index_adds_its_newest_files_a_few_at_a_time(ports):
     count = MAX_NEW_FILES + 5
     listed = "".join(
         f"<sitemap><loc>http://www.shop.test/{n}.xml</loc><lastmod>{at(NOW_MS - n * 1000)}</lastmod>"
@@ -183,7 +183,7 @@ def test_an_index_that_is_read_again_adds_its_newest_files_a_few_at_a_time(ports
     assert set(ports.sent.urls()) == newest
 
 
-def test_a_file_with_the_bytes_of_its_last_reading_is_not_read(ports):
+def test_unchanged_sitemap_is_not_read_again(ports):
     ports.store.write_pages(
         [
             page(
@@ -205,8 +205,8 @@ def test_a_file_with_the_bytes_of_its_last_reading_is_not_read(ports):
     assert ports.sent.urls() == []
 
 
-def test_links_of_entries_obey_the_filter_of_the_call_too(ports):
-    """What was seen: an entry of a crawl with a depth led to pages that `exclude` names."""
+def test_links_of_entries_obey_the_filter_of_the_call(ports):
+    """Regression: in a crawl with a depth, a sitemap entry led to pages matched by `exclude`."""
     wire = UrlFilter(exclude=("*/private/*",)).wire()
 
     ports.discovery.sitemaps.sitemap(

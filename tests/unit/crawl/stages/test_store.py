@@ -45,7 +45,7 @@ def test_pages_are_stored_with_their_bodies_and_everything_is_released(stage, po
     assert ports.counters.counts[counters.STORED] == 2
 
 
-def test_what_a_newer_version_adds_to_a_page_harms_nothing_and_its_report_keeps_it(stage, ports):
+def test_unknown_fields_are_ignored_in_a_page_and_kept_in_its_report(stage, ports):
     report = FetchRecord.read({"url": A, "outcome": "Fetched", "final_url": A, "colour": "red"})
     seen = Seen(outcome="Fetched", fetched_at_ms=NOW_MS)
     blob = to_blob([PageUpdate(page(A, NOW_MS, report=report, seen=seen))])
@@ -59,7 +59,7 @@ def test_what_a_newer_version_adds_to_a_page_harms_nothing_and_its_report_keeps_
     assert ports.store.pages.fetch_report(A).unknown == {"colour": "red"}
 
 
-def test_a_page_from_a_worker_whose_clock_is_years_ahead_does_not_freeze(stage, ports, caplog):
+def test_future_timestamp_of_a_worker_does_not_block_later_writes(stage, ports, caplog):
     ahead_ms = NOW_MS + 10**11
     facts, seen = {"fetched_at_ms": ahead_ms}, Seen(outcome="Fetched", fetched_at_ms=ahead_ms)
     a_page = page(A, ahead_ms, fields={"page.title": b"old"}, facts=facts, seen=seen)
@@ -75,10 +75,8 @@ def test_a_page_from_a_worker_whose_clock_is_years_ahead_does_not_freeze(stage, 
     assert f"fetch of {A}: its time is" in caplog.text
 
 
-def test_a_page_that_is_dropped_as_older_than_the_stored_one_is_counted_and_logged(
-    stage, ports, caplog
-):
-    """What was seen: 27 of 706 pages kept their old body, and nothing said so."""
+def test_page_older_than_the_stored_one_is_dropped_counted_and_logged(stage, ports, caplog):
+    """Regression: 27 of 706 pages silently kept their old body."""
     hour_ms = 3_600_000
     for at_ms, title in ((NOW_MS, b"new"), (NOW_MS - hour_ms, b"late")):
         a_page = page(A, at_ms, fields={"page.title": title}, facts={"fetched_at_ms": at_ms})
@@ -93,7 +91,7 @@ def test_a_page_that_is_dropped_as_older_than_the_stored_one_is_counted_and_logg
     )  # fmt: skip
 
 
-def test_a_page_whose_body_expired_is_fetched_again_and_stays_in_flight(stage, ports):
+def test_page_with_an_expired_body_is_fetched_again_and_stays_in_flight(stage, ports):
     a_batch = batch(ports, A, B)
     ports.spool.free(a_batch.bodies[:1])
 
@@ -118,7 +116,7 @@ def test_page_updates_of_another_version_are_fetched_again(stage, ports, links):
     assert ports.spool.blobs == {}
 
 
-def test_a_batch_that_runs_after_its_end_fetches_its_urls_again(stage, ports):
+def test_batch_repeated_after_its_end_fetches_its_urls_again(stage, ports):
     a_batch = batch(ports, A)
     stage.run(a_batch)
 
@@ -127,7 +125,7 @@ def test_a_batch_that_runs_after_its_end_fetches_its_urls_again(stage, ports):
     assert [job.url for job in message.message.jobs] == [A]
 
 
-def test_a_body_that_is_lost_at_every_attempt_ends_as_a_failure(stage, ports):
+def test_body_lost_at_every_attempt_ends_as_a_failure(stage, ports):
     a_batch = batch(ports, A, attempt=ports.settings.pipeline.max_attempts - 1)
     ports.spool.free([a_batch.token])
 
@@ -137,7 +135,7 @@ def test_a_body_that_is_lost_at_every_attempt_ends_as_a_failure(stage, ports):
     assert [result.fetch.outcome for result in message.message.results] == [OutcomeKind.UNREACHABLE]
 
 
-def test_a_custom_task_gets_the_stored_pages_and_no_other(ports):
+def test_custom_task_gets_only_the_stored_pages(ports):
     own = OwnTask("team.page_ready", "team")
     stage = StoreStage(
         ports.spool, ports.store, ports.in_flight, ports.counters, ports.returning_jobs, own
@@ -162,7 +160,7 @@ def test_links_to_a_taken_down_host_are_not_stored(stage, ports):
     assert [link.url for link in ports.store.links.outlinks(A).items] == [B]
 
 
-def test_a_team_hears_of_the_url_that_a_page_was_stored_under_not_the_one_it_declares(ports):
+def test_custom_task_gets_the_url_under_which_the_page_was_stored(ports):
     stage = StoreStage(
         ports.spool, ports.store, ports.in_flight, ports.counters, ports.returning_jobs,
         page_ready_task=OwnTask("team.page", "team"),

@@ -1,4 +1,4 @@
-"""The message to a team's own task about pages that were stored."""
+"""The message to a custom task about stored pages."""
 
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.pipeline.routing import OwnTask
@@ -10,7 +10,7 @@ OWN = OwnTask("team.page_ready", "team")
 JOBS = (UrlJob(url=A, priority=7), UrlJob(url=B, priority=2))
 
 
-def test_it_names_each_page_with_its_type_and_is_as_urgent_as_the_most_urgent():
+def test_message_has_each_page_with_its_type_and_the_highest_priority():
     writes = [
         page(A, content=body("a"), canonical_url=B, facts={"page_type": "recipe"}),
         page(B, content=body("b")),
@@ -28,9 +28,9 @@ def test_it_names_each_page_with_its_type_and_is_as_urgent_as_the_most_urgent():
     }
 
 
-def test_without_a_task_there_is_none():
+def test_no_message_without_a_custom_task():
     assert page_ready(None, [page(A, content=body("a"))], JOBS) == []
 
 
-def test_urls_that_brought_no_page_are_not_named():
+def test_urls_without_a_page_are_left_out():
     assert page_ready(OWN, [page(A, facts={"status": 404})], JOBS) == []

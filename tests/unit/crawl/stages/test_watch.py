@@ -6,7 +6,7 @@ from tests.support.stores import NOW_MS
 URLS = [f"http://h{n}.example/" for n in range(5)]
 
 
-def test_the_later_of_two_requests_of_an_owner_counts_whatever_their_order(ports):
+def test_later_of_two_requests_counts_in_any_order(ports):
     apply_watches(
         WatchBatch((URLS[0],), "team", watch=False, at_ms=NOW_MS + 2), ports.store.schedule
     )

@@ -1,4 +1,4 @@
-"""Changes are dealt to webhooks, and what a receiver did not take comes back."""
+"""Changes are distributed to webhooks, and failed deliveries are retried."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def webhook(ports, url=INSIDE, host=None):
 
 
 def change(ports, *urls):
-    """Each page fetched twice, with another price."""
+    """Fetches each page twice, with different prices."""
     for at_ms, price in ((NOW_MS, b'"5"'), (NOW_MS + 9, b'"9"')):
         seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
         fields = {"product.price": price}
@@ -37,24 +37,25 @@ def change(ports, *urls):
     ports.clock.advance_ms(SETTLE_MS + 1000)
 
 
-def dealt(ports):
+def deliveries(ports):
     assert all(each.destination is Destination.WEBHOOK for each in ports.sent.messages)
     return [each.message for each in ports.sent.messages]
 
 
-def test_each_webhook_is_sent_the_changes_that_it_asked_for(stage, ports):
-    every, some = webhook(ports), webhook(ports, host="b.example")
+def test_each_webhook_gets_the_changes_of_its_filter(stage, ports):
+    everything, filtered = webhook(ports), webhook(ports, host="b.example")
     change(ports, A, B)
 
     assert stage.send_changes() == 2
 
     urls = {
-        delivery.webhook: {each["url"] for each in delivery.changes} for delivery in dealt(ports)
+        delivery.webhook: {each["url"] for each in delivery.changes}
+        for delivery in deliveries(ports)
     }
-    assert urls == {every.name: {A, B}, some.name: {B}}
+    assert urls == {everything.name: {A, B}, filtered.name: {B}}
 
 
-def test_a_change_is_sent_once(stage, ports):
+def test_change_is_sent_once(stage, ports):
     webhook(ports)
     change(ports, A)
     stage.send_changes()
@@ -63,18 +64,18 @@ def test_a_change_is_sent_once(stage, ports):
     assert stage.send_changes() == 0
 
 
-def test_of_two_that_deal_at_the_same_time_one_does(stage, ports):
+def test_only_one_of_two_concurrent_runs_sends_changes(stage, ports):
     webhook(ports)
     change(ports, A)
 
     assert [stage.send_changes(), stage.send_changes()] == [1, 0]
 
 
-def test_a_delivery_that_was_not_taken_comes_back_later_and_later_with_its_id(stage, ports):
+def test_failed_delivery_is_retried_with_growing_delays_and_its_id(stage, ports):
     webhook(ports)  # the SSRF filter refuses its address
     change(ports, A)
     stage.send_changes()
-    (delivery,) = dealt(ports)
+    (delivery,) = deliveries(ports)
 
     (second,) = stage.deliver(delivery)
     (third,) = stage.deliver(second.message)
@@ -83,18 +84,18 @@ def test_a_delivery_that_was_not_taken_comes_back_later_and_later_with_its_id(st
     assert second.message.id == third.message.id == delivery.id
 
 
-def test_a_delivery_is_given_up_after_the_last_attempt(stage, ports, caplog):
+def test_delivery_is_dropped_after_the_last_attempt(stage, ports, caplog):
     registered = webhook(ports)
 
     assert stage.deliver(Delivery(registered.name, "c", ({"url": A},), attempt=2)) == []
     assert "given up after 3 attempts" in caplog.text
 
 
-def test_a_delivery_to_a_webhook_that_was_removed_ends(stage):
+def test_delivery_to_a_removed_webhook_ends(stage):
     assert stage.deliver(Delivery("nobody", "c", ({"url": A},))) == []
 
 
-def test_changes_of_pages_that_were_taken_down_meanwhile_are_not_delivered(stage, ports):
+def test_changes_of_pages_taken_down_meanwhile_are_not_delivered(stage, ports):
     registered = webhook(ports)
     ports.store.takedowns.take_down(url=A)
 

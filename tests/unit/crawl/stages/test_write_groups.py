@@ -1,4 +1,4 @@
-"""Batches that wait to be written at the same time are written together, and fail apart."""
+"""Batches ready at the same time are written together, and fail separately."""
 
 import threading
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 
 @dataclass
 class Writes:
-    """A store that keeps the URLs of each write, and refuses some URLs."""
+    """A store that records the URLs of each write, and refuses some URLs."""
 
     refused: frozenset[str] = frozenset()
     urls: list[list[str]] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Writes:
         return [Written(one.url, one.canonical_url) for one in pages]
 
 
-def test_what_waits_is_written_with_the_first_and_each_batch_has_its_own_results():
+def test_waiting_batches_are_written_together_with_separate_results():
     groups, write = WriteGroups(), Writes()
     first, second = groups.join([page(A), page(B)]), groups.join([page(C)])
 
@@ -42,14 +42,14 @@ def test_what_waits_is_written_with_the_first_and_each_batch_has_its_own_results
     assert [[one.url for one in some] for some in results] == [[A, B], [C]]
 
 
-def test_a_batch_that_waits_alone_is_left_to_its_caller():
+def test_batch_waiting_alone_is_left_to_its_caller():
     groups, write = WriteGroups(), Writes()
 
     assert groups.write(groups.join([page(A)]), write) is None
     assert write.urls == []
 
 
-def test_a_group_has_an_upper_bound():
+def test_group_size_is_limited():
     groups, write = WriteGroups(), Writes()
     half = [page(f"{A}{n}") for n in range(MAX_PAGES // 2)]
     joined = [groups.join(half) for _ in range(3)]
@@ -61,7 +61,7 @@ def test_a_group_has_an_upper_bound():
 
 
 @pytest.mark.parametrize("error", [StoreUnavailable, SystemExit])
-def test_a_group_that_fails_or_is_killed_leaves_each_batch_to_its_caller(error):
+def test_failed_or_killed_group_leaves_each_batch_to_its_caller(error):
     groups, write = WriteGroups(), Writes(frozenset({B}), error=error)
     joined = [groups.join([page(url)]) for url in (A, B)]
 
@@ -74,7 +74,7 @@ def test_a_group_that_fails_or_is_killed_leaves_each_batch_to_its_caller(error):
     assert groups.write(joined[1], write) is None
 
 
-def test_a_thread_whose_batch_was_taken_along_writes_the_next_ones_meanwhile():
+def test_thread_whose_batch_is_being_written_writes_the_next_ones_meanwhile():
     groups = WriteGroups()
     begun, may_end = threading.Event(), threading.Event()
     first, second = groups.join([page(A)]), groups.join([page(B)])
@@ -116,11 +116,11 @@ def batch(ports, url, priority=5, **values):
 
 
 def written_together(stage):
-    """How many pages wait to be written with others."""
+    """The number of pages waiting to be written together."""
     return sum(len(one.pages) for one in stage.groups._waiting)
 
 
-def test_batches_that_are_ready_at_once_are_written_once_and_end_each_by_itself(stage, ports):
+def test_batches_ready_at_once_are_written_together_and_finished_separately(stage, ports):
     begun = [stage.begin(batch(ports, url)).wait() for url in (A, B, C)]
     assert written_together(stage) == 3
 
@@ -128,13 +128,13 @@ def test_batches_that_are_ready_at_once_are_written_once_and_end_each_by_itself(
 
     assert written_together(stage) == 0
     assert all(ports.store.get(url) for url in (A, B, C))
-    assert len(ports.spool.blobs) == 2  # the others end when their own turn comes
+    assert len(ports.spool.blobs) == 2  # the others are finished in their own turn
     for one in (begun[0], begun[2]):
         stage.finish(one)
     assert ports.spool.blobs == {}
 
 
-def test_a_batch_that_somebody_waits_for_does_not_wait_for_the_pages_of_others(stage, ports):
+def test_batch_with_a_waiting_caller_does_not_wait_for_the_pages_of_others(stage, ports):
     stage.begin(batch(ports, A)).wait()
 
     stage.finish(stage.begin(batch(ports, B, priority=0)).wait())
@@ -142,7 +142,7 @@ def test_a_batch_that_somebody_waits_for_does_not_wait_for_the_pages_of_others(s
     assert written_together(stage) == 1
 
 
-def test_a_batch_that_is_never_finished_is_written_again_when_its_message_comes_back(stage, ports):
+def test_unfinished_batch_is_written_again_when_its_message_comes_back(stage, ports):
     lost = batch(ports, A)
     stage.begin(lost).wait()  # killed before its turn
 

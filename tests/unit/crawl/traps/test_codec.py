@@ -22,7 +22,7 @@ def learned(count):
     return budget
 
 
-def test_budgets_that_were_stored_are_the_same():
+def test_budgets_round_trip():
     budget = learned(30)
 
     again = from_bytes(to_bytes(budget))
@@ -35,7 +35,7 @@ def test_budgets_that_were_stored_are_the_same():
     assert again.words.words == budget.words.words
 
 
-def test_a_host_of_any_size_takes_bounded_memory():
+def test_host_of_any_size_takes_bounded_memory():
     assert len(to_bytes(learned(600))) < 110_000
 
 

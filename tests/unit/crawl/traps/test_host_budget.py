@@ -19,7 +19,7 @@ def article(seed):
     return traits_of_texts(text, text)
 
 
-def saying(text):
+def page_with(text):
     return traits_of_texts(text, text)
 
 
@@ -29,7 +29,7 @@ def follow(budget, urls):
 
 
 def crawl(budget, links, bring):
-    """Fetch the links in rounds until none is followed; those that were fetched."""
+    """Fetches the links in rounds until none is followed; returns those fetched."""
     waiting, fetched = deque(links), []
     while allowed := follow(budget, waiting):
         for url in allowed:
@@ -39,26 +39,26 @@ def crawl(budget, links, bring):
     return fetched
 
 
-def test_a_template_whose_pages_say_something_is_followed_whole():
+def test_template_with_varied_pages_is_followed_completely():
     urls = [f"{SITE}/item/{n}" for n in range(300)]
 
     assert sorted(crawl(HostBudget(), urls, article)) == sorted(urls)
 
 
-def test_a_template_whose_pages_all_say_the_same_is_closed_after_a_few():
+def test_template_with_identical_pages_is_closed_after_a_few():
     budget = HostBudget()
 
     fetched = crawl(
         budget,
         [f"{SITE}/calendar/{n}" for n in range(300)],
-        lambda url: saying("There are no events in this month. " + url[-1]),
+        lambda url: page_with("There are no events in this month. " + url[-1]),
     )
 
     assert len(fetched) <= 8
     assert "/calendar/{n}" in budget.closed()
 
 
-def test_a_part_of_a_url_that_changes_nothing_is_found_out():
+def test_parameter_that_changes_nothing_is_detected():
     budget = HostBudget()
     plain = [f"{SITE}/item/{n}" for n in range(20)]
     crawl(budget, plain, article)
@@ -71,7 +71,7 @@ def test_a_part_of_a_url_that_changes_nothing_is_found_out():
     assert budget.verdict(f"{SITE}/item/3?print=2", {}) is LinkVerdict.DROP
 
 
-def test_links_are_held_while_the_pages_on_trial_are_under_way():
+def test_links_are_held_while_trial_pages_are_being_fetched():
     budget = HostBudget()
 
     verdicts = [budget.verdict(f"{SITE}/item/{n}", {}) for n in range(3)]
@@ -79,7 +79,7 @@ def test_links_are_held_while_the_pages_on_trial_are_under_way():
     assert verdicts == [LinkVerdict.FOLLOW, LinkVerdict.HOLD, LinkVerdict.HOLD]
 
 
-def test_pages_that_never_came_hold_links_until_upkeep_forgets_them():
+def test_pages_that_never_arrive_hold_links_until_maintenance_forgets_them():
     budget = HostBudget()
     follow(budget, [f"{SITE}/item/1"])
 
@@ -88,20 +88,20 @@ def test_pages_that_never_came_hold_links_until_upkeep_forgets_them():
     assert budget.verdict(f"{SITE}/item/2", {}) is LinkVerdict.FOLLOW
 
 
-def test_a_host_spends_little_on_many_templates_that_bring_nothing():
+def test_host_with_many_useless_templates_costs_few_requests():
     budget = HostBudget()
     urls = [f"{SITE}/{word * 3}/{n}" for word in "abcdefghijklmnop" for n in range(5)]
 
-    fetched = crawl(budget, urls, lambda url: saying("Nothing was found here."))
+    fetched = crawl(budget, urls, lambda url: page_with("Nothing was found here."))
 
     assert len(fetched) <= 15
 
 
-def test_an_operator_opens_and_closes_a_template():
-    url, said = f"{SITE}/item/{{}}", {"/item/{n}": TemplateDecision.OPEN}
+def test_operator_can_open_and_close_a_template():
+    url, decisions = f"{SITE}/item/{{}}", {"/item/{n}": TemplateDecision.OPEN}
     budget = HostBudget()
 
-    opened = [budget.verdict(url.format(n), said) for n in range(50)]
+    opened = [budget.verdict(url.format(n), decisions) for n in range(50)]
     closed = budget.verdict(url.format(99), {"/item/{n}": TemplateDecision.CLOSED})
 
     assert set(opened) == {LinkVerdict.FOLLOW}
@@ -109,7 +109,7 @@ def test_an_operator_opens_and_closes_a_template():
     assert budget.why_not(url.format(99), {"/item/{n}": TemplateDecision.CLOSED})
 
 
-def test_a_page_is_judged_once():
+def test_page_is_judged_once():
     budget = HostBudget()
     for _ in range(9):
         judge(budget, f"{SITE}/item/1", article("x"), ())
@@ -117,7 +117,7 @@ def test_a_page_is_judged_once():
     assert budget.templates["/item/{n}"].brought == 1
 
 
-def test_templates_are_bounded():
+def test_number_of_templates_is_limited():
     budget = HostBudget()
     for n in range(3 * MAX_TEMPLATES):
         judge(budget, f"{SITE}/{'a' * (n % 14 + 1)}/x{'/y' * (n // 14 % 9)}?q{n}=1", article(n), ())
@@ -138,7 +138,7 @@ def test_no_page_of_a_harmless_site_is_lost(site):
     [site for site in trapped_sites() if site.host.startswith("www.ardmore")],
     ids=lambda site: site.host,
 )
-def test_a_trap_takes_few_requests_and_no_real_page_is_lost(site):
+def test_trap_costs_few_requests_and_no_real_page_is_lost(site):
     score = crawl_by_rules([site], max_of_host=1_000).scores[site.host]
 
     assert score.fetched == site.pages
@@ -146,7 +146,7 @@ def test_a_trap_takes_few_requests_and_no_real_page_is_lost(site):
 
 
 @pytest.mark.parametrize("host", ["www.denholm-daily.test", "hotel.fenwick.test"])
-def test_links_that_say_where_they_were_clicked_and_views_of_a_map_end_soon(host):
+def test_click_tracking_links_and_map_views_end_soon(host):
     site = next(site for site in trapped_kinds() if site.host == host)
 
     score = crawl_by_rules([site], max_of_host=400).scores[host]
@@ -159,14 +159,14 @@ def numbers(seed, count=12):
     return " ".join(str(seed * 1_000 + n) for n in range(count))
 
 
-def fetch_all(budget, page_of, *, most=400, at=f"{SITE}/"):
-    """Follow links from a first page, one page after the other; the URLs that were fetched."""
+def fetch_all(budget, page_of, *, limit=400, at=f"{SITE}/"):
+    """Follows links from a first page, one page at a time; returns the URLs fetched."""
     waiting, fetched, held = deque([at]), [], {}
-    while waiting and len(fetched) < most:
+    while waiting and len(fetched) < limit:
         url = waiting.popleft()
         fetched.append(url)
         text, links = page_of(url)
-        judge(budget, url, saying(text), links)
+        judge(budget, url, page_with(text), links)
         known = {*fetched, *waiting}
         for link in [*dict.fromkeys(links), *held]:
             if link in known:
@@ -181,7 +181,7 @@ def fetch_all(budget, page_of, *, most=400, at=f"{SITE}/"):
     return fetched
 
 
-def test_pages_with_but_numbers_that_never_end_cost_few_requests():
+def test_endless_pages_with_only_numbers_cost_few_requests():
     def view(url):
         if url == f"{SITE}/":
             return "a map", [f"{SITE}/map/at/1"]
@@ -195,19 +195,19 @@ def test_missing_pages_between_real_ones_do_not_open_all_higher_numbers():
     budget = HostBudget()
     for n in range(1, 91):
         judge(budget, f"{SITE}/item/{n}", article(n))
-    missing = [n for n in range(100, 160, 10) if _is_asked(budget, n)]
+    missing = [n for n in range(100, 160, 10) if _is_allowed(budget, n)]
     for n in missing:
-        judge(budget, f"{SITE}/item/{n}", saying("There is no such item here any more, sorry."))
+        judge(budget, f"{SITE}/item/{n}", page_with("There is no such item here any more, sorry."))
         judge(budget, f"{SITE}/item/{n - 60}", article(n - 60))
 
-    assert not _is_asked(budget, 200)
+    assert not _is_allowed(budget, 200)
 
 
-def _is_asked(budget, number):
+def _is_allowed(budget, number):
     return budget.verdict(f"{SITE}/item/{number}", {}) is LinkVerdict.FOLLOW
 
 
-def test_a_labyrinth_costs_few_requests():
+def test_labyrinth_costs_few_requests():
     def garden(url):
         if url == f"{SITE}/":
             return Writer("home").paragraph(6), [f"{SITE}/garden/"]
@@ -220,7 +220,7 @@ def test_a_labyrinth_costs_few_requests():
     assert len(fetch_all(HostBudget(), garden)) <= 22
 
 
-def test_a_new_list_of_a_known_shape_is_tried_although_its_host_has_spent_its_trials():
+def test_new_list_of_a_known_shape_is_tried_although_the_host_has_no_trials_left():
     budget = HostBudget()
     for section in ("news", "people", "culture"):
         for n in range(2, 5):
@@ -231,7 +231,7 @@ def test_a_new_list_of_a_known_shape_is_tried_although_its_host_has_spent_its_tr
     assert budget.verdict(f"{SITE}/history/other/2/", {}) is LinkVerdict.HOLD
 
 
-def test_a_template_is_closed_after_pages_in_a_row_that_brought_nothing():
+def test_template_is_closed_after_useless_pages_in_a_row():
     budget = HostBudget()
     for n in range(6):
         judge(budget, f"{SITE}/compare/{n}/all", article(n))

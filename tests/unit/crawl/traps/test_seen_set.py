@@ -8,7 +8,7 @@ def codes(start, end):
     return [crc32(str(n).encode()) for n in range(start, end)]
 
 
-def test_what_was_added_is_in_the_set_and_little_else():
+def test_added_hashes_are_in_the_set_and_few_others():
     seen = SeenSet(4096)
 
     seen.add(codes(0, 3000))
@@ -17,7 +17,7 @@ def test_what_was_added_is_in_the_set_and_little_else():
     assert sum(code in seen for code in codes(10_000, 12_000)) < 200
 
 
-def test_the_oldest_are_forgotten_and_the_size_stays():
+def test_oldest_hashes_are_forgotten_and_the_size_stays():
     seen = SeenSet(512)
 
     seen.add(codes(0, 5000))
@@ -27,7 +27,7 @@ def test_the_oldest_are_forgotten_and_the_size_stays():
     assert sum(code in seen for code in codes(0, 1000)) < 500
 
 
-def test_few_hashes_are_taken_for_ones_that_were_added():
+def test_false_positives_are_rare():
     seen = SeenSet(8_192)
     seen.add(hash_of(f"http://a.example/{n}") for n in range(4_000))
 

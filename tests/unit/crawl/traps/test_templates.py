@@ -16,7 +16,7 @@ def path(url):
     return templates_of(SITE + url, PathWords()).templates[0]
 
 
-def test_numbers_dates_versions_and_ids_are_folded():
+def test_numbers_dates_versions_and_ids_are_replaced():
     assert path("/calendar/2026/11/") == "/calendar/{n}/{n}/"
     assert path("/daily/2025-01-31") == "/daily/{n}"
     assert path("/en/1.8/guide.html") == "/en/{n}/guide.html"
@@ -24,12 +24,12 @@ def test_numbers_dates_versions_and_ids_are_folded():
     assert path("/s/4f9ab2c1d0e8/list") == "/s/{id}/list"
 
 
-def test_titles_in_paths_are_folded_and_words_stay():
+def test_titles_in_paths_are_replaced_and_words_kept():
     assert path("/news/the-old-bridge-of-corvale/") == "/news/*/"
     assert path("/news/archive/") == "/news/archive/"
 
 
-def test_words_of_a_place_with_many_are_folded():
+def test_words_at_a_position_with_many_are_replaced():
     words = PathWords()
 
     found = [
@@ -41,7 +41,7 @@ def test_words_of_a_place_with_many_are_folded():
     assert set(found[MAX_WORDS_OF_PLACE:]) == {"/define/*"}
 
 
-def test_each_name_of_a_query_is_a_template_in_any_order():
+def test_each_query_parameter_is_a_template_in_any_order():
     one = templates_of(f"{SITE}/shop?color=red&size=42", PathWords())
     other = templates_of(f"{SITE}/shop?size=36&color=blue", PathWords())
 
@@ -49,14 +49,14 @@ def test_each_name_of_a_query_is_a_template_in_any_order():
     assert set(one.templates) == {"/shop?color=&size=", "?color=", "?size="}
 
 
-def test_a_url_that_repeats_a_part_of_itself_says_so():
+def test_url_that_repeats_a_part_of_itself_is_marked():
     again = [f"{SITE}/a/b/a/b/", f"{SITE}/list?p=2&p=3", f"{SITE}/list?p=2&amp%3Bp=3"]
 
     assert all(AGAIN in templates_of(url, PathWords()).templates for url in again)
     assert AGAIN not in templates_of(f"{SITE}/2/2/a/b", PathWords()).templates
 
 
-def test_the_hash_without_a_name_is_that_of_the_url_without_it():
+def test_hash_without_a_parameter_equals_the_hash_of_the_url_without_it():
     plain = templates_of(f"{SITE}/article/x", PathWords()).own
     printed = templates_of(f"{SITE}/article/x?print=1", PathWords())
 

@@ -11,7 +11,7 @@ def page(body):
     )
 
 
-def test_the_texts_of_links_are_not_words_of_the_page():
+def test_link_texts_are_not_words_of_the_page():
     linked = traits_of(page("<a href=/x>a narrow bridge of stone</a>"))
     own = traits_of(page("<p>a narrow bridge of stone</p>"))
 
@@ -30,7 +30,7 @@ def test_short_texts_are_compared_too():
     assert not are_alike(one.sketch, different.sketch)
 
 
-def test_pages_that_are_nearly_the_same_share_a_band():
+def test_near_duplicate_pages_share_a_band():
     text = Writer("a").paragraph(20)
     one, other = (traits_of_texts(f"{text} Version {n}", "") for n in (1, 2))
 
@@ -38,6 +38,6 @@ def test_pages_that_are_nearly_the_same_share_a_band():
     assert not set(one.bands) & set(traits_of_texts(Writer("b").paragraph(20), "").bands)
 
 
-def test_a_page_without_words_has_no_traits():
+def test_page_without_words_has_no_traits():
     assert traits_of_texts("", "").sketch == b""
     assert not are_alike(b"", b"")

@@ -1,4 +1,4 @@
-"""The tracer on OpenTelemetry's SDK."""
+"""The tracer based on OpenTelemetry's SDK."""
 
 import pytest
 from opentelemetry import trace
@@ -12,7 +12,7 @@ from tests.support.spans import MemoryTracer
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
-def test_a_child_continues_the_trace_of_another_process():
+def test_child_continues_the_trace_of_another_process():
     tracer = MemoryTracer()
     span = tracer.child("fetch", PARENT, SpanPart.CONSUMER, {"url.full": "http://a.test/"}, 1)
     span.event("in line", {"aragog.wait_ms": 3})
@@ -27,7 +27,7 @@ def test_a_child_continues_the_trace_of_another_process():
     assert (recorded.status.is_ok, recorded.status.description) == (False, "broken")
 
 
-def test_a_root_is_linked_to_the_page_that_named_it():
+def test_root_is_linked_to_the_page_that_contained_it():
     tracer = MemoryTracer()
     tracer.root("enqueue", SpanPart.PRODUCER, {}, PARENT).end()
 
@@ -36,7 +36,7 @@ def test_a_root_is_linked_to_the_page_that_named_it():
     assert format(recorded.links[0].context.trace_id, "032x") == read(PARENT).trace_id
 
 
-def test_the_span_of_the_program_is_active():
+def test_current_span_of_the_program_is_active():
     tracer = MemoryTracer()
     assert tracer.active() == ""
     with tracer.provider.get_tracer("program").start_as_current_span("outer") as outer:
@@ -44,7 +44,7 @@ def test_the_span_of_the_program_is_active():
     assert trace.get_current_span().get_span_context().is_valid is False
 
 
-def test_the_environment_names_the_service_before_aragog_does(monkeypatch):
+def test_environment_overrides_the_service_name(monkeypatch):
     monkeypatch.delenv("OTEL_SERVICE_NAME", raising=False)
     assert resource("aragog-fetch").attributes["service.name"] == "aragog-fetch"
 
@@ -57,7 +57,7 @@ def test_the_environment_names_the_service_before_aragog_does(monkeypatch):
     assert attributes["process.pid"]
 
 
-def test_an_unknown_exporter_is_an_error_of_the_configuration():
+def test_unknown_exporter_is_a_config_error():
     assert _processor("none") is None
     with pytest.raises(ConfigError, match="OTEL_TRACES_EXPORTER: must be otlp, console or none"):
         _processor("zipkin")

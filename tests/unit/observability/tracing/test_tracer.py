@@ -17,7 +17,7 @@ print("done")
 """
 
 
-def test_a_process_without_tracing_does_without_opentelemetry(tmp_path):
+def test_process_without_tracing_does_not_import_opentelemetry(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", OFF], capture_output=True, text=True, check=False, cwd=tmp_path
     )
@@ -41,7 +41,7 @@ print([span.name for span in exporter.get_finished_spans()])
 """
 
 
-def test_a_program_with_a_provider_of_its_own_gets_the_spans_there():
+def test_program_with_its_own_provider_gets_the_spans():
     done = subprocess.run(
         [sys.executable, "-c", OF_A_PROGRAM], capture_output=True, text=True, check=False
     )
@@ -59,7 +59,7 @@ print(tracer_of(settings).ratio)
 """
 
 
-def test_a_process_has_one_tracer(monkeypatch):
+def test_process_has_one_tracer(monkeypatch):
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
 
     done = subprocess.run([sys.executable, "-c", ONE], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""A pack is an archive that programs of others read without aragog."""
+"""Packs can be read by other archive programs."""
 
 import io
 import json
@@ -19,7 +19,7 @@ A, B = "http://a.example/", "http://b.example/"
 
 
 def plain(data, compression):
-    """The bytes of a pack for a reader that knows the compression alone."""
+    """The bytes of a pack for a reader that only knows the compression."""
     if compression == "gzip":
         return io.BytesIO(data)
     reader = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True)
@@ -55,8 +55,8 @@ def test_warcio_reads_all_records_with_correct_digests(compression):
 
 
 @pytest.mark.parametrize("compression", ["zstd", "gzip"])
-def test_fastwarc_reads_a_pack_as_it_is_stored(compression, tmp_path):
-    """It decompresses both forms itself."""
+def test_fastwarc_reads_a_stored_pack(compression, tmp_path):
+    """It decompresses both formats itself."""
     stand, name, _ = a_pack(compression)
     packing = stand.store.pack_pages([fetched(A, "the body of a", NOW_MS + 60_000)], now=True)
     stand.store.write_pages(packing.wait())
@@ -78,7 +78,7 @@ def test_fastwarc_reads_a_pack_as_it_is_stored(compression, tmp_path):
 
 
 @pytest.mark.parametrize("compression", ["zstd", "gzip"])
-def test_the_index_has_where_each_record_is(compression):
+def test_index_gives_the_location_of_each_record(compression):
     stand, name, data = a_pack(compression)
     (index,) = stand.files.indexes.values()
 
@@ -94,7 +94,7 @@ def test_the_index_has_where_each_record_is(compression):
     assert pack_index(name, data) == (index, None)
 
 
-def test_a_revisit_names_the_record_with_the_body():
+def test_revisit_refers_to_the_record_with_the_body():
     stand, _, _ = a_pack()
     packing = stand.store.pack_pages([fetched(A, "the body of a", NOW_MS + 60_000)], now=True)
     stand.store.write_pages(packing.wait())
@@ -110,7 +110,7 @@ def test_a_revisit_names_the_record_with_the_body():
 
 
 @pytest.mark.parametrize("compression", ["zstd", "gzip"])
-def test_a_pack_is_split_into_its_frames_and_a_cut_one_is_noticed(compression):
+def test_pack_is_split_into_frames_and_a_truncated_one_is_detected(compression):
     _, _, data = a_pack(compression)
     parts = list(frames.split(data))
 
@@ -122,12 +122,12 @@ def test_a_pack_is_split_into_its_frames_and_a_cut_one_is_noticed(compression):
 
 
 @pytest.mark.parametrize("cell", [b"", b"x", b"2 a b", b"1 ../x 0 1 aa", b"1 20261129/x 0 1 a"])
-def test_what_is_not_a_pointer_is_refused(cell):
+def test_invalid_pointer_is_refused(cell):
     with pytest.raises(CorruptContent, match="is not a pointer"):
         PackPointer.read(cell)
 
 
-def test_a_pointer_is_read_as_it_was_written_and_later_parts_are_ignored():
+def test_pointer_round_trips_and_unknown_parts_are_ignored():
     pointer = PackPointer("20261129/101502-00112233445566aa.warc.zst", 7, 9, "f" * 32)
 
     assert PackPointer.read(pointer.cell()) == pointer

@@ -1,4 +1,4 @@
-"""The body of a record is the frame in which it was fetched, and every reader gets it whole."""
+"""A record keeps the frame in which its body was fetched, and every reader gets the whole body."""
 
 import io
 import os
@@ -21,8 +21,8 @@ from aragog.urlstore.warc_records import WarcPage, page_head, read_record
 
 BODIES = [
     b"", b"x", b"<p>some text of a page</p>" * 400,
-    os.urandom(300_000),  # three blocks that are not compressed
-    b"\0" * 500_000,  # blocks of one byte
+    os.urandom(300_000),  # three uncompressed blocks
+    b"\0" * 500_000,  # run-length blocks
     b"".join(b"%d " % (n * 7919) for n in range(100_000)),
     b"WARC/1.1\r\nWARC-Type: response\r\nContent-Length: 4\r\n\r\nabcd\r\n\r\n",  # looks like a record
     b"\r\n\r\n", zstd.MAGIC * 50,
@@ -45,7 +45,7 @@ def pack_of(bodies):
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_a_fetched_body_is_copied_into_its_record(body):
+def test_fetched_body_is_copied_into_its_record(body):
     record = record_of(body)
 
     assert compress(body) in record.frame
@@ -63,7 +63,7 @@ def test_records_of_several_frames_are_kept_together(bodies):
     assert [read_record(record).body for _, record in found] == [*bodies, *BODIES[-2:]]
 
 
-def test_every_frame_has_its_size_and_checksum_as_the_specification_demands():
+def test_every_frame_has_its_size_and_checksum():
     """Zstandard Compression for WARC Files 1.0, section 4.1."""
     pack = pack_of(BODIES)
     at = count = 0
@@ -76,7 +76,7 @@ def test_every_frame_has_its_size_and_checksum_as_the_specification_demands():
     assert count == 3 * len(BODIES)
 
 
-def test_programs_of_others_read_them(tmp_path):
+def test_other_programs_can_read_the_records(tmp_path):
     path = tmp_path / "pack.warc.zst"
     path.write_bytes(pack_of(BODIES))
 
@@ -90,14 +90,14 @@ def test_programs_of_others_read_them(tmp_path):
     assert by_fastwarc == by_warcio == BODIES
 
 
-def test_fastwarc_reads_one_record_by_its_place():
+def test_fastwarc_reads_one_record_by_its_offset():
     made = [record_of(body).frame for body in BODIES]
     for at, body in enumerate(BODIES):
         record = next(iter(fastwarc.ArchiveIterator(io.BytesIO(b"".join(made[at:])))))
         assert bytes(record.reader.read()) == body
 
 
-def test_a_pack_that_is_cut_off_anywhere_is_noticed():
+def test_pack_truncated_anywhere_is_detected():
     pack = pack_of(BODIES[:3])
     whole = [frame.offset + len(frame.data) for frame, _ in frames.records(pack)]
     for cut in set(range(1, len(pack))) - set(whole):
@@ -106,15 +106,15 @@ def test_a_pack_that_is_cut_off_anywhere_is_noticed():
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_the_body_of_an_earlier_version_is_compressed_again(body):
-    """It has no checksum: a process of that version fetched it."""
+def test_body_of_an_earlier_version_is_compressed_again(body):
+    """It has no checksum because a process of that version fetched it."""
     record = record_of(body, zstd.compress(body, 3))
 
     assert zstd.is_checked(record.frame)
     assert read_record(frames.decompress(record.frame)).body == body
 
 
-def test_a_record_of_an_earlier_version_is_one_frame_and_read():
+def test_single_frame_records_of_earlier_versions_are_read():
     records = [head_of(body).with_body(body) for body in BODIES]
     pack = b"".join(frames.compress(record, "zstd") for record in records)
 
@@ -123,7 +123,7 @@ def test_a_record_of_an_earlier_version_is_one_frame_and_read():
 
 
 @pytest.mark.parametrize("damage", ["cut", "not zstd", "a changed byte without checksum"])
-def test_a_damaged_body_is_not_a_record(damage):
+def test_damaged_body_is_refused(damage):
     body = BODIES[2]
     damaged = {
         "cut": compress(body)[:-9],
@@ -136,14 +136,14 @@ def test_a_damaged_body_is_not_a_record(damage):
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_gzip_has_one_member_for_a_record(body):
-    """pywb and warcio take every member for a record of its own."""
+def test_gzip_has_one_member_per_record(body):
+    """pywb and warcio treat every member as a separate record."""
     record = record_of(body, compression="gzip")
     records = ArchiveIterator(io.BytesIO(record.frame), check_digests="raise")
     assert [one.content_stream().read() for one in records] == [body]
 
 
-def test_records_compressed_with_a_dictionary_are_read_beside_one():
+def test_records_compressed_with_a_dictionary_are_read():
     records = [head_of(b"%d" % n * 300).with_body(b"%d" % n * 300) for n in range(64)]
     dictionary = Dictionary.trained(records)
     pack = dictionary.frame() + b"".join(map(dictionary.compress, records))
@@ -151,7 +151,7 @@ def test_records_compressed_with_a_dictionary_are_read_beside_one():
     assert [record for _, record in frames.records(pack)] == records
 
 
-def test_the_zstd_program_reads_a_pack(tmp_path):
+def test_zstd_program_reads_a_pack(tmp_path):
     path = tmp_path / "pack.warc.zst"
     path.write_bytes(pack_of(BODIES))
     try:

@@ -1,4 +1,4 @@
-"""What the feed has of pages that nobody watches."""
+"""What the feed contains about pages that nobody watches."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def fetched(clock, store, url, **parts):
 @pytest.mark.parametrize(
     ("reported", "kinds"), [(False, []), (True, [(A, "new", {}), (B, "new", {})])]
 )
-def test_first_fetches_are_in_the_feed_where_it_is_set_and_have_no_values(reported, kinds):
+def test_first_fetches_are_in_the_feed_without_values_if_enabled(reported, kinds):
     clock, store = opened(report_new_pages=reported)
     for url in (A, B):
         fetched(clock, store, url)
@@ -41,7 +41,7 @@ def test_first_fetches_are_in_the_feed_where_it_is_set_and_have_no_values(report
     assert [(change.url, change.kind, change.fields) for change in changes] == kinds
 
 
-def test_a_page_that_became_an_alias_without_a_redirect_is_named():
+def test_page_that_became_an_alias_without_a_redirect_is_reported():
     clock, store = opened(report_new_pages=True)
     for url in (A, B):
         fetched(clock, store, url, likeness=SAME)

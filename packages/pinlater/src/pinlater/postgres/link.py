@@ -1,9 +1,9 @@
 """
-Connections to a PostgreSQL server, each call of which ends within a time.
+Connections to a PostgreSQL server whose calls have a timeout.
 
-libpq is driven through `psycopg.pq`: psycopg's own cursors wait for a reply without a limit, and a
-server that hangs would stop the event loop of a worker. A statement is sent whole, with its
-arguments, and prepares nothing, so a connection pooler in transaction mode may be between.
+They use libpq through `psycopg.pq`, because psycopg's own cursors wait for a reply without a limit,
+and a server that hangs would block a worker's event loop. Each statement is sent with its
+arguments, without preparing it, so a connection pooler in transaction mode may be in between.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from psycopg.conninfo import make_conninfo
 
 from pinlater.clock import SystemClock
 from pinlater.masking import without_login
-from pinlater.postgres.wire import Argument, reader
+from pinlater.postgres.wire import Argument, decoder
 
-CONNECT_WITHIN_S = 2
-"""libpq takes no less."""
-IDLE = 2
-"""Connections that are kept while nobody uses them: those of a worker's loop and of its thread."""
+CONNECT_TIMEOUT_S = 2
+"""Seconds; libpq's minimum."""
+MAX_IDLE = 2
+"""Unused connections that are kept open: one for a worker's event loop and one for its thread."""
 _clock = SystemClock()
 _BINARY = pq.Format.BINARY
 Row = tuple[Any, ...]
@@ -50,8 +50,8 @@ class SqlRefused(Exception):
 
 def call(function: str, *arguments: Argument) -> SqlCall:
     """Return the statement that calls a function of the schema."""
-    marks = ", ".join(f"${n}" for n in range(1, len(arguments) + 1))
-    return SqlCall(f"SELECT * FROM pinlater.{function}({marks})", arguments)  # noqa: S608
+    placeholders = ", ".join(f"${n}" for n in range(1, len(arguments) + 1))
+    return SqlCall(f"SELECT * FROM pinlater.{function}({placeholders})", arguments)  # noqa: S608
 
 
 class PostgresLink:
@@ -70,7 +70,7 @@ class PostgresLink:
         try:
             options = make_conninfo(
                 dsn,
-                connect_timeout=CONNECT_WITHIN_S,
+                connect_timeout=CONNECT_TIMEOUT_S,
                 application_name="pinlater",
                 client_encoding="utf8",
             )
@@ -78,12 +78,12 @@ class PostgresLink:
             self.connection = psycopg.connect(options, autocommit=True)
         except psycopg.Error as error:
             # Raise without the cause, whose text may contain the password.
-            raise ConnectionError(without_login(_line(str(error)), dsn)) from None
+            raise ConnectionError(without_login(_one_line(str(error)), dsn)) from None
         self.pgconn = self.connection.pgconn
 
     @property
     def is_pooled(self) -> bool:
-        """Return whether this is a connection pooler, which invents the server's process id."""
+        """Return whether a connection pooler, which makes up a process id, is in between."""
         [[pid]] = self.run(SqlCall("SELECT pg_backend_pid()"))
         return bool(pid != self.pgconn.backend_pid)
 
@@ -93,14 +93,14 @@ class PostgresLink:
 
     def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
         """Run statements in one round trip, each in its own transaction."""
-        until_s = _clock.monotonic_s() + self._timeout_s
+        deadline_s = _clock.monotonic_s() + self._timeout_s
         try:
             self.send(statements)
-            results = [self._receive(until_s) for _ in statements]
+            results = [self._receive(deadline_s) for _ in statements]
             self.pgconn.exit_pipeline_mode()
         except psycopg.Error as error:
             self.close()
-            raise ConnectionError(_line(str(error))) from error
+            raise ConnectionError(_one_line(str(error))) from error
         except OSError:
             self.close()
             raise
@@ -109,14 +109,14 @@ class PostgresLink:
                 raise result
         return [result for result in results if not isinstance(result, SqlRefused)]
 
-    def execute(self, script: str, *, within_s: float) -> None:
+    def execute(self, script: str, *, timeout_s: float) -> None:
         """Run statements without arguments, in one transaction unless they say otherwise."""
-        until_s = _clock.monotonic_s() + within_s
+        deadline_s = _clock.monotonic_s() + timeout_s
         refused: SqlRefused | None = None
         try:
             self.pgconn.send_query(script.encode())
             while True:
-                self._wait(until_s)
+                self._wait(deadline_s)
                 result = self.pgconn.get_result()
                 if result is None:
                     break
@@ -124,7 +124,7 @@ class PostgresLink:
                 refused = rows if isinstance(rows, SqlRefused) else refused
         except psycopg.Error as error:
             self.close()
-            raise ConnectionError(_line(str(error))) from error
+            raise ConnectionError(_one_line(str(error))) from error
         except OSError:
             self.close()
             raise
@@ -145,26 +145,26 @@ class PostgresLink:
             self.pgconn.pipeline_sync()
         self.pgconn.flush()
 
-    def _receive(self, until_s: float) -> list[Row] | SqlRefused:
-        answer: list[Row] | SqlRefused = []
+    def _receive(self, deadline_s: float) -> list[Row] | SqlRefused:
+        received: list[Row] | SqlRefused = []
         while True:
-            self._wait(until_s)
+            self._wait(deadline_s)
             result = self.pgconn.get_result()
             if result is None:
                 continue
             if result.status == pq.ExecStatus.PIPELINE_SYNC:
-                return answer
-            answer = rows_of(result)
+                return received
+            received = rows_of(result)
 
-    def _wait(self, until_s: float) -> None:
-        """Wait until a result can be read, and send the unsent rest of the statements meanwhile."""
+    def _wait(self, deadline_s: float) -> None:
+        """Wait until a result can be read; send the rest of the statements meanwhile."""
         unsent = self.pgconn.flush()
         poll: select.poll | None = None
         while unsent or self.pgconn.is_busy():
             poll = poll or select.poll()
             poll.register(self.pgconn.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
-            left_s = until_s - _clock.monotonic_s()
-            if left_s <= 0 or not poll.poll(left_s * 1000 + 1):
+            remaining_s = deadline_s - _clock.monotonic_s()
+            if remaining_s <= 0 or not poll.poll(remaining_s * 1000 + 1):
                 raise TimeoutError(f"no reply within {self._timeout_s:g} s")
             self.pgconn.consume_input()
             unsent = self.pgconn.flush()
@@ -181,11 +181,11 @@ def rows_of(result: pq.abc.PGresult) -> list[Row] | SqlRefused:
         if not state:
             raise psycopg.OperationalError(result.get_error_message())
         return SqlRefused(state, message)
-    readers = [reader(result.ftype(column)) for column in range(result.nfields)]
+    decoders = [decoder(result.ftype(column)) for column in range(result.nfields)]
     return [
         tuple(
-            None if (value := result.get_value(row, column)) is None else read(value)
-            for column, read in enumerate(readers)
+            None if (value := result.get_value(row, column)) is None else decode(value)
+            for column, decode in enumerate(decoders)
         )
         for row in range(result.ntuples)
     ]
@@ -263,7 +263,7 @@ class PostgresLinks:
 
     def _push(self, link: PostgresLink) -> None:
         with self._lock:
-            if len(self._idle) < IDLE:
+            if len(self._idle) < MAX_IDLE:
                 self._idle.append(link)
                 return
         link.close()
@@ -274,5 +274,5 @@ class PostgresLinks:
             link.close()
 
 
-def _line(message: str) -> str:
+def _one_line(message: str) -> str:
     return " ".join(message.split())

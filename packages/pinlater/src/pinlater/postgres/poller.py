@@ -2,9 +2,9 @@
 Wake a worker when PostgreSQL has new jobs: it registers, and a new job notifies one worker.
 
 PostgreSQL sends a notification to every listening connection, and ten workers that all look for one
-job cost more than the job. Therefore each worker listens on its own channel, and `pinlater.wake`
-notifies one of the registered workers. A worker registers and then looks for jobs, in two
-transactions, so that it misses no job.
+job cost more than the job itself. So each worker listens on its own channel, and `pinlater.wake`
+notifies one of the registered workers. A worker registers first and then looks for jobs, in a
+second transaction, so that it misses no job.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PostgresPoller:
     def __init__(self, shard: PostgresShard) -> None:
         self.shard = shard
         self.connection: PostgresLink | None = None
-        self.sent_s: float | None = None
+        self.waiting_since_s: float | None = None
         """When it last registered; None while it does not wait."""
         self.check_every_s = CHECK_EVERY_S
         self._channel = f"pinlater_{uuid.uuid4().hex[:16]}"
@@ -48,19 +48,19 @@ class PostgresPoller:
     def fileno(self) -> int | None:
         return None if self.connection is None else self.connection.pgconn.socket
 
-    def needs_sending(self, now_s: float) -> bool:
+    def must_send(self, now_s: float) -> bool:
         """Return whether `send` must be called before the poller can report more jobs."""
         if self._pooled or self._replies_due:
             return False
         return (
-            self.sent_s is None
+            self.waiting_since_s is None
             or self._registered is None
-            or (now_s - self.sent_s > REGISTER_EVERY_S)
+            or (now_s - self.waiting_since_s > REGISTER_EVERY_S)
         )
 
     def is_overdue(self, now_s: float) -> bool:
         """Return whether the server has not answered for too long."""
-        return bool(self._replies_due) and now_s - (self.sent_s or 0.0) > OVERDUE_S
+        return bool(self._replies_due) and now_s - (self.waiting_since_s or 0.0) > OVERDUE_S
 
     def send(self, queues: Sequence[str], now_s: float) -> None:
         """
@@ -77,7 +77,7 @@ class PostgresPoller:
             link.send([call("register", text(self._channel), names), call("due_of", names)])
         except psycopg.Error as error:
             raise ConnectionError(str(error)) from error
-        self._replies_due, self._registered, self.sent_s = 2, tuple(queues), now_s
+        self._replies_due, self._registered, self.waiting_since_s = 2, tuple(queues), now_s
 
     def _connect(self) -> PostgresLink | None:
         """Listen on a new connection; returns None behind a connection pooler."""
@@ -109,7 +109,7 @@ class PostgresPoller:
             raise ConnectionError(error.message) from error
 
     def _read(self, link: PostgresLink) -> list[str]:
-        found: list[str] = []
+        names: list[str] = []
         pgconn = link.pgconn
         pgconn.consume_input()
         while self._replies_due and not pgconn.is_busy():
@@ -123,18 +123,18 @@ class PostgresPoller:
             if isinstance(rows, SqlRefused):
                 raise rows
             if self._replies_due == 1:
-                found += [name for (name,) in rows]
+                names += [name for (name,) in rows]
         if not self._replies_due and pgconn.pipeline_status != pq.PipelineStatus.OFF:
             pgconn.exit_pipeline_mode()
-        while (note := pgconn.notifies()) is not None:
-            found.append(note.extra.decode())
+        while (notification := pgconn.notifies()) is not None:
+            names.append(notification.extra.decode())
             self._registered = None
-        begin = len(self.shard.prefix)
-        return [name[begin:] for name in dict.fromkeys(found)]
+        prefix_length = len(self.shard.prefix)
+        return [name[prefix_length:] for name in dict.fromkeys(names)]
 
     def drop(self) -> None:
         """Close the connection; the next `send` opens a new one."""
-        link, self.connection, self.sent_s = self.connection, None, None
+        link, self.connection, self.waiting_since_s = self.connection, None, None
         self._replies_due, self._registered, self._pooled = 0, None, None
         if link is not None:
             link.close()

@@ -34,9 +34,9 @@ CREATE UNLOGGED TABLE pinlater.listener (
 The statements that upgrade layout k to k + 1. They must be safe while programs of layout k run.
 """
 FUNCTIONS = ("functions.sql", "collecting.sql", "queries.sql")
-LONG_S = 3600.0
-"""Maximum seconds of a step: it may wait for another process, or read a large table."""
-NOT_MADE = ("3F000", "42P01")
+STEP_TIMEOUT_S = 3600.0
+"""The timeout of a step, which may wait for another process or read a large table."""
+MISSING_STATES = ("3F000", "42P01")
 """SQLSTATEs: the schema or a table does not exist."""
 _LOCK = "SELECT pg_advisory_xact_lock(hashtext('pinlater')::bigint)"
 _VERSIONS = "SELECT layout, code FROM pinlater.meta"
@@ -65,8 +65,8 @@ class QueueSchema:
         """
         Check the schema on a new connection; replace functions of an older version.
 
-        One round trip. A missing schema is not an error here; the first statement will find that
-        out.
+        One round trip. A missing schema is not an error here: the first statement fails, and then
+        the schema is created.
 
         Raises:
             OtherLayout: the tables have another version.
@@ -76,7 +76,7 @@ class QueueSchema:
         try:
             rows = link.run(SqlCall(_VERSIONS))
         except SqlRefused as error:
-            if error.sqlstate not in NOT_MADE:
+            if error.sqlstate not in MISSING_STATES:
                 raise
             return
         for layout, code in rows:
@@ -93,7 +93,7 @@ class QueueSchema:
         if layout < self.layout:
             raise OtherLayout(
                 f"the schema pinlater has version {layout}, and this program needs {self.layout}: "
-                "run `pinlater upgrade` (or your program's command for it), also while workers run"
+                "run `pinlater upgrade` (or your program's command for it) while workers run"
             )
 
     def install(self, links: PostgresLinks) -> None:
@@ -139,23 +139,25 @@ class QueueSchema:
         """
         # A transaction-level lock: behind a pooler, a session-level lock would pass to other
         # clients with the connection.
-        link.execute(f"BEGIN; {_LOCK}", within_s=LONG_S)
-        [[made]] = link.run(SqlCall("SELECT to_regclass('pinlater.meta') IS NOT NULL"))
-        [[layout, code]] = link.run(SqlCall(_VERSIONS)) if made else [(self.layout, -1)]
+        link.execute(f"BEGIN; {_LOCK}", timeout_s=STEP_TIMEOUT_S)
+        [[exists]] = link.run(SqlCall("SELECT to_regclass('pinlater.meta') IS NOT NULL"))
+        [[layout, code]] = link.run(SqlCall(_VERSIONS)) if exists else [(self.layout, -1)]
         if report is None or layout > self.layout:
             self._require(layout)
         for version in range(layout, self.layout):
             if report:
                 report(f"from version {version} to {version + 1}")
-            link.execute(self._upgrades[version], within_s=LONG_S)
-        parts = [] if made else ["tables.sql"]
+            link.execute(self._upgrades[version], timeout_s=STEP_TIMEOUT_S)
+        files = [] if exists else ["tables.sql"]
         if code < self.code or (replaces and code == self.code):
-            parts += FUNCTIONS
-        script = "\n".join(map(_text, parts))
-        link.execute(f"{script}\n{self._record_version(made=made)};\nCOMMIT", within_s=LONG_S)
+            files += FUNCTIONS
+        script = "\n".join(map(_read_file, files))
+        link.execute(
+            f"{script}\n{self._record_version(exists=exists)};\nCOMMIT", timeout_s=STEP_TIMEOUT_S
+        )
 
-    def _record_version(self, *, made: bool) -> str:
-        if made:
+    def _record_version(self, *, exists: bool) -> str:
+        if exists:
             return (
                 f"UPDATE pinlater.meta SET layout = {self.layout}, "  # noqa: S608
                 f"code = greatest(code, {self.code})"
@@ -167,5 +169,5 @@ class QueueSchema:
         )
 
 
-def _text(part: str) -> str:
+def _read_file(part: str) -> str:
     return (resources.files(__package__) / part).read_text(encoding="utf-8")

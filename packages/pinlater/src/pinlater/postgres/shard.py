@@ -39,20 +39,20 @@ WAKE_WITHIN_MS = 1000
 MAX_JOBS = 2000
 """Maximum new jobs of one statement; more jobs take several statements in the same round trip."""
 DROP_STEP = 5000
-_MISSING = ("3F000", "42P01", "42883")
-_REPEATED = ("40001", "40P01")
-_TRIES = 5
-_STATES = {
+_MISSING_STATES = ("3F000", "42P01", "42883")
+_RETRIABLE_STATES = ("40001", "40P01")
+_MAX_TRIES = 5
+_REASONS = {
     "25006": "it is a replica and accepts no writes: use the primary's URL, or wait for a failover",
     "57P01": "it is shutting down",
     "57P03": "it is starting, or recovering from a crash: try again soon",
     "53300": "it has no connection left: raise its max_connections, or use a connection pooler",
     "42501": (
-        "the role may not make or use the schema pinlater: GRANT CREATE ON DATABASE to it once, or "
-        "make the role that made the schema its member"
+        "the role may not create or use the schema pinlater: GRANT CREATE ON DATABASE to it once, "
+        "or GRANT it the role that created the schema"
     ),
 }
-_FULL = ("53100", "53200")
+_FULL_STATES = ("53100", "53200")
 IS_FULL = "its disk is full: free space there, add a shard, or delete ended jobs"
 
 
@@ -116,9 +116,9 @@ class PostgresShard:
         try:
             yield
         except SqlRefused as error:
-            if error.sqlstate in _FULL:
+            if error.sqlstate in _FULL_STATES:
                 raise BrokerFull(where, IS_FULL) from error
-            reason = _STATES.get(error.sqlstate, f"{error.message} ({error.sqlstate})")
+            reason = _REASONS.get(error.sqlstate, f"{error.message} ({error.sqlstate})")
             raise BrokerUnavailable(where, reason) from error
         except OSError as error:
             raise BrokerUnavailable(where, str(error) or type(error).__name__) from error
@@ -129,24 +129,26 @@ class PostgresShard:
 
         Retry after a deadlock or conflict, or after creating a missing schema.
         """
-        for tries_left in reversed(range(_TRIES)):
+        for retries_left in reversed(range(_MAX_TRIES)):
             try:
                 return self.links.run_all(statements)
             except SqlRefused as error:
-                if not tries_left or error.sqlstate not in (*_MISSING, *_REPEATED):
+                if not retries_left or error.sqlstate not in (*_MISSING_STATES, *_RETRIABLE_STATES):
                     raise
-                if error.sqlstate in _MISSING:
+                if error.sqlstate in _MISSING_STATES:
                     self.schema.install(self.links)
         raise AssertionError
 
     def enqueue(self, queue: str, jobs: Sequence[models.NewJob]) -> list[models.Enqueued]:
-        parts = [jobs[at : at + MAX_JOBS] for at in range(0, len(jobs), MAX_JOBS)]
-        statements = [call("enqueue", self._queue_name(queue), *_new_jobs(part)) for part in parts]
+        batches = [jobs[start : start + MAX_JOBS] for start in range(0, len(jobs), MAX_JOBS)]
+        statements = [
+            call("enqueue", self._queue_name(queue), *_new_jobs(batch)) for batch in batches
+        ]
         soon = any(job.delay_ms <= WAKE_WITHIN_MS for job in jobs)
         results = self.run_all(statements + self._wake_calls(queue, soon=soon))
         return [
             models.Enqueued(job_id_of(number), existing)
-            for rows in results[: len(parts)]
+            for rows in results[: len(batches)]
             for number, existing in rows
         ]
 
@@ -159,7 +161,7 @@ class PostgresShard:
         collected = call(
             "collect", self._queue_name(queue), int4(frame.priority), int4(frame.max_attempts),
             blob(f"{escape(frame.name)}|{escape(frame.key)}|".encode()),
-            blob(escape(frame.group).encode()), int8(frame.span_ms), int4(frame.most),
+            blob(escape(frame.group).encode()), int8(frame.span_ms), int4(frame.max_items),
             blob(frame.prefix), blob(frame.suffix), int8s(delays_ms), blobs(i.data for i in items),
         )  # fmt: skip
         soon = any(delay_ms <= WAKE_WITHIN_MS for delay_ms in delays_ms)
@@ -184,36 +186,36 @@ class PostgresShard:
 
     def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
         rows = self._run("ack", self._queue_name(queue), *_claims(holds)) if holds else []
-        done = {place for (place,) in rows}
-        return [place in done for place in range(1, len(holds) + 1)]
+        accepted = {position for (position,) in rows}
+        return [position in accepted for position in range(1, len(holds) + 1)]
 
     def nack(self, queue: str, nacks: Sequence[models.Nack]) -> list[models.JobState | None]:
         rows = self._run(
             "nack", self._queue_name(queue), *_claims([(n.job_id, n.token) for n in nacks]),
             texts(n.step for n in nacks), int8s(n.delay_ms for n in nacks),
-            blobs(job_codec.cut(n.problem).encode() for n in nacks),
+            blobs(job_codec.shorten_problem(n.problem).encode() for n in nacks),
         )  # fmt: skip
         return [models.JobState(state) if state else None for (state,) in rows]
 
     def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
         rows = self._run("extend", self._queue_name(queue), *_claims(holds), int8(timeout_ms))
-        done = {place for (place,) in rows}
-        return [place in done for place in range(1, len(holds) + 1)]
+        accepted = {position for (position,) in rows}
+        return [position in accepted for position in range(1, len(holds) + 1)]
 
     def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.Swept:
         [[swept]] = self._run("sweep", self._queue_name(queue), int8(reap_before_ms), int4(limit))
         return models.Swept(*swept)
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
-        who = blob(job_codec.escape(worker).encode())
-        [[released]] = self._run("release", self._queue_name(queue), who, _numbers(ids))
+        worker_prefix = blob(job_codec.escape(worker).encode())
+        [[released]] = self._run("release", self._queue_name(queue), worker_prefix, _numbers(ids))
         return int(released)
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
         if not ids and limit <= 0:
             return 0
-        most = int4(min(limit, MAX_BATCH))
-        [[retried]] = self._run("retry", self._queue_name(queue), _numbers(ids), most)
+        max_jobs = int4(min(limit, MAX_BATCH))
+        [[retried]] = self._run("retry", self._queue_name(queue), _numbers(ids), max_jobs)
         return int(retried)
 
     def delete(
@@ -280,8 +282,8 @@ class PostgresShard:
 
     def queues(self) -> set[str]:
         [rows] = self.run_all([SqlCall("SELECT name FROM pinlater.queue")])
-        begin = len(self.prefix)
-        return {name[begin:] for (name,) in rows if name.startswith(self.prefix)}
+        prefix_length = len(self.prefix)
+        return {name[prefix_length:] for (name,) in rows if name.startswith(self.prefix)}
 
     def wake(self, queue: str) -> None:
         """Wake one waiting worker to check the queue."""
@@ -303,8 +305,8 @@ class PostgresShard:
     def remarks(self) -> list[str]:
         """Return the server's configuration problems, with remedies; empty if there are none."""
         names = "autovacuum", "fsync", "full_page_writes"
-        asked = ", ".join(f"current_setting('{name}')" for name in names)
-        [[values]] = self.run_all([SqlCall(f"SELECT {asked}")])
+        columns = ", ".join(f"current_setting('{name}')" for name in names)
+        [[values]] = self.run_all([SqlCall(f"SELECT {columns}")])
         return [_REMARKS[name] for name, value in zip(names, values, strict=True) if value == "off"]
 
     def drop(self, queue: str) -> None:
@@ -365,8 +367,8 @@ def _new_jobs(jobs: Sequence[models.NewJob]) -> tuple[tuple[int, bytes | None], 
 
 
 def _info(queue: str, state: models.JobState, row: Row) -> models.JobInfo:
-    number, at_ms, record, line = row
-    place = job_codec.JobPosition(queue, job_id_of(number), state, at_ms)
+    number, at_ms, record, entry = row
+    position = job_codec.JobPosition(queue, job_id_of(number), state, at_ms)
     if state in (JobState.SUCCEEDED, JobState.FAILED):
-        return job_codec.ended(place, record, line)
-    return job_codec.waiting(place, record, line)
+        return job_codec.ended_job(position, record, entry)
+    return job_codec.unfinished_job(position, record, entry)

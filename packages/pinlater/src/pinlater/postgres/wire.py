@@ -14,7 +14,7 @@ from typing import Any
 Argument = tuple[int, bytes | None]
 
 BOOL, BYTEA, INT8, INT2, INT4, TEXT, FLOAT8 = 16, 17, 20, 21, 23, 25, 701
-_ARRAY_OF = {BYTEA: 1001, INT2: 1005, INT4: 1007, TEXT: 1009, INT8: 1016}
+_ARRAY_TYPES = {BYTEA: 1001, INT2: 1005, INT4: 1007, TEXT: 1009, INT8: 1016}
 _INTEGERS = {INT2: "!h", INT4: "!i", INT8: "!q"}
 _LENGTH = struct.Struct("!i")
 MAX_INT8 = (1 << 63) - 1
@@ -77,34 +77,34 @@ def blobs(values: Iterable[bytes | None]) -> Argument:
 
 def _array(kind: int, items: Sequence[bytes | None]) -> Argument:
     if not items:
-        return _ARRAY_OF[kind], struct.pack("!iii", 0, 0, kind)
+        return _ARRAY_TYPES[kind], struct.pack("!iii", 0, 0, kind)
     length = _LENGTH.pack
     parts = [struct.pack("!iiiii", 1, int(None in items), kind, len(items), 1)]
     for item in items:
         parts += (length(-1),) if item is None else (length(len(item)), item)
-    return _ARRAY_OF[kind], b"".join(parts)
+    return _ARRAY_TYPES[kind], b"".join(parts)
 
 
-def _int(data: bytes) -> int:
+def _decode_int(data: bytes) -> int:
     return int.from_bytes(data, "big", signed=True)
 
 
-def _int8s(data: bytes) -> list[int]:
-    if not _int(data[:4]):
+def _decode_int8s(data: bytes) -> list[int]:
+    if not _decode_int(data[:4]):
         return []
-    return [_int(data[at : at + 8]) for at in range(24, len(data), 12)]
+    return [_decode_int(data[start : start + 8]) for start in range(24, len(data), 12)]
 
 
-_READ: Mapping[int, Callable[[bytes], Any]] = {
+_DECODERS: Mapping[int, Callable[[bytes], Any]] = {
     BOOL: lambda data: data != b"\0",
-    INT2: _int,
-    INT4: _int,
-    INT8: _int,
+    INT2: _decode_int,
+    INT4: _decode_int,
+    INT8: _decode_int,
     TEXT: bytes.decode,
-    _ARRAY_OF[INT8]: _int8s,
+    _ARRAY_TYPES[INT8]: _decode_int8s,
 }
 
 
-def reader(kind: int) -> Callable[[bytes], Any]:
+def decoder(kind: int) -> Callable[[bytes], Any]:
     """Return the function that decodes values of a type; values of other types stay bytes."""
-    return _READ.get(kind, bytes)
+    return _DECODERS.get(kind, bytes)

@@ -53,8 +53,8 @@ def parse_sentinel(url: str) -> SentinelAddress:
     """
     scheme, _, rest = reveal(url).partition("://")
     rest, _, query = rest.partition("?")
-    login, _, place = rest.rpartition("@")
-    hosts, _, path = place.partition("/")
+    login, _, server = rest.rpartition("@")
+    hosts, _, path = server.partition("/")
     service, _, db = path.partition("/")
     if not service:
         raise ValueError("a Sentinel URL needs a service: sentinel://host:port/service")
@@ -71,8 +71,8 @@ def parse_sentinel(url: str) -> SentinelAddress:
 
 
 def _host_and_port(text: str) -> tuple[str, int]:
-    place = urlsplit(f"//{text}")
-    return place.hostname or "localhost", place.port or SENTINEL_PORT
+    parts = urlsplit(f"//{text}")
+    return parts.hostname or "localhost", parts.port or SENTINEL_PORT
 
 
 def is_sentinel(url: str) -> bool:
@@ -80,11 +80,11 @@ def is_sentinel(url: str) -> bool:
     return reveal(url).startswith(("sentinel://", "sentinels://"))
 
 
-def socket_too_long(url: str) -> bool:
+def is_socket_path_too_long(url: str) -> bool:
     """Return whether the URL's unix socket has a path that is too long."""
-    place = urlsplit(plain(url))
-    path = os.fsencode(unquote(place.path))
-    return place.scheme == "unix" and len(path) > MAX_SOCKET_BYTES
+    parts = urlsplit(redis_py_url(url))
+    path = os.fsencode(unquote(parts.path))
+    return parts.scheme == "unix" and len(path) > MAX_SOCKET_BYTES
 
 
 def is_usable(url: str) -> bool:
@@ -93,8 +93,8 @@ def is_usable(url: str) -> bool:
         if is_sentinel(url):
             parse_sentinel(url)
             return True
-        place = urlsplit(plain(url))
-        return place.scheme in SCHEMES and (place.port or 1) > 0
+        parts = urlsplit(redis_py_url(url))
+        return parts.scheme in SCHEMES and (parts.port or 1) > 0
     except ValueError:
         return False
 
@@ -103,11 +103,11 @@ def hosts_of(url: str) -> frozenset[str]:
     """Return the hosts in a URL without ports; empty for a unix socket."""
     if is_sentinel(url):
         return frozenset(host for host, _ in parse_sentinel(url).sentinels)
-    place = urlsplit(plain(url))
-    return frozenset() if place.scheme == "unix" else frozenset({place.hostname or "localhost"})
+    parts = urlsplit(redis_py_url(url))
+    return frozenset() if parts.scheme == "unix" else frozenset({parts.hostname or "localhost"})
 
 
-def plain(url: str) -> str:
+def redis_py_url(url: str) -> str:
     """Return the URL with its password, in the form that redis-py accepts."""
     return reveal(url).replace("redis+socket://", "unix://")
 
@@ -121,7 +121,7 @@ def server_name(url: str) -> str:
         address = parse_sentinel(url)
         hosts = ",".join(f"{host}:{port}" for host, port in address.sentinels)
         return f"{address.service}@{hosts}"
-    place = urlsplit(plain(url))
-    if place.scheme == "unix":
-        return place.path
-    return f"{place.hostname or 'localhost'}:{place.port or REDIS_PORT}"
+    parts = urlsplit(redis_py_url(url))
+    if parts.scheme == "unix":
+        return parts.path
+    return f"{parts.hostname or 'localhost'}:{parts.port or REDIS_PORT}"

@@ -3,8 +3,8 @@ A Redis client that uses less CPU per command than redis-py's.
 
 Half of redis-py's cost per command is overhead: its pool reads from each connection before handing
 it out, it collects telemetry, and it creates a closure for errors. `ReadyClient` sends commands and
-pipelines on a connection that its pool keeps ready, and encodes them in one pass. redis-py's
-guarantees stay: a pooled connection that the server has closed is replaced without using an
+pipelines on a connection that its pool keeps ready, and encodes them in one pass. It keeps
+redis-py's guarantees: a pooled connection that the server has closed is replaced without using an
 attempt, and a forked child opens its own connections.
 """
 
@@ -64,11 +64,11 @@ class ReadyPool(redis.ConnectionPool):
 
 def _has_no_input(connection: Any) -> bool:
     """Return whether a connection is open and has nothing to read; takes a few microseconds."""
-    sock = connection._sock  # noqa: SLF001 - there is no public way to its socket
-    if sock is None or (number := sock.fileno()) < 0:
+    sock = connection._sock  # noqa: SLF001 - redis-py has no public attribute for it
+    if sock is None or (fd := sock.fileno()) < 0:
         return False
     poll = select.poll()
-    poll.register(number, _READABLE_OR_CLOSED)
+    poll.register(fd, _READABLE_OR_CLOSED)
     return not poll.poll(0)
 
 
@@ -82,12 +82,14 @@ class ReadyClient(redis.Redis):
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         connection = pool.get_connection()
 
-        def respond() -> Any:
+        def send_and_read() -> Any:
             connection.send_command(*args)
             return self.parse_response(connection, args[0], **options)  # type: ignore[no-untyped-call]
 
         try:
-            return connection.retry.call_with_retry(respond, lambda _: connection.disconnect())
+            return connection.retry.call_with_retry(
+                send_and_read, lambda _: connection.disconnect()
+            )
         except redis.ResponseError:
             raise
         except BaseException:

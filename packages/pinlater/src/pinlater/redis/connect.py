@@ -14,11 +14,11 @@ from pinlater.masking import without_password
 from pinlater.redis.address import (
     MAX_SOCKET_BYTES,
     is_sentinel,
+    is_socket_path_too_long,
     is_usable,
     parse_sentinel,
-    plain,
+    redis_py_url,
     server_name,
-    socket_too_long,
 )
 from pinlater.redis.client import ReadyClient, ReadyPool
 from pinlater.redis.packer import Packer
@@ -26,15 +26,15 @@ from pinlater.redis.packer import Packer
 try:
     from redis.driver_info import DriverInfo
 except ImportError:  # before redis-py 7.1
-    ONE_DRIVER: dict[str, Any] = {}
+    DRIVER_INFO: dict[str, Any] = {}
 else:
-    ONE_DRIVER = {"driver_info": DriverInfo()}
+    DRIVER_INFO = {"driver_info": DriverInfo()}
 """
 Connection option for the client information that is sent to the server. By default each connection
 reads redis-py's version from its metadata, which takes three quarters of the CPU of connecting.
 """
 
-PAUSE_S = 0.05
+RETRY_DELAY_S = 0.05
 """Seconds before a command is sent again after its connection broke."""
 
 
@@ -66,22 +66,22 @@ def connect(
     """
     if not is_usable(url):
         raise _unusable(url, setting)
-    if socket_too_long(url):
+    if is_socket_path_too_long(url):
         raise InvalidConfig(
-            f"{setting}: {server_name(url)} is too long a path for a unix socket, which may have "
+            f"{setting}: the path {server_name(url)} is too long for a unix socket, which may have "
             f"{MAX_SOCKET_BYTES} bytes; let the server listen on a shorter one"
         )
     options: dict[str, Any] = {
         "socket_timeout": timeout_s,
         "retry": _retry(attempts, retry_timeouts=retry_timeouts),
-        **ONE_DRIVER,
+        **DRIVER_INFO,
     }
-    if not plain(url).startswith("unix:"):
+    if not redis_py_url(url).startswith("unix:"):
         options |= {"socket_connect_timeout": connect_timeout_s, "socket_keepalive": True}
     if is_sentinel(url):
-        return master(url, options)
+        return sentinel_master(url, options)
     try:
-        pool = ReadyPool.from_url(plain(url), command_packer=Packer(), **options)
+        pool = ReadyPool.from_url(redis_py_url(url), command_packer=Packer(), **options)
         return ReadyClient.from_pool(pool)
     except ValueError:
         # redis-py's own message may contain the password.
@@ -89,13 +89,13 @@ def connect(
 
 
 def _retry(attempts: int, *, retry_timeouts: bool) -> Retry:
-    kinds: tuple[type[Exception], ...] = (redis.ConnectionError,)
+    error_types: tuple[type[Exception], ...] = (redis.ConnectionError,)
     if retry_timeouts:
-        kinds += (redis.TimeoutError,)
-    return Retry(ConstantBackoff(PAUSE_S), attempts - 1, supported_errors=kinds)
+        error_types += (redis.TimeoutError,)
+    return Retry(ConstantBackoff(RETRY_DELAY_S), attempts - 1, supported_errors=error_types)
 
 
-def master(url: str, options: dict[str, Any], **pool: Any) -> redis.Redis:
+def sentinel_master(url: str, options: dict[str, Any], **pool: Any) -> redis.Redis:
     """
     Return a client that asks the Sentinels for the master each time it connects.
 
@@ -105,8 +105,10 @@ def master(url: str, options: dict[str, Any], **pool: Any) -> redis.Redis:
         pool: options of the master's connection pool, such as `connection_class`.
     """
     address = parse_sentinel(url)
-    tls = {name: text for name, text in address.options.items() if name.startswith("ssl_")}
-    shared = options | ({"ssl": True, **tls} if address.tls else {})
+    tls_options = {
+        name: value for name, value in address.options.items() if name.startswith("ssl_")
+    }
+    shared = options | ({"ssl": True, **tls_options} if address.tls else {})
     sentinel = Sentinel(
         address.sentinels,
         sentinel_kwargs={

@@ -14,7 +14,7 @@ IS_FULL = (
     "its memory is full: raise its maxmemory, add a shard, or wait until workers have made room"
 )
 
-_STATES = (
+_SERVER_STATES = (
     (
         "MISCONF",
         "its disk is full or cannot be written: it accepts writes again after you free space there",
@@ -46,7 +46,7 @@ def redis_errors(
     try:
         yield
     except (RedisError, OSError) as cause:
-        if error is BrokerUnavailable and is_full(cause):
+        if error is BrokerUnavailable and is_memory_full(cause):
             raise BrokerFull(where, IS_FULL) from cause
         raise error(where, reason_of(cause)) from cause
 
@@ -58,8 +58,8 @@ def reason_of(cause: BaseException) -> str:
     If the error contains the server's state, that state is the reason.
     """
     text = " ".join(str(error) for error in _chain(cause))
-    for sign, state in _STATES:
-        if sign in text:
+    for marker, state in _SERVER_STATES:
+        if marker in text:
             return state
     if isinstance(cause, MasterNotFoundError):  # its text lists all clients with their settings
         return f"{str(cause).partition(' : ')[0]}: no Sentinel answers, or none knows it"
@@ -68,7 +68,7 @@ def reason_of(cause: BaseException) -> str:
 
 def caused_by_full_memory(error: BaseException | None) -> bool:
     """Return whether a Redis server at its `maxmemory` caused the error."""
-    return any(isinstance(each, BrokerFull | OutOfMemoryError) for each in _chain(error))
+    return any(isinstance(cause, BrokerFull | OutOfMemoryError) for cause in _chain(error))
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -78,7 +78,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def is_full(error: BaseException) -> bool:
+def is_memory_full(error: BaseException) -> bool:
     """Return whether the server refused a write because its memory is full."""
     # For scripts, Redis 6.2 reports this only inside the text of another error, and so does Redis 7
     # for scripts called by their source.

@@ -6,10 +6,10 @@ from typing import Any
 
 from redis.exceptions import DataError
 
-MAX_JOINED_BYTES = 1 << 20
+MAX_SEND_BYTES = 1 << 20
 """
-Maximum bytes of one send. redis-py uses a separate send for each argument above 6,000 bytes: 50 for
-the bodies of a batch, and each of them releases the GIL.
+Maximum bytes of one send. redis-py uses a separate send for each argument above 6,000 bytes. For a
+batch of 50 bodies that is 50 sends, each of which releases the GIL.
 """
 
 
@@ -23,7 +23,7 @@ class Packer:
         max_bytes: a longer command is sent in several parts.
     """
 
-    def __init__(self, max_bytes: int = MAX_JOINED_BYTES) -> None:
+    def __init__(self, max_bytes: int = MAX_SEND_BYTES) -> None:
         self._max_bytes = max_bytes
 
     def pack(self, *args: Any) -> list[bytes]:
@@ -35,19 +35,19 @@ class Packer:
         """
         # Names such as "CONFIG GET" are two arguments.
         values = (*args[0].split(), *args[1:])
-        parts, joined, size = [b"*%d\r\n" % len(values)], [], 0
+        parts, sends, size = [b"*%d\r\n" % len(values)], [], 0
         for value in values:
-            encoded = value if type(value) is bytes else _encoded(value)
+            encoded = value if type(value) is bytes else _encode(value)
             size += len(encoded)
             if size > self._max_bytes:
-                joined.append(b"".join(parts))
+                sends.append(b"".join(parts))
                 parts, size = [], len(encoded)
             parts += (b"$%d\r\n" % len(encoded), encoded, b"\r\n")
-        joined.append(b"".join(parts))
-        return joined
+        sends.append(b"".join(parts))
+        return sends
 
 
-def _encoded(value: Any) -> bytes:
+def _encode(value: Any) -> bytes:
     """Return an argument as the bytes that Redis receives."""
     if isinstance(value, str):
         return value.encode()
@@ -55,5 +55,7 @@ def _encoded(value: Any) -> bytes:
         return bytes(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return repr(value).encode()
-    kind = type(value).__name__
-    raise DataError(f"an argument of a command is a {kind}: pass text, bytes, an int or a float")
+    type_name = type(value).__name__
+    raise DataError(
+        f"an argument of a command is a {type_name}: pass text, bytes, an int or a float"
+    )

@@ -45,7 +45,7 @@ class QueueKeys(NamedTuple):
         """Return the sorted sets of PENDING jobs, the most urgent first."""
         return self[-len(PRIORITIES) :]
 
-    def of(self, state: JobState) -> tuple[str, ...]:
+    def for_state(self, state: JobState) -> tuple[str, ...]:
         """Return the sorted sets of the jobs in a state."""
         match state:
             case JobState.PENDING:

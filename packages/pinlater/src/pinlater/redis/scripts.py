@@ -26,7 +26,7 @@ import redis
 from redis.client import Pipeline
 from redis.exceptions import NoScriptError
 
-REST = "..."
+REST_SUFFIX = "..."
 
 
 class LuaScript:
@@ -42,8 +42,8 @@ class LuaScript:
         self.name = name
         self.script = source
         self.sha = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
-        self.keys = _declared("keys", source)
-        self.args = _declared("args", source)
+        self.keys = _declared_names("keys", source)
+        self.args = _declared_names("args", source)
 
     def run(self, client: redis.Redis, **values: Any) -> Any:
         """
@@ -59,8 +59,8 @@ class LuaScript:
         """
         Add the call to a pipeline or transaction, including the source.
 
-        By digest alone, a server that does not know the script would run the pipeline's other
-        commands without it, and asking first costs a round trip. Recognizing the source takes the
+        With only the digest, a server that does not know the script would run the pipeline's other
+        commands without it, and checking first costs a round trip. Hashing the source takes the
         server 3 µs.
         """
         keys, args = self.bind(values)
@@ -78,15 +78,17 @@ class LuaScript:
         if len(values) != len(self.keys) + len(self.args):
             expected = ", ".join(self.keys + self.args)
             raise TypeError(f"{self.name}.lua takes {expected}; got {', '.join(values)}")
-        return _in_order(self, self.keys, values), _in_order(self, self.args, values)
+        return _ordered_values(self, self.keys, values), _ordered_values(self, self.args, values)
 
 
-def _in_order(script: LuaScript, names: Sequence[str], values: Mapping[str, Any]) -> list[Any]:
+def _ordered_values(
+    script: LuaScript, names: Sequence[str], values: Mapping[str, Any]
+) -> list[Any]:
     result: list[Any] = []
     for name in names:
         try:
-            if name.endswith(REST):
-                result.extend(values[name.removesuffix(REST)])
+            if name.endswith(REST_SUFFIX):
+                result.extend(values[name.removesuffix(REST_SUFFIX)])
             else:
                 result.append(values[name])
         except KeyError:
@@ -94,7 +96,7 @@ def _in_order(script: LuaScript, names: Sequence[str], values: Mapping[str, Any]
     return result
 
 
-def _declared(kind: str, source: str) -> tuple[str, ...]:
+def _declared_names(kind: str, source: str) -> tuple[str, ...]:
     line = re.search(rf"^-- {kind}:(.*)$", source, re.MULTILINE)
     return tuple(line[1].split()) if line else ()
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
-USUAL = 100
+DEFAULT_EXAMPLES = 100
 """The default number of examples per test."""
 
 
@@ -26,7 +26,7 @@ def examples(count: int, **options: Any) -> settings:
     """
     Return settings for `count` examples, scaled like those of other tests in a profile with more.
 
-    All examples may share fixtures: the test must make sure that this does not matter.
+    All examples share the test's fixtures, so one example must not affect the next.
     """
-    drawn = count * settings().max_examples // USUAL
-    return settings(max_examples=drawn, suppress_health_check=list(HealthCheck), **options)
+    scaled_count = count * settings().max_examples // DEFAULT_EXAMPLES
+    return settings(max_examples=scaled_count, suppress_health_check=list(HealthCheck), **options)

@@ -71,7 +71,7 @@ class MemoryQueue:
     jobs: dict[str, StoredJob] = field(default_factory=dict)
     settings: dict[str, float] = field(default_factory=dict)
     stats: Counter[str] = field(default_factory=Counter)
-    last: int = 0
+    last_number: int = 0
     """The last number given to a job or a claim."""
     tokens: float | None = None
     """The tokens in the bucket of the rate limit; None: the bucket was never used."""
@@ -79,7 +79,7 @@ class MemoryQueue:
     collecting: dict[tuple[int, str, int], Collected] = field(default_factory=dict)
     """The job that collects new items of each priority, group and span."""
 
-    def of(self, state: JobState) -> list[StoredJob]:
+    def jobs_in(self, state: JobState) -> list[StoredJob]:
         """Return the jobs of a state, soonest first."""
         jobs = [j for j in self.jobs.values() if j.state is state]
         priority = state is JobState.PENDING
@@ -87,13 +87,15 @@ class MemoryQueue:
 
     def named(self, state: JobState, ids: Sequence[str], limit: int) -> list[StoredJob]:
         """Return the jobs of a state with these ids, or the first `limit` if there are no ids."""
-        jobs = self.of(state)
+        jobs = self.jobs_in(state)
         return [j for j in jobs if j.job_id in ids] if ids else jobs[: min(limit, MAX_BATCH)]
 
-    def holder(self, unique_key: str) -> StoredJob | None:
+    def find_by_unique_key(self, unique_key: str) -> StoredJob | None:
         """Return the waiting or running job with this unique key."""
-        alive = (j for j in self.jobs.values() if j.state in (JobState.PENDING, JobState.RUNNING))
-        return next((j for j in alive if unique_key and j.job.unique_key == unique_key), None)
+        unfinished = (
+            j for j in self.jobs.values() if j.state in (JobState.PENDING, JobState.RUNNING)
+        )
+        return next((j for j in unfinished if unique_key and j.job.unique_key == unique_key), None)
 
     def claimed(self, job_id: str, token: int, *, stale: int = 1) -> StoredJob | None:
         """Return the job of a valid claim; otherwise count `stale` and return None."""
@@ -107,8 +109,8 @@ class MemoryQueue:
         return self.settings.get(name, DEFAULTS[name])
 
     def next_number(self) -> int:
-        self.last += 1
-        return self.last
+        self.last_number += 1
+        return self.last_number
 
     def add(self, job: StoredJob) -> None:
         self.jobs[job.job_id] = job
@@ -117,9 +119,9 @@ class MemoryQueue:
     def fill_bucket(self, rate: float, share: float, now_ms: int) -> float:
         """Refill the bucket, and return how many tokens it has."""
         burst = max(1.0, self.settings["burst"] * share if "burst" in self.settings else rate / 4)
-        before = burst if self.tokens is None else self.tokens
-        passed_ms = max(0, now_ms - self.filled_at_ms)
-        self.tokens, self.filled_at_ms = min(burst, before + passed_ms * rate / 1000), now_ms
+        previous = burst if self.tokens is None else self.tokens
+        elapsed_ms = max(0, now_ms - self.filled_at_ms)
+        self.tokens, self.filled_at_ms = min(burst, previous + elapsed_ms * rate / 1000), now_ms
         return self.tokens
 
     def finish(self, job: StoredJob, state: JobState, problem: str, now_ms: int) -> None:
@@ -136,33 +138,33 @@ class MemoryQueue:
         age_ms = now_ms + delay_ms - job_codec.decode(job.record).created_at_ms
         is_old = counts and 0 < policy.max_age_ms < age_ms
         if fail or is_old or job.attempts >= (job.job.max_attempts or policy.max_attempts):
-            self.finish(job, JobState.FAILED, job_codec.cut(problem), now_ms)
+            self.finish(job, JobState.FAILED, job_codec.shorten_problem(problem), now_ms)
         else:
             job.state, job.at_ms = JobState.PENDING, now_ms + delay_ms
-            job.token, job.worker, job.problem = 0, "", job_codec.cut(problem)
+            job.token, job.worker, job.problem = 0, "", job_codec.shorten_problem(problem)
         return job.state
 
-    def forget(self, state: JobState, limit: int, now_ms: int) -> int:
+    def delete_old(self, state: JobState, limit: int, now_ms: int) -> int:
         """Delete ended jobs that are too old or too many, oldest first; returns how many."""
-        ended = self.of(state)
+        ended = self.jobs_in(state)
         before_ms = now_ms - self.setting(f"keep_{state.lower()}_ms")
-        old = sum(j.at_ms < before_ms for j in ended)
-        over = len(ended) - int(self.setting(f"keep_{state.lower()}_max"))
-        expired = ended[: min(limit, max(old, over, 0))]
+        old_count = sum(j.at_ms < before_ms for j in ended)
+        excess = len(ended) - int(self.setting(f"keep_{state.lower()}_max"))
+        expired = ended[: min(limit, max(old_count, excess, 0))]
         for job in expired:
             del self.jobs[job.job_id]
         self.stats["swept"] += len(expired)
         return len(expired)
 
     def sizes(self, now_ms: int) -> Sizes:
-        pending = self.of(JobState.PENDING)
+        pending = self.jobs_in(JobState.PENDING)
         due = [j for j in pending if j.at_ms <= now_ms]
         return Sizes(
             due=len(due),
             later=len(pending) - len(due),
-            running=len(self.of(JobState.RUNNING)),
-            succeeded=len(self.of(JobState.SUCCEEDED)),
-            failed=len(self.of(JobState.FAILED)),
+            running=len(self.jobs_in(JobState.RUNNING)),
+            succeeded=len(self.jobs_in(JobState.SUCCEEDED)),
+            failed=len(self.jobs_in(JobState.FAILED)),
             by_priority=tuple(sum(j.job.priority == p for j in pending) for p in PRIORITIES),
             oldest_due_ms=now_ms - min((j.at_ms for j in due), default=now_ms),
         )
@@ -176,10 +178,10 @@ class MemoryQueues(defaultdict[str, MemoryQueue]):
         self._last: dict[str, int] = {}
 
     def __missing__(self, name: str) -> MemoryQueue:
-        self[name] = queue = MemoryQueue(last=self._last.get(name, 0))
+        self[name] = queue = MemoryQueue(last_number=self._last.get(name, 0))
         return queue
 
     def drop(self, name: str) -> None:
         dropped = self.pop(name, None)
         if dropped is not None:
-            self._last[name] = dropped.last
+            self._last[name] = dropped.last_number

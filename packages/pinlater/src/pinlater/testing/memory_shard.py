@@ -43,7 +43,7 @@ class MemoryShard:
         return [self._enqueue(self._queues[queue], job) for job in jobs]
 
     def _enqueue(self, q: MemoryQueue, job: NewJob) -> Enqueued:
-        if other := q.holder(job.unique_key):
+        if other := q.find_by_unique_key(job.unique_key):
             q.stats["existing"] += 1
             return Enqueued(other.job_id, already_there=True)
         job_id, now_ms = f"{q.next_number():016x}", self._clock.now_ms()
@@ -60,13 +60,13 @@ class MemoryShard:
         now_ms = self._clock.now_ms()
         due_ms = now_ms + item.delay_ms
         span = (frame.priority, frame.group, due_ms // frame.span_ms)
-        taker = q.collecting.get(span)
-        if taker is None or not _can_collect(q, taker, frame):
+        collected = q.collecting.get(span)
+        if collected is None or not _can_collect(q, collected, frame):
             new = NewJob(b"", frame.priority, item.delay_ms, frame.max_attempts)
             job = StoredJob(f"{q.next_number():016x}", new, b"", due_ms)
             q.add(job)
-            taker = q.collecting[span] = Collected(job, frame, now_ms)
-        taker.add(due_ms, item.data)
+            collected = q.collecting[span] = Collected(job, frame, now_ms)
+        collected.add(due_ms, item.data)
 
     def claim(self, queue: str, request: ClaimRequest) -> ClaimResult:
         q, now_ms = self._queues[queue], self._clock.now_ms()
@@ -75,8 +75,8 @@ class MemoryShard:
         limit, rate = request.limit, q.settings.get("rate")
         if rate is not None:
             limit = min(limit, int(q.fill_bucket(rate * request.share, request.share, now_ms)))
-        offered = [j for j in q.of(JobState.PENDING) if j.job.priority <= request.lowest]
-        due = [j for j in offered if j.at_ms <= now_ms][:limit]
+        candidates = [j for j in q.jobs_in(JobState.PENDING) if j.job.priority <= request.lowest]
+        due = [j for j in candidates if j.at_ms <= now_ms][:limit]
         for job in due:
             late_ms = now_ms - job.at_ms
             q.stats["late_ms"] += late_ms
@@ -87,7 +87,9 @@ class MemoryShard:
             job.token = q.next_number()
             job.attempts, job.since_ms, job.worker = job.attempts + 1, now_ms, request.worker
         q.stats["claimed"] += len(due)
-        next_due_ms = min((j.at_ms for j in offered if j.state is JobState.PENDING), default=None)
+        next_due_ms = min(
+            (j.at_ms for j in candidates if j.state is JobState.PENDING), default=None
+        )
         more = next_due_ms is not None and next_due_ms <= now_ms
         if rate is not None and q.tokens is not None:
             q.tokens -= len(due)
@@ -107,8 +109,8 @@ class MemoryShard:
             if job:
                 q.finish(job, JobState.SUCCEEDED, "", self._clock.now_ms())
             accepted.append(job is not None)
-        room = 2 * sum(accepted) + 1
-        q.forget(JobState.SUCCEEDED, room, self._clock.now_ms())
+        delete_limit = 2 * sum(accepted) + 1
+        q.delete_old(JobState.SUCCEEDED, delete_limit, self._clock.now_ms())
         return accepted
 
     def nack(self, queue: str, nacks: Sequence[Nack]) -> list[JobState | None]:
@@ -145,17 +147,21 @@ class MemoryShard:
 
     def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> Swept:
         q, now_ms = self._queues[queue], self._clock.now_ms()
-        late = [j for j in q.of(JobState.RUNNING) if j.at_ms <= min(now_ms, reap_before_ms)][:limit]
-        ends = [q.end_attempt(job, f"claim timed out: {job.worker}", now_ms) for job in late]
-        q.stats["expired"] += len(ends)
-        forgotten = q.forget(JobState.SUCCEEDED, limit, now_ms)
-        forgotten += q.forget(JobState.FAILED, limit, now_ms)
-        return Swept(now_ms, ends.count(JobState.PENDING), ends.count(JobState.FAILED), forgotten)
+        expired = [
+            j for j in q.jobs_in(JobState.RUNNING) if j.at_ms <= min(now_ms, reap_before_ms)
+        ][:limit]
+        states = [q.end_attempt(job, f"claim timed out: {job.worker}", now_ms) for job in expired]
+        q.stats["expired"] += len(states)
+        deleted = q.delete_old(JobState.SUCCEEDED, limit, now_ms)
+        deleted += q.delete_old(JobState.FAILED, limit, now_ms)
+        return Swept(now_ms, states.count(JobState.PENDING), states.count(JobState.FAILED), deleted)
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
         q = self._queues[queue]
         dead = [
-            j for j in q.of(JobState.RUNNING) if j.job_id in ids and j.worker.startswith(worker)
+            j
+            for j in q.jobs_in(JobState.RUNNING)
+            if j.job_id in ids and j.worker.startswith(worker)
         ]
         for job in dead:
             q.end_attempt(job, f"its worker died: {job.worker}", self._clock.now_ms())
@@ -169,7 +175,7 @@ class MemoryShard:
         return len(jobs)
 
     def _retry(self, q: MemoryQueue, job: StoredJob) -> bool:
-        if q.holder(job.job.unique_key):
+        if q.find_by_unique_key(job.job.unique_key):
             return False
         job.state, job.at_ms, job.attempts = JobState.PENDING, self._clock.now_ms(), 0
         job.token, job.worker, job.problem = 0, "", ""
@@ -186,30 +192,30 @@ class MemoryShard:
         return len(jobs)
 
     def jobs(self, queue: str, state: JobState, *, limit: int, offset: int = 0) -> list[JobInfo]:
-        jobs = self._queues[queue].of(state)
+        jobs = self._queues[queue].jobs_in(state)
         if state in (JobState.SUCCEEDED, JobState.FAILED):
             jobs.reverse()
         return [self._info(queue, job) for job in jobs[offset : offset + limit]]
 
     def named(self, queue: str, state: JobState, ids: Sequence[str]) -> list[JobInfo]:
-        jobs = self._queues[queue].of(state)
+        jobs = self._queues[queue].jobs_in(state)
         return [replace(self._info(queue, job), at_ms=0) for job in jobs if job.job_id in ids]
 
     def later(self, queue: str, *, limit: int) -> list[JobInfo]:
         now_ms = self._clock.now_ms()
-        jobs = [job for job in self._queues[queue].of(JobState.PENDING) if job.at_ms > now_ms]
+        jobs = [job for job in self._queues[queue].jobs_in(JobState.PENDING) if job.at_ms > now_ms]
         jobs.sort(key=lambda job: job.at_ms)
         return [self._info(queue, job) for job in jobs[:limit]]
 
     @staticmethod
     def _info(queue: str, job: StoredJob) -> JobInfo:
-        place = job_codec.JobPosition(queue, job.job_id, job.state, job.at_ms)
-        line = f"{job.token}|{job.attempts}|{job.since_ms}|{job_codec.escape(job.worker)}|"
-        info = job_codec.waiting(place, job.record, (line + job.problem).encode())
+        position = job_codec.JobPosition(queue, job.job_id, job.state, job.at_ms)
+        entry = f"{job.token}|{job.attempts}|{job.since_ms}|{job_codec.escape(job.worker)}|"
+        info = job_codec.unfinished_job(position, job.record, (entry + job.problem).encode())
         if job.state is JobState.SUCCEEDED:
             match = job_codec.HEADER.match(job.record)
-            head = job.record[: match.end()] if match else b""
-            return job_codec.waiting(place, head, (line + job.problem).encode())
+            header = job.record[: match.end()] if match else b""
+            return job_codec.unfinished_job(position, header, (entry + job.problem).encode())
         return info
 
     def settings(self, queue: str) -> dict[str, float]:
@@ -241,7 +247,7 @@ class MemoryShard:
         self._queues.drop(queue)
 
 
-def _can_collect(q: MemoryQueue, taker: Collected, frame: JobFrame) -> bool:
+def _can_collect(q: MemoryQueue, collected: Collected, frame: JobFrame) -> bool:
     """Return whether the job still exists, was never claimed, and is not full."""
-    job = taker.job
-    return job.job_id in q.jobs and not job.since_ms and len(taker.items) < frame.most
+    job = collected.job
+    return job.job_id in q.jobs and not job.since_ms and len(collected.items) < frame.max_items

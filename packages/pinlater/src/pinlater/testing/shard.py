@@ -136,7 +136,7 @@ class ShardContract(CollectingContract):
         assert shard.extend("q", hold_list, timeout_ms=HOUR_MS) == [True]
         world.pass_ms(2000)
 
-        assert shard.sweep("q", reap_before_ms=FOREVER_MS).given_back == 0
+        assert shard.sweep("q", reap_before_ms=FOREVER_MS).returned == 0
         assert shard.ack("q", hold_list) == [True]
 
     def test_what_a_dead_worker_held_runs_again_and_the_attempt_counts(
@@ -147,7 +147,7 @@ class ShardContract(CollectingContract):
         claim(shard, timeout_ms=1000)
         world.pass_ms(1500)
 
-        assert shard.sweep("q", reap_before_ms=FOREVER_MS).given_back == 1
+        assert shard.sweep("q", reap_before_ms=FOREVER_MS).returned == 1
         [again] = claim(shard, timeout_ms=1000).claims
         assert again.attempt == 2
         world.pass_ms(1500)
@@ -173,7 +173,7 @@ class ShardContract(CollectingContract):
         claim(shard, timeout_ms=1000)
         world.pass_ms(2000)
 
-        assert shard.sweep("q", reap_before_ms=0).given_back == 0
+        assert shard.sweep("q", reap_before_ms=0).returned == 0
 
     def test_a_job_given_back_waits_for_its_delay_and_one_released_costs_no_attempt(
         self, world: ShardWorld
@@ -309,9 +309,9 @@ class ShardContract(CollectingContract):
         shard.nack("q", [Nack(*failed, step="fail")])
 
         assert shard.sizes("q").succeeded == 2
-        assert shard.sweep("q", reap_before_ms=0).forgotten == 0
+        assert shard.sweep("q", reap_before_ms=0).deleted == 0
         world.pass_ms(HOUR_MS + 1000)
-        assert shard.sweep("q", reap_before_ms=0).forgotten == 1
+        assert shard.sweep("q", reap_before_ms=0).deleted == 1
         assert shard.sizes("q").failed == 0
 
     def test_sizes_tell_states_priorities_and_the_oldest_due_job(self, world: ShardWorld) -> None:

@@ -33,8 +33,8 @@ def run_histories(world: ShardWorld, *, histories: int = 40, steps: int = 30) ->
         pass
 
     Histories.world = world
-    drawn = examples(histories, stateful_step_count=steps)
-    run_state_machine_as_test(Histories, settings=drawn)
+    history_settings = examples(histories, stateful_step_count=steps)
+    run_state_machine_as_test(Histories, settings=history_settings)
     return Histories.compared
 
 
@@ -55,16 +55,16 @@ class _Histories(RuleBasedStateMachine):
         self.holds: list[Hold] = [("0000000000000001", 1)]
         self.ids: list[str] = []
 
-    def both(self, act: Callable[[Shard], T]) -> T:
-        """Call `act` on both shards and compare, at least a millisecond after the previous call."""
+    def both(self, operation: Callable[[Shard], T]) -> T:
+        """Run `operation` on both shards, a millisecond or more after the last; compare results."""
         started_ms = _now_ms(self.world.shard)
         while _now_ms(self.world.shard) == started_ms:
             pass
         self.twin.clock.advance_ms(1)
-        ours, twins = act(self.world.shard), act(self.twin.shard)
-        assert ours == twins
+        result, expected = operation(self.world.shard), operation(self.twin.shard)
+        assert result == expected
         type(self).compared += 1
-        return ours
+        return result
 
     @rule(
         priority=st.sampled_from([0, 0, 3, 9]),
@@ -73,8 +73,8 @@ class _Histories(RuleBasedStateMachine):
         key=st.sampled_from(["", "", "k", "l|%"]),
         count=st.integers(1, 3),
     )
-    def enqueue(self, priority: int, hours: int, allowed: int, key: str, count: int) -> None:
-        job = NewJob(b"b", priority, hours * HOUR_MS, allowed, key, "n", "k")
+    def enqueue(self, priority: int, hours: int, max_attempts: int, key: str, count: int) -> None:
+        job = NewJob(b"b", priority, hours * HOUR_MS, max_attempts, key, "n", "k")
         self.ids += [a.job_id for a in self.both(lambda s: s.enqueue("q", [job] * count))]
 
     @rule(
@@ -82,24 +82,24 @@ class _Histories(RuleBasedStateMachine):
         hours=st.lists(st.sampled_from([0, 0, 1, 3]), min_size=1, max_size=4),
         allowed=st.sampled_from([0, 2]),
     )
-    def collect(self, priority: int, hours: list[int], allowed: int) -> None:
-        these = [JobItem(b"i", each * HOUR_MS) for each in hours]
-        shared = frame(priority=priority, max_attempts=allowed)
-        self.both(lambda s: s.collect("q", shared, these))
+    def collect(self, priority: int, hours: list[int], max_attempts: int) -> None:
+        items = [JobItem(b"i", h * HOUR_MS) for h in hours]
+        job_frame = frame(priority=priority, max_attempts=max_attempts)
+        self.both(lambda s: s.collect("q", job_frame, items))
 
     @rule(limit=st.integers(1, 4), hours=st.sampled_from([1, 2]))
     def claim(self, limit: int, hours: int) -> None:
-        def act(shard: Shard) -> Any:
-            answer = claim(shard, limit, hours * HOUR_MS)
-            wait_ms = answer.next_due_ms and answer.next_due_ms - answer.now_ms
+        def operation(shard: Shard) -> Any:
+            result = claim(shard, limit, hours * HOUR_MS)
+            wait_ms = result.next_due_ms and result.next_due_ms - result.now_ms
             wait_hours = wait_ms and round(wait_ms / HOUR_MS)
-            return [(c.job_id, c.token, c.attempt) for c in answer.claims], answer.more, wait_hours
+            return [(c.job_id, c.token, c.attempt) for c in result.claims], result.more, wait_hours
 
-        self.holds += [(job_id, token) for job_id, token, _ in self.both(act)[0]]
+        self.holds += [(job_id, token) for job_id, token, _ in self.both(operation)[0]]
 
     def some_holds(self, data: st.DataObject) -> list[Hold]:
-        drawn: list[Hold] = data.draw(st.lists(st.sampled_from(self.holds), max_size=3))
-        return drawn
+        chosen: list[Hold] = data.draw(st.lists(st.sampled_from(self.holds), max_size=3))
+        return chosen
 
     @rule(data=st.data())
     def ack(self, data: st.DataObject) -> None:
@@ -122,11 +122,11 @@ class _Histories(RuleBasedStateMachine):
 
     @rule(reap=st.sampled_from([0, FOREVER_MS]), limit=st.integers(1, 3))
     def sweep(self, reap: int, limit: int) -> None:
-        def act(shard: Shard) -> Any:
+        def operation(shard: Shard) -> Any:
             swept = shard.sweep("q", reap_before_ms=reap, limit=limit)
-            return swept.given_back, swept.failed, swept.forgotten
+            return swept.returned, swept.failed, swept.deleted
 
-        self.both(act)
+        self.both(operation)
 
     @rule(hours=st.sampled_from([1, 2, 200]))
     def time_passes(self, hours: int) -> None:
@@ -164,7 +164,7 @@ class _Histories(RuleBasedStateMachine):
 
     @rule(state=st.sampled_from(JobState), offset=st.sampled_from([0, 0, 1]))
     def look(self, state: JobState, offset: int) -> None:
-        def act(shard: Shard) -> Any:
+        def operation(shard: Shard) -> Any:
             jobs = shard.jobs("q", state, limit=5, offset=offset)
             sizes = shard.sizes("q")
             return [
@@ -188,7 +188,7 @@ class _Histories(RuleBasedStateMachine):
                 sizes.by_priority,
             )
 
-        self.both(act)
+        self.both(operation)
 
     def teardown(self) -> None:
         self.both(lambda s: {k: n for k, n in s.stats("q").items() if not k.startswith("late")})

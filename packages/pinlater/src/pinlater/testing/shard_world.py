@@ -22,10 +22,10 @@ class ShardWorld(Protocol):
         """The shard; the suite uses its queues `q` and `other`."""
 
     def pass_ms(self, ms: int) -> None:
-        """Make what is stored older by `ms` milliseconds, or move the shard's clock."""
+        """Advance the shard's clock by `ms` milliseconds, or make its data that much older."""
 
     def empty(self) -> None:
-        """Delete every queue, with the numbers that it gave out."""
+        """Delete every queue, and restart the numbers of its jobs."""
 
 
 class MemoryWorld:
@@ -42,34 +42,34 @@ class MemoryWorld:
         self.clock.advance_ms(ms)
 
 
-def put(shard: Shard, *bodies: bytes, **more: Any) -> list[str]:
+def put(shard: Shard, *bodies: bytes, **options: Any) -> list[str]:
     """Enqueue a job for each body; returns their ids."""
-    return [a.job_id for a in shard.enqueue("q", [NewJob(b, **more) for b in bodies])]
+    return [a.job_id for a in shard.enqueue("q", [NewJob(b, **options) for b in bodies])]
 
 
-def claim(shard: Shard, limit: int = 10, timeout_ms: int = HOUR_MS, **more: Any) -> ClaimResult:
+def claim(shard: Shard, limit: int = 10, timeout_ms: int = HOUR_MS, **options: Any) -> ClaimResult:
     """Claim due jobs as the worker `w`."""
-    return shard.claim("q", ClaimRequest(limit=limit, timeout_ms=timeout_ms, worker="w", **more))
+    return shard.claim("q", ClaimRequest(limit=limit, timeout_ms=timeout_ms, worker="w", **options))
 
 
-def holds(answer: ClaimResult) -> list[Hold]:
+def holds(result: ClaimResult) -> list[Hold]:
     """Return id and token of each claim."""
-    return [(c.job_id, c.token) for c in answer.claims]
+    return [(c.job_id, c.token) for c in result.claims]
 
 
-def bodies(answer: ClaimResult) -> list[bytes]:
+def bodies(result: ClaimResult) -> list[bytes]:
     """Return the body of each claimed job."""
-    return [job_codec.decode(c.record).body for c in answer.claims]
+    return [job_codec.decode(c.record).body for c in result.claims]
 
 
-def frame(**more: Any) -> JobFrame:
-    """Return what items share that are collected in the same jobs."""
+def frame(**options: Any) -> JobFrame:
+    """Return the properties that items collected in the same jobs share."""
     shared: dict[str, Any] = {
-        "span_ms": FOREVER_MS, "most": 3, "group": "g", "name": "task", "key": "id",
+        "span_ms": FOREVER_MS, "max_items": 3, "group": "g", "name": "task", "key": "id",
     }  # fmt: skip
-    return JobFrame(b"[", b"]", **shared | more)
+    return JobFrame(b"[", b"]", **shared | options)
 
 
 def items(*data: bytes, delay_ms: int = 0) -> list[JobItem]:
     """Return an item for each of `data`."""
-    return [JobItem(each, delay_ms) for each in data]
+    return [JobItem(item, delay_ms) for item in data]

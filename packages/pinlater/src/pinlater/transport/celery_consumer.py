@@ -35,7 +35,7 @@ knows the task. It waits again as often as needed, and the attempts do not count
 FAILED.
 """
 MAX_EVENTS = 500
-"""With this many events, they are sent immediately; each has about half a kilobyte."""
+"""When this many events are collected, they are sent immediately; each takes about 500 bytes."""
 NEVER_S = float("-inf")
 _clock = SystemClock()
 
@@ -48,26 +48,26 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
     _events_sent_s = NEVER_S
 
     def on_decode_error(self, message: Any, exc: BaseException) -> None:
-        self._keep(message, f"cannot be decoded: {type(exc).__name__}: {exc}")
+        self._fail_or_store(message, f"cannot be decoded: {type(exc).__name__}: {exc}")
         super().on_decode_error(message, exc)
 
     def on_invalid_task(self, body: Any, message: Any, exc: BaseException) -> None:
-        self._keep(message, f"{type(exc).__name__}: {exc}")
+        self._fail_or_store(message, f"{type(exc).__name__}: {exc}")
         super().on_invalid_task(body, message, exc)
 
     def on_unknown_task(self, body: Any, message: Any, exc: BaseException) -> None:
         problem = "refused: the worker does not know this task"
         delay_s = self.app.conf.get(UNKNOWN_TASK_DELAY)
         if delay_s is None or not self._dispose(message, "release", problem, delay_s):
-            self._keep(message, problem)
+            self._fail_or_store(message, problem)
         super().on_unknown_task(body, message, exc)
 
     def on_unknown_message(self, body: Any, message: Any) -> None:
-        self._keep(message, "is not a task message")
+        self._fail_or_store(message, "is not a task message")
         super().on_unknown_message(body, message)
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
-        _forget_waiting(getattr(self.pool, "executor", None))
+        _cancel_unstarted(getattr(self.pool, "executor", None))
         super().on_connection_error_after_connected(exc)
 
     def on_send_event_buffered(self) -> None:
@@ -99,30 +99,30 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
             self.event_dispatcher.buffer_limit = MAX_EVENTS
             self.event_dispatcher.flush()
 
-    def _keep(self, message: Any, problem: str) -> None:
+    def _fail_or_store(self, message: Any, problem: str) -> None:
         if not self._dispose(message, "fail", problem):
-            dead_letters.keep(self.app, message, problem)
+            dead_letters.store(self.app, message, problem)
 
     def _dispose(self, message: Any, step: Step, problem: str, delay_s: float = 0.0) -> bool:
         """End the job of a message in this state; returns False if it is not a pinlater job."""
         claims = getattr(message.channel, "claims", None)
         if claims is None or message.delivery_tag not in claims:
             return False
-        end = Disposition(step, round(delay_s * 1000), problem)
-        claims.set_dispositions(message.delivery_tag, on_ack=end, on_reject=end)
+        disposition = Disposition(step, round(delay_s * 1000), problem)
+        claims.set_dispositions(message.delivery_tag, on_ack=disposition, on_reject=disposition)
         return True
 
 
-def _forget_waiting(executor: Any) -> None:
-    """Cancel tasks that no thread of a thread pool has started; other pools do so themselves."""
+def _cancel_unstarted(executor: Any) -> None:
+    """Cancel the tasks that a thread pool has not started; other pools do so themselves."""
     if isinstance(executor, ThreadPoolExecutor):
         # This is what `shutdown(cancel_futures=True)` does; the executor has no other method for
         # it.
-        waiting: Any = executor._work_queue
+        work_queue: Any = executor._work_queue
         with suppress(Empty):
             while True:
-                item = waiting.get_nowait()
+                item = work_queue.get_nowait()
                 if item is None:  # the executor is shutting down
-                    waiting.put(None)
+                    work_queue.put(None)
                     return
                 item.future.cancel()

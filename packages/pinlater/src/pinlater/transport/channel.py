@@ -37,15 +37,15 @@ from pinlater.transport.revocations import Revocations, revoked_by
 
 logger = logging.getLogger(__name__)
 
-POSTPONE_S = 0.02
-"""Maximum seconds that a claim waits for more room."""
+MAX_POSTPONE_S = 0.02
+"""Maximum time that a claim waits for more room."""
 
-AGAIN_S = 0.1
+REPEATED_LOSS_S = 0.1
 """If two connections break within this many seconds, the server is considered broken."""
 
-LOST = (ConnectionError, RedisConnectionError, RedisTimeoutError)
+CONNECTION_LOST = (ConnectionError, RedisConnectionError, RedisTimeoutError)
 
-HEARTBEATS = "worker."
+HEARTBEAT_PREFIX = "worker."
 """Prefix of the routing keys of a worker's heartbeats."""
 
 _clock = SystemClock()
@@ -72,7 +72,7 @@ class Channel(QueueChannel):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._unacknowledged: set[str] = set()
         # The tag being delivered: Celery rejects a message of an unknown task during its delivery.
-        self.refusing = ""
+        self.delivering_tag = ""
         self._consumer: JobConsumer | None = None
         self._postponed_at_s: float | None = None
         """When the current claim was first postponed; None if it is not postponed."""
@@ -87,7 +87,7 @@ class Channel(QueueChannel):
 
     def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
         if not envelope.is_job(message):
-            with self._expiring(queue):
+            with self._reply_expiry(queue):
                 super()._put(queue, message, **kwargs)
             return
         priority, now = self._get_message_priority(message), datetime.now(UTC)
@@ -103,7 +103,7 @@ class Channel(QueueChannel):
         if batch is not None:
             batch.put(queue, job)
         else:
-            publish_receipts.note(self.cluster.enqueue(queue, [job])[0])
+            publish_receipts.add(self.cluster.enqueue(queue, [job])[0])
 
     def _put_fanout(self, exchange: str, message: Any, routing_key: str, **kwargs: Any) -> None:
         if ids := revoked_by(exchange, message):
@@ -114,7 +114,7 @@ class Channel(QueueChannel):
         try:
             super()._put_fanout(exchange, message, routing_key, **kwargs)
         except self.connection_errors as error:
-            if not routing_key.startswith(HEARTBEATS):
+            if not routing_key.startswith(HEARTBEAT_PREFIX):
                 raise
             raise HeartbeatNotSent(str(error) or type(error).__name__) from error
 
@@ -126,8 +126,8 @@ class Channel(QueueChannel):
     @property
     def job_queues(self) -> list[str]:
         """Return the consumed queues that may contain jobs, without temporary reply queues."""
-        passing = self._reply_queues
-        return [queue for queue in self.active_queues if queue not in passing]
+        reply_queues = self._reply_queues
+        return [queue for queue in self.active_queues if queue not in reply_queues]
 
     @property
     def _reply_queues(self) -> set[str]:
@@ -142,7 +142,7 @@ class Channel(QueueChannel):
 
     def _warn(self) -> None:
         """Log problems with the servers' configuration; the worker starts anyway."""
-        for shard in self._each_shard():
+        for shard in self._available_shards():
             with suppress(BrokerUnavailable):
                 for remark in shard.remarks():
                     logger.warning("shard %s %s", shard.name, remark)
@@ -163,9 +163,9 @@ class Channel(QueueChannel):
         if queue in self.active_fanout_queues:
             # kombu subscribes at its first poll, after the worker has reported that it is ready. A
             # broadcast published before the subscription would be lost.
-            listener = self.subclient
-            if listener.connection is None:
-                listener.connection = listener.connection_pool.get_connection()
+            subscriber = self.subclient
+            if subscriber.connection is None:
+                subscriber.connection = subscriber.connection_pool.get_connection()
             self._subscribe()
             subscriptions.confirm(self, self.socket_timeout)
         return tag
@@ -179,12 +179,12 @@ class Channel(QueueChannel):
     def _get(self, queue: str, timeout: float | None = None) -> dict[str, Any]:  # noqa: ARG002
         payloads: list[dict[str, Any]] = []
 
-        def keep(shard: ServerShard, queue: str, job: Claimed) -> None:
-            payload = self._open(shard, queue, job)
+        def collect_payload(shard: ServerShard, queue: str, job: Claimed) -> None:
+            payload = self._to_message(shard, queue, job)
             if payload is not None:
                 payloads.append(payload)
 
-        consumer = JobConsumer(self.claims, keep)
+        consumer = JobConsumer(self.claims, collect_payload)
         consumer.consume([queue])
         consumer.take(1)
         return payloads[0] if payloads else super()._get(queue)
@@ -195,12 +195,12 @@ class Channel(QueueChannel):
         with redis_errors("broker, waiting for messages"):
             try:
                 return super()._brpop_read(**options)
-            except LOST as error:
-                if not self._may_reconnect():
+            except CONNECTION_LOST as error:
+                if not self._should_reconnect():
                     raise
                 raise Empty from error
 
-    def _may_reconnect(self) -> bool:
+    def _should_reconnect(self) -> bool:
         """
         Return whether a lost connection is replaced by a new one, and the wait continues.
 
@@ -210,16 +210,16 @@ class Channel(QueueChannel):
         """
         queues, now_s = set(self.active_queues), _clock.monotonic_s()
         is_caller = self.connection.cycle.hub is None and queues <= self._reply_queues
-        is_again = now_s - self._replaced_at_s < AGAIN_S
+        was_replaced_recently = now_s - self._replaced_at_s < REPEATED_LOSS_S
         self._replaced_at_s = now_s
-        return is_caller and not is_again
+        return is_caller and not was_replaced_recently
 
     def _deliver_job(self, shard: ServerShard, queue: str, job: Claimed) -> None:
-        payload = self._open(shard, queue, job)
+        payload = self._to_message(shard, queue, job)
         if payload is None:
             return
-        self._note_revocation(payload)
-        tag = self.refusing = payload["properties"]["delivery_tag"]
+        self._record_revocation(payload)
+        tag = self.delivering_tag = payload["properties"]["delivery_tag"]
         try:
             self.connection._deliver(payload, queue)
         except self.connection_errors:
@@ -231,17 +231,17 @@ class Channel(QueueChannel):
             self.claims.fail(tag, f"cannot be delivered: {type(error).__name__}: {error}")
             virtual.QoS.ack(self.qos, tag)
         finally:
-            self.refusing = ""
+            self.delivering_tag = ""
         if queue in self._unacknowledged:
             self.claims.ack(tag)
 
-    def _note_revocation(self, payload: dict[str, Any]) -> None:
+    def _record_revocation(self, payload: dict[str, Any]) -> None:
         """Tell Celery that a task was revoked, perhaps before this process started."""
         task_id = payload.get("headers", {}).get("id")
         if task_id in self._revocations and "celery.worker.state" in sys.modules:
             sys.modules["celery.worker.state"].revoked.add(task_id)
 
-    def _open(self, shard: ServerShard, queue: str, job: Claimed) -> dict[str, Any] | None:
+    def _to_message(self, shard: ServerShard, queue: str, job: Claimed) -> dict[str, Any] | None:
         """Return the message of a claimed job; a malformed job becomes FAILED with the reason."""
         tag = self.claims.add(shard, queue, job)
         try:
@@ -272,21 +272,21 @@ class Channel(QueueChannel):
         if self._revocations.are_due:
             with self.conn_or_acquire() as client:
                 self._revocations.read(client)
-        room, taken = self.qos.room(at_most=MAX_BATCH), 0
-        if room and not self._waits_for_room(room):
-            taken = self.consumer.take(min(room, at_most))
+        room, delivered = self.qos.room(at_most=MAX_BATCH), 0
+        if room and not self._should_wait_for_room(room):
+            delivered = self.consumer.take(min(room, at_most))
         if self.qos.can_consume():
             self.consumer.wait()
-        return taken
+        return delivered
 
-    def _waits_for_room(self, room: int) -> bool:
+    def _should_wait_for_room(self, room: int) -> bool:
         """Return whether to wait briefly for more room before claiming."""
         now_s = _clock.monotonic_s()
         if room >= self.qos.min_room:
             self._postponed_at_s = None
         elif self._postponed_at_s is None:
             self._postponed_at_s = now_s
-        elif now_s - self._postponed_at_s >= POSTPONE_S:
+        elif now_s - self._postponed_at_s >= MAX_POSTPONE_S:
             self._postponed_at_s = None
         return self._postponed_at_s is not None
 
@@ -295,9 +295,11 @@ class Channel(QueueChannel):
         """Return the time by which `work` must be called next."""
         if not self._consumer or not self._consumer.queues or not self.qos.can_consume():
             return float("inf")
-        soon = self._consumer.next_check_s
+        next_check_s = self._consumer.next_check_s
         return (
-            soon if self._postponed_at_s is None else max(soon, self._postponed_at_s + POSTPONE_S)
+            next_check_s
+            if self._postponed_at_s is None
+            else max(next_check_s, self._postponed_at_s + MAX_POSTPONE_S)
         )
 
     def queue_delete(self, queue: str, *args: Any, **kwargs: Any) -> None:

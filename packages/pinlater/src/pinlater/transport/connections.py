@@ -12,10 +12,10 @@ from redis.connection import ConnectionPool, UnixDomainSocketConnection, parse_u
 from redis.sentinel import SentinelManagedConnection, SentinelManagedSSLConnection
 
 from pinlater.redis.address import parse_sentinel
-from pinlater.redis.connect import ONE_DRIVER, master
+from pinlater.redis.connect import DRIVER_INFO, sentinel_master
 
 
-class OneClient(Channel):
+class SingleClientChannel(Channel):
     """
     A channel that reuses one client.
 
@@ -24,16 +24,16 @@ class OneClient(Channel):
     from the pool.
     """
 
-    _kept: Redis | None = None
+    _shared_client: Redis | None = None
 
     @contextmanager
     def conn_or_acquire(self, client: Redis | None = None) -> Iterator[Redis]:
         """Yield the given client, or the channel's own."""
         if client is None:
             pool = self.pool  # a lost connection is replaced by a new pool
-            client = self._kept
+            client = self._shared_client
             if client is None or client.connection_pool is not pool:
-                client = self._kept = self._create_client()
+                client = self._shared_client = self._create_client()
         yield client
 
 
@@ -50,7 +50,7 @@ def parameters(channel: Channel, *, asynchronous: bool) -> dict[str, Any]:
         "client_name": channel.client_name,
         "connection_class": channel.connection_class,
         "db": 0,
-        **ONE_DRIVER,
+        **DRIVER_INFO,
         **parse_url(channel.connection.control_url),
     }
     conninfo = channel.connection.client
@@ -62,28 +62,28 @@ def parameters(channel: Channel, *, asynchronous: bool) -> dict[str, Any]:
         for name in ("connect_timeout", "keepalive", "keepalive_options"):
             params.pop(f"socket_{name}")
     if asynchronous:
-        params["connection_class"] = _reporting(channel, params["connection_class"])
+        params["connection_class"] = _reporting_class(channel, params["connection_class"])
     return params
 
 
 def sentinel_pool(channel: Channel, *, asynchronous: bool) -> ConnectionPool:
     """Return a pool of connections to the master, which Sentinel provides."""
-    first = channel.connection.control_url
-    address = parse_sentinel(first)
+    url = channel.connection.control_url
+    address = parse_sentinel(url)
     channel.keyprefix_fanout = channel.keyprefix_fanout.format(db=address.db)
     options = {
         "socket_timeout": channel.socket_timeout,
         "socket_connect_timeout": channel.socket_connect_timeout,
         "socket_keepalive": channel.socket_keepalive,
         "health_check_interval": channel.health_check_interval,
-        **ONE_DRIVER,
+        **DRIVER_INFO,
     }
-    managed = SentinelManagedSSLConnection if address.tls else SentinelManagedConnection
-    kind = _reporting(channel, managed) if asynchronous else managed
-    return master(first, options, connection_class=kind).connection_pool
+    base = SentinelManagedSSLConnection if address.tls else SentinelManagedConnection
+    connection_class = _reporting_class(channel, base) if asynchronous else base
+    return sentinel_master(url, options, connection_class=connection_class).connection_pool
 
 
-def _reporting(channel: Channel, base: type) -> type:
+def _reporting_class(channel: Channel, base: type) -> type:
     """Return a connection class that reports its disconnection to the channel's poller."""
 
     class ReportingConnection(base):

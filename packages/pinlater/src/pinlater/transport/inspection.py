@@ -23,7 +23,7 @@ from pinlater.models import JobInfo
 
 logger = logging.getLogger(__name__)
 
-MAX_LISTED = 1000
+MAX_WAITING_TASKS = 1000
 """Maximum waiting tasks in one reply, soonest first; the worker reads them in about 0.1 s."""
 ETA_PRIORITY = 6
 """Celery's timer gives this priority to tasks with an ETA and displays it."""
@@ -35,7 +35,7 @@ _celery_query_task = Panel.data["query_task"]
 @inspect_command(alias="dump_schedule")  # type: ignore[untyped-decorator]
 def scheduled(state: Any, **kwargs: Any) -> list[dict[str, Any]]:
     """List of currently scheduled ETA/countdown tasks."""
-    return [*_celery_scheduled(state, **kwargs), *map(_entry, waiting(state.consumer))]
+    return [*_celery_scheduled(state, **kwargs), *map(_entry, waiting_requests(state.consumer))]
 
 
 @inspect_command(  # type: ignore[untyped-decorator]
@@ -46,7 +46,11 @@ def query_task(state: Any, ids: Any, **kwargs: Any) -> dict[str, Any]:
     tasks: dict[str, Any] = _celery_query_task(state, ids, **kwargs)
     missing = {ids} - tasks.keys() if isinstance(ids, str) else set(ids) - tasks.keys()
     if missing:
-        tasks |= {r.id: ("scheduled", r.info()) for r in waiting(state.consumer) if r.id in missing}
+        tasks |= {
+            r.id: ("scheduled", r.info())
+            for r in waiting_requests(state.consumer)
+            if r.id in missing
+        }
     return tasks
 
 
@@ -58,14 +62,16 @@ def _entry(request: Request) -> dict[str, Any]:
     }
 
 
-def waiting(consumer: Any) -> Iterator[Request]:
-    """Yield the next `MAX_LISTED` tasks that are not due yet in a consumer's queues."""
+def waiting_requests(consumer: Any) -> Iterator[Request]:
+    """Yield the next `MAX_WAITING_TASKS` tasks that are not due yet in a consumer's queues."""
     tasks = consumer.task_consumer
     cluster = getattr(getattr(tasks, "channel", None), "cluster", None)
     if cluster is None:
         return
-    jobs = sorted(_later(cluster, [q.name for q in tasks.queues]), key=lambda job: job.at_ms)
-    for job in jobs[:MAX_LISTED]:
+    jobs = sorted(
+        _scheduled_jobs(cluster, [q.name for q in tasks.queues]), key=lambda job: job.at_ms
+    )
+    for job in jobs[:MAX_WAITING_TASKS]:
         try:
             yield _request(consumer, job)
         # A sender may put anything into the body: skip such a job and list the others.
@@ -73,12 +79,12 @@ def waiting(consumer: Any) -> Iterator[Request]:
             logger.debug("waiting job %s cannot be shown: %s", job.job_id, error)
 
 
-def _later(cluster: Cluster, queues: Iterable[str]) -> Iterator[JobInfo]:
+def _scheduled_jobs(cluster: Cluster, queues: Iterable[str]) -> Iterator[JobInfo]:
     for shard in cluster.healthy():
         for queue in queues:
             try:
                 with cluster.watched(shard):
-                    yield from shard.later(queue, limit=MAX_LISTED)
+                    yield from shard.later(queue, limit=MAX_WAITING_TASKS)
             except BrokerUnavailable:
                 logger.warning(
                     "the waiting jobs of %s do not include those of shard %s", queue, shard.name

@@ -41,20 +41,20 @@ class Transport(stock.Transport):
         self.cycle = Poller()
         # Keep a URL of several servers unchanged; split the URL of a single server into its parts,
         # as `Connection` does for other transports.
-        server = brokers.single(self.client.hostname or "")
+        server = brokers.single_server(self.client.hostname or "")
         if server is not None:
             for name, value in server._asdict().items():
                 setattr(self.client, name, value)
 
     @property
-    def _whole_url(self) -> str:
+    def _full_url(self) -> str:
         hostname = self.client.hostname or ""
         return hostname if "://" in hostname else self._url()
 
     @property
     def shard_urls(self) -> tuple[str, ...]:
         """Return the URLs of the servers that store the jobs."""
-        return brokers.shard_urls(self._whole_url)
+        return brokers.shard_urls(self._full_url)
 
     @property
     def control_url(self) -> str:
@@ -64,7 +64,7 @@ class Transport(stock.Transport):
         Raises:
             InvalidConfig: the broker URL is for PostgreSQL, and the option `control` is missing.
         """
-        urls = brokers.redis_urls(self._whole_url)
+        urls = brokers.redis_urls(self._full_url)
         control = urls[0] if urls else str(self.client.transport_options.get("control") or "")
         if not control:
             raise InvalidConfig(
@@ -87,7 +87,7 @@ class Transport(stock.Transport):
     def as_uri(self, uri: str, include_password: bool = False, mask: str = "**") -> str:
         if "://" not in uri:
             uri = self._url()
-        elif uri.partition("://")[0] in brokers.SECOND_HALVES:
+        elif uri.partition("://")[0] in brokers.KOMBU_SCHEMES:
             uri = f"pinlater+{uri}"
         return uri if include_password else brokers.masked(uri, mask)
 
@@ -96,7 +96,7 @@ class Transport(stock.Transport):
         self.cycle.attach(loop)
         for channel in self.channels:
             channel.claims.acks.deferred = True
-        loop.on_tick.add(self.cycle.turn)
+        loop.on_tick.add(self.cycle.run_iteration)
 
     def close_connection(self, connection: Any) -> None:
         for channel in self.channels:
@@ -104,6 +104,6 @@ class Transport(stock.Transport):
                 channel.claims.acks.deferred = False
             channel.claims.acks.flush()
         if self.cycle.hub is not None:
-            self.cycle.hub.on_tick.discard(self.cycle.turn)
+            self.cycle.hub.on_tick.discard(self.cycle.run_iteration)
         self.cycle.detach()
         super().close_connection(connection)

@@ -37,25 +37,25 @@ class Poller(stock.MultiChannelPoller):
     def __init__(self) -> None:
         super().__init__()
         self.hub: Any = None
-        self._waiters: dict[int, WakeSocket] = {}
+        self._wake_sockets: dict[int, WakeSocket] = {}
         self._timer: Any = None
         self._timer_at_s = float("inf")
-        self._nudge: tuple[socket.socket, socket.socket] | None = None
+        self._wake_pair: tuple[socket.socket, socket.socket] | None = None
 
     def attach(self, hub: Any) -> None:
         """Run in Celery's event loop from now on."""
         self.hub = hub
-        self._nudge = socket.socketpair()
-        for end in self._nudge:
+        self._wake_pair = socket.socketpair()
+        for end in self._wake_pair:
             end.setblocking(False)
-        hub.add_reader(self._nudge[0].fileno(), self._on_nudge)
+        hub.add_reader(self._wake_pair[0].fileno(), self._on_wake)
 
-    def _on_nudge(self) -> None:
-        if self._nudge:
+    def _on_wake(self) -> None:
+        if self._wake_pair:
             with suppress(BlockingIOError):
-                self._nudge[0].recv(64)
+                self._wake_pair[0].recv(64)
 
-    def turn(self) -> None:
+    def run_iteration(self) -> None:
         """
         Run one iteration for all channels.
 
@@ -63,36 +63,36 @@ class Poller(stock.MultiChannelPoller):
         order. If the pool's callback ran first, the job would wait for the next event, up to 1 s,
         so after taking jobs this method ends the loop's next wait.
         """
-        taken = 0
+        delivered = 0
         for channel in list(self._channels):
             if channel.active_queues:
-                taken += channel.work(at_most=MAX_BATCH)
+                delivered += channel.work(at_most=MAX_BATCH)
         self._watch()
         self._set_timer()
-        if taken:
-            self.nudge()
+        if delivered:
+            self.wake_loop()
 
     def _watch(self) -> None:
         """Watch the sockets of the pollers."""
-        alive: dict[int, WakeSocket] = {}
+        current: dict[int, WakeSocket] = {}
         for channel in self._channels:
             for poller in channel.pollers:
                 fd = poller.fileno
-                if poller.sent_s is not None and fd is not None:
-                    alive[fd] = WakeSocket(channel, poller, poller.connection)
+                if poller.waiting_since_s is not None and fd is not None:
+                    current[fd] = WakeSocket(channel, poller, poller.connection)
         # A new connection may reuse the file descriptor of a closed one, which epoll no longer
         # watches.
-        for fd, waiter in self._waiters.items():
-            if alive.get(fd) != waiter:
+        for fd, wake_socket in self._wake_sockets.items():
+            if current.get(fd) != wake_socket:
                 self._unwatch(fd)
-        for fd, waiter in alive.items():
-            is_new = self._waiters.get(fd) != waiter
+        for fd, wake_socket in current.items():
+            is_new = self._wake_sockets.get(fd) != wake_socket
             if self.hub is not None:
                 if is_new or fd not in self.hub.readers:
-                    self.hub.add_reader(fd, self.on_waiter, fd)
+                    self.hub.add_reader(fd, self.on_wake_socket, fd)
             elif is_new:
                 self.poller.register(fd, self.eventflags)
-        self._waiters = alive
+        self._wake_sockets = current
 
     def _unwatch(self, fd: int) -> None:
         if self.hub is not None:
@@ -103,17 +103,19 @@ class Poller(stock.MultiChannelPoller):
 
     def forget(self, consumer: JobConsumer) -> None:
         """Stop watching a consumer whose channel closes."""
-        for fd, waiter in list(self._waiters.items()):
-            if waiter.poller in consumer.pollers:
-                del self._waiters[fd]
+        for fd, wake_socket in list(self._wake_sockets.items()):
+            if wake_socket.poller in consumer.pollers:
+                del self._wake_sockets[fd]
                 self._unwatch(fd)
 
-    def on_waiter(self, fd: int) -> None:
+    def on_wake_socket(self, fd: int) -> None:
         """Handle the readable socket of a job poller."""
-        waiter = self._waiters.get(fd)
-        if waiter is not None and waiter.poller.sent_s is not None:
-            channel = waiter.channel
-            channel.consumer.on_readable(waiter.poller, room=channel.qos.room(at_most=MAX_BATCH))
+        wake_socket = self._wake_sockets.get(fd)
+        if wake_socket is not None and wake_socket.poller.waiting_since_s is not None:
+            channel = wake_socket.channel
+            channel.consumer.on_readable(
+                wake_socket.poller, room=channel.qos.room(at_most=MAX_BATCH)
+            )
 
     def _set_timer(self) -> None:
         """Set a timer for the next iteration."""
@@ -125,7 +127,7 @@ class Poller(stock.MultiChannelPoller):
         if self._timer is None and at_s < float("inf"):
             self._timer_at_s = at_s
             self._timer = self.hub.call_later(max(0.0, at_s - now_s), self._clear_timer)
-            self.nudge()
+            self.wake_loop()
 
     def _clear_timer(self) -> None:
         """
@@ -135,10 +137,10 @@ class Poller(stock.MultiChannelPoller):
         """
         self._timer = None
 
-    def nudge(self) -> None:
-        if self._nudge:
+    def wake_loop(self) -> None:
+        if self._wake_pair:
             with suppress(BlockingIOError):
-                self._nudge[1].send(b"\0")
+                self._wake_pair[1].send(b"\0")
 
     # Used without an event loop, by kombu's drain_events
 
@@ -152,8 +154,8 @@ class Poller(stock.MultiChannelPoller):
         super().get(callback, wait_s if timeout is None else min(timeout, wait_s))
 
     def handle_event(self, fileno: int, event: int) -> Any:
-        if fileno in self._waiters:
-            self.on_waiter(fileno)
+        if fileno in self._wake_sockets:
+            self.on_wake_socket(fileno)
             return None
         return super().handle_event(fileno, event)
 
@@ -162,9 +164,9 @@ class Poller(stock.MultiChannelPoller):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._nudge:
+        if self._wake_pair:
             if self.hub is not None:
-                self.hub.remove(self._nudge[0].fileno())
-            for end in self._nudge:
+                self.hub.remove(self._wake_pair[0].fileno())
+            for end in self._wake_pair:
                 end.close()
-            self._nudge = None
+            self._wake_pair = None

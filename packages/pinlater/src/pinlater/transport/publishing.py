@@ -53,15 +53,15 @@ class JobBatch(stock.PublishBatch):
         collected, self._collected = self._collected, []
         now_s = _clock.monotonic_s()
         try:
-            for queue, gathered in jobs.items():
-                due = [
-                    replace(job, delay_ms=_left_ms(job.delay_ms, now_s - at_s))
-                    for job, at_s in gathered
+            for queue, entries in jobs.items():
+                due_jobs = [
+                    replace(job, delay_ms=_remaining_ms(job.delay_ms, now_s - at_s))
+                    for job, at_s in entries
                 ]
-                for receipt in self.channel.cluster.enqueue(queue, due):
-                    publish_receipts.note(receipt)
+                for receipt in self.channel.cluster.enqueue(queue, due_jobs):
+                    publish_receipts.add(receipt)
             for queue, frame, items, at_s in collected:
-                due_items = [JobItem(data, _left_ms(ms, now_s - at_s)) for data, ms in items]
+                due_items = [JobItem(data, _remaining_ms(ms, now_s - at_s)) for data, ms in items]
                 self.channel.cluster.collect(queue, frame, due_items)
         except BrokerUnavailable as error:
             self._failed = error
@@ -76,6 +76,6 @@ class JobBatch(stock.PublishBatch):
         self._count = 0
 
 
-def _left_ms(delay_ms: int, passed_s: float) -> int:
-    """Return the rest of a delay after `passed_s` in the batch."""
-    return max(0, delay_ms - round(passed_s * 1000))
+def _remaining_ms(delay_ms: int, elapsed_s: float) -> int:
+    """Return the rest of a delay after `elapsed_s` in the batch."""
+    return max(0, delay_ms - round(elapsed_s * 1000))

@@ -36,8 +36,10 @@ class QoS(stock.QoS):
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
         if is_job_tag(delivery_tag):
-            refused = self.channel.refusing == delivery_tag
-            problem = "refused: the worker does not know this task" if refused else "rejected"
+            is_unknown_task = self.channel.delivering_tag == delivery_tag
+            problem = (
+                "refused: the worker does not know this task" if is_unknown_task else "rejected"
+            )
             self.channel.claims.reject(delivery_tag, requeue=requeue, problem=problem)
             virtual.QoS.ack(self, delivery_tag)
         elif self.channel.connection is not None:
@@ -72,8 +74,8 @@ class QoS(stock.QoS):
         if "can_consume" in vars(self):
             # Celery's `worker_disable_prefetch`: check again after every message.
             return 1
-        estimate = self.can_consume_max_estimate()
-        return at_most if estimate is None else min(estimate, at_most)
+        kombu_limit = self.can_consume_max_estimate()
+        return at_most if kombu_limit is None else min(kombu_limit, at_most)
 
     @property
     def min_room(self) -> int:

@@ -1,9 +1,9 @@
 """
 The queues of a channel: jobs on every shard, and kombu's own lists on the first server.
 
-Sizes, bindings, purges and deletions cover both. In kombu, the process that declared a list also
-lets it expire. Replies are written by workers, which declare nothing, so the reply lists of dead
-callers would stay forever. Therefore the sender of a reply sets its expiry.
+Sizes, bindings, purges and deletions cover both. In kombu, the process that declares a list also
+sets its expiry. Workers write replies without declaring their lists, so the reply lists of dead
+callers would stay forever. Therefore the sender of a reply sets the expiry.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from pinlater.errors import BrokerUnavailable
 from pinlater.models import JobState, Sizes
 from pinlater.redis.errors import redis_errors
 from pinlater.shard import MAX_BATCH, ServerShard
-from pinlater.transport.connections import OneClient
+from pinlater.transport.connections import SingleClientChannel
 
 logger = logging.getLogger(__name__)
 
-CONTROL_KEPT_MS = 3_600_000
-"""Milliseconds that replies of remote control are kept; their callers wait for seconds."""
-RESULTS_KEPT_MS = 7 * 86_400_000
-"""Milliseconds that results of `rpc://` are kept after the last one; Celery's default is a day."""
-_CONTROL = re.compile(r"\.reply\.[^.]+\.pidbox$")
-_CALLER = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+CONTROL_REPLY_TTL_MS = 3_600_000
+"""How long replies of remote control are kept; their callers wait only seconds."""
+RESULT_TTL_MS = 7 * 86_400_000
+"""How long results of `rpc://` are kept after the last one; Celery's default is a day."""
+_CONTROL_REPLY = re.compile(r"\.reply\.[^.]+\.pidbox$")
+_RESULT_QUEUE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def reply_kept_ms(queue: str) -> int | None:
+def reply_ttl_ms(queue: str) -> int | None:
     """Return how long a reply queue is kept (ms), or None for other queues. Pure."""
-    if _CONTROL.search(queue):
-        return CONTROL_KEPT_MS
-    return RESULTS_KEPT_MS if _CALLER.fullmatch(queue) else None
+    if _CONTROL_REPLY.search(queue):
+        return CONTROL_REPLY_TTL_MS
+    return RESULT_TTL_MS if _RESULT_QUEUE.fullmatch(queue) else None
 
 
-class QueueChannel(OneClient):
+class QueueChannel(SingleClientChannel):
     """A channel that knows its shards and their queues."""
 
     shards: Sequence[str] = ()
@@ -58,7 +58,7 @@ class QueueChannel(OneClient):
     """
 
     from_transport_options: tuple[str, ...] = (  # type: ignore[assignment]
-        *OneClient.from_transport_options,
+        *SingleClientChannel.from_transport_options,
         "shards",
         "claim_timeout_s",
         "max_claim_s",
@@ -77,7 +77,7 @@ class QueueChannel(OneClient):
     @property
     def _first_is_down(self) -> bool:
         first = self.cluster.first
-        return self._first_is_optional and first is not None and not self.cluster.usable(first)
+        return self._first_is_optional and first is not None and not self.cluster.is_usable(first)
 
     def _create_client(self, asynchronous: bool = False) -> Any:
         client = super()._create_client(asynchronous)
@@ -106,27 +106,27 @@ class QueueChannel(OneClient):
     def cluster(self) -> Cluster:
         return self.claims.cluster
 
-    def _each_shard(self) -> Iterator[ServerShard]:
+    def _available_shards(self) -> Iterator[ServerShard]:
         """Yield the available shards; a lost shard must not prevent a declaration."""
         for shard in self.cluster.shards:
             if isinstance(shard, ServerShard) and (
-                len(self.cluster.shards) == 1 or self.cluster.usable(shard)
+                len(self.cluster.shards) == 1 or self.cluster.is_usable(shard)
             ):
                 yield shard
 
     @contextmanager
-    def _expiring(self, queue: str) -> Iterator[None]:
+    def _reply_expiry(self, queue: str) -> Iterator[None]:
         """
         Set an expiry on replies that are sent in this block, because their caller may have died.
 
         kombu adds a message and sets its expiry from `_expires` in one transaction, so a sender
         that is killed leaves no reply without an expiry.
         """
-        kept_ms = reply_kept_ms(queue)
-        if kept_ms is None or queue in self._expires:
+        ttl_ms = reply_ttl_ms(queue)
+        if ttl_ms is None or queue in self._expires:
             yield
             return
-        self._expires[queue] = kept_ms
+        self._expires[queue] = ttl_ms
         try:
             yield
         finally:
@@ -134,16 +134,16 @@ class QueueChannel(OneClient):
 
     def _size(self, queue: str) -> int:
         sizes = Sizes()
-        for shard in self._each_shard():
+        for shard in self._available_shards():
             try:
                 with self.cluster.watched(shard):
                     sizes += shard.sizes(queue)
             except BrokerUnavailable:
                 level = logging.DEBUG if queue in self.auto_delete_queues else logging.WARNING
                 logger.log(level, "the size of %s does not include shard %s", queue, shard.name)
-        return sizes.pending + self._listed(queue)
+        return sizes.pending + self._count_listed(queue)
 
-    def _listed(self, queue: str) -> int:
+    def _count_listed(self, queue: str) -> int:
         """Count kombu's messages, without a transaction, which a full server would refuse."""
         if self._first_is_down:
             return 0
@@ -170,23 +170,23 @@ class QueueChannel(OneClient):
 
     def _has_queue(self, queue: str, **kwargs: Any) -> bool:
         return bool(super()._has_queue(queue, **kwargs)) or any(
-            queue in shard.queues() for shard in self._each_shard()
+            queue in shard.queues() for shard in self._available_shards()
         )
 
     def _purge(self, queue: str) -> int:
         purged = 0
-        for shard in self._each_shard():
+        for shard in self._available_shards():
             purged += self._delete_jobs(shard, queue, JobState.PENDING)
         return purged + int(super()._purge(queue))
 
     def _delete_jobs(self, shard: ServerShard, queue: str, state: JobState) -> int:
         deleted = 0
-        while step := delete_some(shard, queue, state, MAX_BATCH, self.before_delete):
-            deleted += step
+        while count := delete_some(shard, queue, state, MAX_BATCH, self.before_delete):
+            deleted += count
         return deleted
 
     def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
-        for shard in self._each_shard():
+        for shard in self._available_shards():
             try:
                 self._drop(shard, queue)
             except BrokerUnavailable:

@@ -19,13 +19,13 @@ from pinlater.clock import SystemClock
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import load_script
 
-KEPT_MS = 90 * 86_400_000
-"""Milliseconds that an id is kept; a revoked task that is due later than that runs."""
-MAX_REVOKED = 100_000
-"""Maximum ids that are kept, the newest; each takes about 100 bytes on the server."""
+ID_TTL_MS = 90 * 86_400_000
+"""How long an id is kept; a revoked task that is due later than that runs anyway."""
+MAX_IDS = 100_000
+"""How many ids are kept, the newest first; each takes about 100 bytes on the server."""
 READ_EVERY_S = 5.0
 """Seconds between two reads of the stored ids by a worker, in case a broadcast did not reach it."""
-BROADCAST = ".pidbox"
+BROADCAST_SUFFIX = ".pidbox"
 """Suffix of the exchange of remote control."""
 
 _clock = SystemClock()
@@ -38,7 +38,7 @@ def revoked_by(exchange: str, message: Mapping[str, Any]) -> list[str]:
     A revocation for some workers only (`destination`) is not stored, because others may run the
     task.
     """
-    if not exchange.endswith(BROADCAST) or message.get("content-type") != "application/json":
+    if not exchange.endswith(BROADCAST_SUFFIX) or message.get("content-type") != "application/json":
         return []
     body = message["body"]
     if message.get("properties", {}).get("body_encoding") == "base64":
@@ -47,7 +47,7 @@ def revoked_by(exchange: str, message: Mapping[str, Any]) -> list[str]:
     if command.get("method") != "revoke" or command.get("destination"):
         return []
     ids = command.get("arguments", {}).get("task_id") or []
-    return [ids] if isinstance(ids, str) else [str(each) for each in ids]
+    return [ids] if isinstance(ids, str) else [str(task_id) for task_id in ids]
 
 
 class Revocations:
@@ -68,7 +68,7 @@ class Revocations:
         """Store the ids on the server; safe to repeat."""
         with redis_errors("broker, revocation of tasks"):
             script = load_script("pinlater", "revoke")
-            script.call(client, [self._key], [KEPT_MS, MAX_REVOKED, *ids])
+            script.call(client, [self._key], [ID_TTL_MS, MAX_IDS, *ids])
 
     @property
     def are_due(self) -> bool:
@@ -77,7 +77,7 @@ class Revocations:
 
     def read(self, client: redis.Redis) -> None:
         """Read new ids from the server; the first call reads all."""
-        if len(self._ids) > 2 * MAX_REVOKED:  # the server has dropped half of them
+        if len(self._ids) > 2 * MAX_IDS:  # the server has dropped half of them
             self._ids.clear()
             self._newest_ms = 0.0
         with redis_errors("broker, revoked tasks"):

@@ -2,8 +2,8 @@
 Wait for the server to confirm subscriptions to broadcasts.
 
 kombu sends a subscription, and reads the confirmation only together with the first broadcast. A
-worker that is ready before its subscription is active would miss broadcasts, because nobody stores
-them.
+worker that is ready before its subscription is active would miss broadcasts, because they are not
+stored anywhere.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def confirm(channel: Any, timeout_s: float) -> None:
         for queue in channel.active_fanout_queues
         for topic in channel._get_subscribe_topics(queue)
     }
-    left = len(topics)
-    while left:
+    unconfirmed = len(topics)
+    while unconfirmed:
         if not listener.connection.can_read(timeout=timeout_s):
             raise RedisTimeoutError(f"a subscription was not confirmed within {timeout_s:g} s")
         response = listener.parse_response()
         if response[0] in CONFIRMED:
-            left -= 1
+            unconfirmed -= 1
         else:
             channel._receive_one(_ReplayingListener(listener, response))
 

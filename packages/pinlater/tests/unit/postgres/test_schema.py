@@ -1,4 +1,4 @@
-"""A program replaces the functions of an older version, so a change needs a version of its own."""
+"""PostgreSQL functions are replaced by version, so a change needs a new version."""
 
 import hashlib
 from importlib import resources
@@ -12,17 +12,17 @@ DIGESTS = {
     4: "d39e7cd3ee3019ef",
     5: "660d1498e2356a44",
 }
-"""Of the functions by version; a release keeps its entry."""
+"""Digest of the functions of each version; released entries never change."""
 
 
-def test_functions_that_changed_have_a_version_of_their_own():
+def test_changed_functions_have_a_new_version():
     folder = resources.files(postgres)
     source = b"\n".join((folder / part).read_bytes() for part in FUNCTIONS)
 
     assert DIGESTS[CODE] == hashlib.sha256(source).hexdigest()[:16], (
-        "the functions changed: since a release, add 1 to CODE and an entry here; else correct it"
+        "the functions changed: add 1 to CODE and an entry here after a release, else a new digest"
     )
 
 
-def test_every_layout_leads_to_the_next_one():
+def test_every_layout_has_an_upgrade_to_the_next():
     assert sorted(UPGRADES) == list(range(1, LAYOUT))

@@ -6,7 +6,7 @@ from pinlater.redis.address import is_usable, parse_sentinel, server_name
 
 
 class SecretUrl(str):
-    """A URL that prints itself masked, as applications keep it."""
+    """A URL whose string form is masked, as applications often keep it."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class SecretUrl(str):
         (SecretUrl("redis://:secret@localhost:7"), "localhost:7"),
     ],
 )
-def test_a_server_has_one_name_without_its_password(url, name):
+def test_server_name_has_no_password(url, name):
     assert is_usable(url)
     assert server_name(url) == name
 
@@ -34,11 +34,11 @@ def test_a_server_has_one_name_without_its_password(url, name):
     "url",
     ["", "localhost:6379", "http://a", "redis://a:b", "sentinel://a:1", "sentinel://a:x/main"],
 )
-def test_a_url_that_no_client_could_use_is_recognized(url):
+def test_unusable_urls_are_recognized(url):
     assert not is_usable(url)
 
 
-def test_a_sentinel_url_has_a_login_a_service_a_database_and_options():
+def test_sentinel_url_is_parsed():
     address = parse_sentinel("sentinels://me:p%2Fw@a:1,b/main/3?sentinel_password=s")
 
     assert address.sentinels == (("a", 1), ("b", 26379))

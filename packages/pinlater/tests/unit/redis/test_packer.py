@@ -19,13 +19,13 @@ VALUES = st.one_of(
 
 
 @given(st.sampled_from(["GET", "CONFIG GET", b"EVALSHA", b"SCRIPT LOAD"]), st.lists(VALUES))
-def test_a_command_has_the_bytes_of_redis_py(name, values):
+def test_commands_have_the_bytes_of_redis_py(name, values):
     theirs = PythonRespSerializer(6000, Encoder("utf-8", "strict", False).encode)
 
     assert b"".join(Packer().pack(name, *values)) == b"".join(theirs.pack(name, *values))
 
 
-def test_a_long_command_is_sent_in_parts():
+def test_long_command_is_sent_in_parts():
     whole = Packer().pack("MSET", "a", b"x" * 60, "b", b"y" * 60, "c", b"z" * 200)
     parts = Packer(100).pack("MSET", "a", b"x" * 60, "b", b"y" * 60, "c", b"z" * 200)
 
@@ -35,6 +35,6 @@ def test_a_long_command_is_sent_in_parts():
 
 
 @pytest.mark.parametrize("value", [True, None, ["a"]])
-def test_an_argument_without_an_encoding_is_refused(value):
+def test_argument_without_an_encoding_is_refused(value):
     with pytest.raises(DataError, match=type(value).__name__):
         Packer().pack("SET", "a", value)

@@ -1,4 +1,4 @@
-"""Turns of an event loop whose other members may have had theirs."""
+"""Turns of the event loop, which the poller shares with other readers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pinlater.transport.poller import Poller
 
 @dataclass(eq=False)
 class Channel:
-    """One that has a number of jobs to deliver, and then no room."""
+    """A channel with some jobs to deliver, and no room after that."""
 
     due: int
     active_queues: tuple[str, ...] = ("q",)
@@ -25,7 +25,7 @@ class Channel:
 
 
 class Hub:
-    """The parts of kombu's event loop that a poller uses."""
+    """The parts of kombu's event loop used by a poller."""
 
     def __init__(self) -> None:
         self.readers: dict[int, object] = {}
@@ -54,7 +54,7 @@ def poller(hub):
     a_poller.detach()
 
 
-def test_a_turn_that_delivered_jobs_is_followed_by_another(poller, hub):
+def test_turn_that_delivered_jobs_is_followed_by_another(poller, hub):
     poller._channels.add(Channel(due=1))
 
     poller.turn()
@@ -62,7 +62,7 @@ def test_a_turn_that_delivered_jobs_is_followed_by_another(poller, hub):
     assert not hub.would_wait
 
 
-def test_a_turn_that_delivered_nothing_is_not(poller, hub):
+def test_turn_that_delivered_nothing_is_not_followed_by_another(poller, hub):
     poller._channels.add(Channel(due=0))
 
     poller.turn()

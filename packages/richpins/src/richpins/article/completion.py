@@ -15,7 +15,7 @@ from typing import Any
 
 from richpins.article.page_texts import PageTexts
 
-_CALLED = (
+_ARTICLE_PATHS = (
     "//*[contains(@itemprop, 'articleBody')]",
     "//article",
     "//main | //*[@role='main']",
@@ -23,15 +23,15 @@ _CALLED = (
 """
 Paths of elements for an article, most specific first. Each is used only if it matches one element.
 """
-_LONG_BLOCK = 80
+_MIN_BLOCK_LETTERS = 80
 """Blocks with this many letters are rarely links, captions or buttons."""
-_MIN_HELD, _MUCH_LONGER = 0.8, 2.0
-_MAX_LINKS = 0.3
-_APART = frozenset(
+_MIN_LETTERS_INSIDE, _MIN_GROWTH = 0.8, 2.0
+_MAX_LINK_SHARE = 0.3
+_EXCLUDED_TAGS = frozenset(
     {"aside", "nav", "footer", "form", "figure", "figcaption", "header", "ul", "ol", "dialog"}
 )
 """Includes lists, because their long entries are gallery captions, comments or teasers."""
-_NAMED_APART = re.compile(
+_EXCLUDED_NAMES = re.compile(
     r"comment|disqus|related|recommend|promo|teaser|newsletter|sidebar|share|author|bio|sponsor|advert|cookie|footer|"
     r"gallery|slide|carousel|caption|video|player|modal",
     re.IGNORECASE,
@@ -40,22 +40,24 @@ _NAMED_APART = re.compile(
 
 def complete(page: PageTexts) -> bool:
     """Keep all paragraphs of the page's article if most were missed; return True if so."""
-    for path in _CALLED:
-        found = page.root.xpath(path)
-        if len(found) == 1:
-            return _complete_from(found[0], page)
+    for path in _ARTICLE_PATHS:
+        matches = page.root.xpath(path)
+        if len(matches) == 1:
+            return _complete_from(matches[0], page)
     return False
 
 
 def _complete_from(article: Any, page: PageTexts) -> bool:
-    inside = set(article.iter())
-    kept = [each for each in page.pieces if each.kept]
-    letters = sum(each.end - each.start for each in kept)
-    held = sum(each.end - each.start for each in kept if each.holder in inside)
-    if not letters or held < _MIN_HELD * letters:
+    descendants = set(article.iter())
+    kept_pieces = [each for each in page.pieces if each.kept]
+    letters = sum(each.end - each.start for each in kept_pieces)
+    letters_inside = sum(
+        each.end - each.start for each in kept_pieces if each.holder in descendants
+    )
+    if not letters or letters_inside < _MIN_LETTERS_INSIDE * letters:
         return False
-    blocks = dict(_paragraphs(article, inside, page))
-    if sum(blocks.values()) < _MUCH_LONGER * letters:
+    blocks = dict(_paragraphs(article, descendants, page))
+    if sum(blocks.values()) < _MIN_GROWTH * letters:
         return False
     for piece in page.pieces:
         piece.kept = piece.kept or piece.block in blocks
@@ -66,22 +68,26 @@ def _paragraphs(article: Any, inside: set[Any], page: PageTexts) -> Iterator[tup
     """Yield (index, letters) of each long block in the article's own text."""
     letters: Counter[int] = Counter()
     linked: Counter[int] = Counter()
-    apart: set[int] = set()
-    seen: dict[Any, bool] = {article: False}
+    excluded: set[int] = set()
+    known_apart: dict[Any, bool] = {article: False}
     for piece in page.pieces:
         if piece.holder in inside:
             own = piece.end - piece.start
             letters[piece.block] += own
-            if any(each.tag == "a" for each in _within(piece.holder, article)):
+            if any(ancestor.tag == "a" for ancestor in _near_ancestors(piece.holder, article)):
                 linked[piece.block] += own
-            if _is_apart(piece.holder, seen):
-                apart.add(piece.block)
-    for block, count in letters.items():
-        if count >= _LONG_BLOCK and linked[block] <= _MAX_LINKS * count and block not in apart:
-            yield block, count
+            if _is_apart(piece.holder, known_apart):
+                excluded.add(piece.block)
+    for block, total in letters.items():
+        if (
+            total >= _MIN_BLOCK_LETTERS
+            and linked[block] <= _MAX_LINK_SHARE * total
+            and block not in excluded
+        ):
+            yield block, total
 
 
-def _within(element: Any, article: Any) -> Iterator[Any]:
+def _near_ancestors(element: Any, article: Any) -> Iterator[Any]:
     """Yield an element and its closest ancestors, up to the article."""
     for _ in range(_MAX_CLIMB):
         if element is None or element is article:
@@ -93,15 +99,17 @@ def _within(element: Any, article: Any) -> Iterator[Any]:
 _MAX_CLIMB = 4
 
 
-def _is_apart(element: Any, seen: dict[Any, bool]) -> bool:
+def _is_apart(element: Any, cache: dict[Any, bool]) -> bool:
     """Return True if an element is in a part of the article that is not running text."""
     path = []
-    while element is not None and element not in seen:
+    while element is not None and element not in cache:
         path.append(element)
         element = element.getparent()
-    is_apart = seen.get(element, False)
-    for each in reversed(path):
-        named = f"{each.get('class') or ''} {each.get('id') or ''}"
-        is_apart = is_apart or each.tag in _APART or _NAMED_APART.search(named) is not None
-        seen[each] = is_apart
+    is_apart = cache.get(element, False)
+    for ancestor in reversed(path):
+        names = f"{ancestor.get('class') or ''} {ancestor.get('id') or ''}"
+        is_apart = (
+            is_apart or ancestor.tag in _EXCLUDED_TAGS or _EXCLUDED_NAMES.search(names) is not None
+        )
+        cache[ancestor] = is_apart
     return is_apart

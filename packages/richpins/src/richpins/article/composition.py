@@ -47,7 +47,7 @@ class _Composer:
         for piece in page.pieces:
             if piece.kept:
                 _add_with_ancestors(self._live, piece.holder)
-        self._worded = frozenset(self._live)
+        self._with_text = frozenset(self._live)
         """Elements that contain kept text."""
         self._images = {image.element: image for image in images if image.near in self._live}
         for image in self._images.values():
@@ -55,10 +55,10 @@ class _Composer:
         _keep_captions(page, self._images.values())
         self._texts: set[Any] = set()
         self._tails: set[Any] = set()
-        self._lettered: set[Any] = set()
+        self._with_letters: set[Any] = set()
         for piece in page.pieces:
             if piece.end > piece.start:
-                _add_with_ancestors(self._lettered, piece.holder)
+                _add_with_ancestors(self._with_letters, piece.holder)
             if piece.kept:
                 (self._tails if piece.is_tail else self._texts).add(piece.element)
                 _add_with_ancestors(self._live, piece.holder)
@@ -83,7 +83,7 @@ class _Composer:
             elif child.tag not in INLINE and child.tag not in _NO_BLOCKS:
                 _add_border(target)
             if child in self._tails:
-                _add_text(target, child.tail, parted=not is_live and child in self._lettered)
+                _add_text(target, child.tail, separate=not is_live and child in self._with_letters)
 
     def _add(self, child: Any, target: Any, link: str | None, depth: int) -> None:
         tag = child.tag
@@ -110,12 +110,12 @@ class _Composer:
 
     def _add_flat(self, element: Any, target: Any) -> None:
         """Write the kept text of an element as one block."""
-        made = etree.SubElement(target, "p")
-        for event, each in etree.iterwalk(element, events=("start", "end")):
-            if event == "start" and each in self._texts:
-                _add_text(made, f"{each.text} ")
-            elif event == "end" and each is not element and each in self._tails:
-                _add_text(made, f"{each.tail} ")
+        block = etree.SubElement(target, "p")
+        for event, descendant in etree.iterwalk(element, events=("start", "end")):
+            if event == "start" and descendant in self._texts:
+                _add_text(block, f"{descendant.text} ")
+            elif event == "end" and descendant is not element and descendant in self._tails:
+                _add_text(block, f"{descendant.tail} ")
 
     def _fill_leaf(self, source: Any, target: Any, link: str | None, depth: int) -> None:
         """Fill a block. A link around it moves inside, if the block contains no other links."""
@@ -133,56 +133,56 @@ class _Composer:
 
     def _add_inline(self, child: Any, target: Any, link: str | None, depth: int) -> None:
         tag = child.tag
-        if child not in self._worded:
+        if child not in self._with_text:
             self._fill(
                 child, target, link, depth
             )  # a link around images usually leads to a larger image
             return
         if self._has_block(child):
-            own = child.get("href") if tag == "a" else None
-            self._fill(child, target, own or link, depth)
+            href = child.get("href") if tag == "a" else None
+            self._fill(child, target, href or link, depth)
             return
         if tag == "code":
-            made = etree.SubElement(target, "code")
+            element = etree.SubElement(target, "code")
         elif tag == "a" and child.get("href") and link is None:
-            made = etree.SubElement(target, "ref", target=child.get("href"))
+            element = etree.SubElement(target, "ref", target=child.get("href"))
         elif tag in _STYLES:
-            made = etree.SubElement(target, "hi", rend=_STYLES[tag])
+            element = etree.SubElement(target, "hi", rend=_STYLES[tag])
         elif tag in _DELETED:
-            made = etree.SubElement(target, "del")
+            element = etree.SubElement(target, "del")
         else:
             self._fill(child, target, link, depth)
             return
-        self._fill(child, made, link, depth)
+        self._fill(child, element, link, depth)
 
     def _add_image(self, image: ArticleImage, target: Any) -> None:
-        made = etree.SubElement(target, "graphic", src=image.source, alt=image.alt)
+        element = etree.SubElement(target, "graphic", src=image.source, alt=image.alt)
         if image.alone:
-            made.set("alone", "1")
+            element.set("alone", "1")
 
     def _add_list(self, child: Any, target: Any, link: str | None, depth: int) -> None:
-        made = etree.SubElement(target, "list", rend=_LISTS[child.tag])
-        self._fill_list(child, made, link, depth)
+        element = etree.SubElement(target, "list", rend=_LISTS[child.tag])
+        self._fill_list(child, element, link, depth)
 
-    def _fill_list(self, source: Any, made: Any, link: str | None, depth: int) -> None:
+    def _fill_list(self, source: Any, element: Any, link: str | None, depth: int) -> None:
         if source in self._texts:
-            _add_text(made, source.text)
+            _add_text(element, source.text)
         for child in source:
             if child in self._live:
-                self._add_entry(child, made, link, depth + 1)
+                self._add_entry(child, element, link, depth + 1)
             if child in self._tails:
-                _add_text(made, child.tail)
+                _add_text(element, child.tail)
 
-    def _add_entry(self, child: Any, made: Any, link: str | None, depth: int) -> None:
-        last = made[-1] if len(made) else None
+    def _add_entry(self, child: Any, element: Any, link: str | None, depth: int) -> None:
+        last = element[-1] if len(element) else None
         if child.tag in _ENTRIES:
-            self._fill_leaf(child, etree.SubElement(made, "item"), link, depth)
+            self._fill_leaf(child, etree.SubElement(element, "item"), link, depth)
         elif child.tag in _LISTS and last is not None and last.tag == "item":
             self._add_list(child, last, link, depth)
         elif child.tag not in INLINE and any(e.tag in _ENTRIES for e in child if e in self._live):
-            self._fill_list(child, made, link, depth)  # groups of terms, or forms around entries
+            self._fill_list(child, element, link, depth)  # groups of terms, or forms around entries
         else:
-            self._add(child, etree.SubElement(made, "item"), link, depth)
+            self._add(child, etree.SubElement(element, "item"), link, depth)
 
     def _is_layout(self, table: Any) -> bool:
         """Return True for a layout table: its cells contain more than one line of text."""
@@ -204,34 +204,39 @@ class _Composer:
         for caption in table.iterchildren("caption"):
             if caption in self._live:
                 self._fill(caption, etree.SubElement(target, "p"), None, depth)
-        made = etree.SubElement(target, "table")
-        taken: dict[int, int] = {}
+        element = etree.SubElement(target, "table")
+        row_spans: dict[int, int] = {}
         for row in self._rows(table):
             cells = _cells(row)
             is_head = all(cell.tag == "th" for cell in cells)
-            line = etree.SubElement(made, "row")
-            self._fill_row(cells, line, taken, {"role": "head"} if is_head else {}, depth)
+            line = etree.SubElement(element, "row")
+            self._fill_row(cells, line, row_spans, {"role": "head"} if is_head else {}, depth)
 
     def _fill_row(
-        self, cells: list[Any], line: Any, taken: dict[int, int], role: dict[str, str], depth: int
+        self,
+        cells: list[Any],
+        line: Any,
+        row_spans: dict[int, int],
+        role: dict[str, str],
+        depth: int,
     ) -> None:
         """
-        Write the cells into their columns. `taken` maps a column to the number of rows that a cell
-        still occupies.
+        Write the cells into their columns. `row_spans` maps a column to the number of rows that a
+        cell still occupies.
         """
         column = 0
         for cell in [*cells, None]:
-            while taken.get(column, 0):
-                taken[column] -= 1
+            while row_spans.get(column, 0):
+                row_spans[column] -= 1
                 column += 1
                 etree.SubElement(line, "cell", role)
             if cell is None:
                 break
-            written = etree.SubElement(line, "cell", role)
+            output_cell = etree.SubElement(line, "cell", role)
             if cell in self._live:
-                self._fill(cell, written, None, depth)
+                self._fill(cell, output_cell, None, depth)
             for number in range(_span(cell, "colspan")):
-                taken[column] = _span(cell, "rowspan") - 1
+                row_spans[column] = _span(cell, "rowspan") - 1
                 column += 1
                 if number:
                     etree.SubElement(line, "cell", role)
@@ -260,9 +265,9 @@ def _add_border(target: Any) -> None:
     etree.SubElement(target, "div")
 
 
-def _add_with_ancestors(found: set[Any], element: Any) -> None:
-    while element is not None and element not in found:
-        found.add(element)
+def _add_with_ancestors(elements: set[Any], element: Any) -> None:
+    while element is not None and element not in elements:
+        elements.add(element)
         element = element.getparent()
 
 
@@ -271,20 +276,20 @@ def _keep_captions(page: PageTexts, images: Iterable[ArticleImage]) -> None:
     captions = {i.caption for i in images if i.caption is not None}
     if not captions:
         return
-    shown = "".join(page.letters[p.start : p.end] for p in page.pieces if p.kept)
-    captions = {each for each in captions if letters_of(each.text_content()) not in shown}
+    kept_letters = "".join(page.letters[p.start : p.end] for p in page.pieces if p.kept)
+    captions = {each for each in captions if letters_of(each.text_content()) not in kept_letters}
     inside = {element for caption in captions for element in caption.iter()}
     for piece in page.pieces:
         if piece.holder in inside:
             piece.kept = True
 
 
-def _add_text(target: Any, text: str | None, *, parted: bool = False) -> None:
+def _add_text(target: Any, text: str | None, *, separate: bool = False) -> None:
     if not text:
         return
     last = target[-1] if len(target) else None
     before = (target.text if last is None else last.tail) or ""
-    if parted and before[-1:].isalnum() and text[0].isalnum():
+    if separate and before[-1:].isalnum() and text[0].isalnum():
         text = f" {text}"
     if last is None:
         target.text = before + text

@@ -18,9 +18,9 @@ from richpins.article.page_texts import INLINE
 from urlspelling import resolve as parse_url
 
 _SOURCES = ("data-src", "data-original", "data-lazy-src", "src")
-_SETS = ("data-srcset", "srcset")
-_APART = ("aside", "nav", "footer", "menu", "form", "header")
-_NO_PICTURE = re.compile(
+_SOURCE_SETS = ("data-srcset", "srcset")
+_EXCLUDED_TAGS = ("aside", "nav", "footer", "menu", "form", "header")
+_DECORATION = re.compile(
     r"(?<![a-z])(?:logo|icon|sprite|avatar|spacer|pixel|badge|button|emoji)s?(?![a-z])",
     re.IGNORECASE,
 )
@@ -50,20 +50,22 @@ class ArticleImage:
 
 def images_of(tree: Any, base_url: str) -> list[ArticleImage]:
     """Return the images of a tree, each URL once."""
-    found: dict[str, ArticleImage] = {}
+    images: dict[str, ArticleImage] = {}
     for element in islice(tree.iter("img"), _MAX_IMAGES):
         source = image_source(element.attrib, base_url)
-        image = _image(element, source) if source is not None and source not in found else None
+        image = _image(element, source) if source is not None and source not in images else None
         if image is not None:
-            found[image.source] = image
-    return list(found.values())
+            images[image.source] = image
+    return list(images.values())
 
 
 def _image(element: Any, source: str) -> ArticleImage | None:
     alt = " ".join((element.get("alt") or "").split())
     wrapper = _wrapper(element)
     if wrapper is element:
-        block = next((each for each in element.iterancestors() if each.tag not in INLINE), None)
+        block = next(
+            (ancestor for ancestor in element.iterancestors() if ancestor.tag not in INLINE), None
+        )
         return ArticleImage(element, source, alt, alone=False, near=block)
     near = None if _is_decoration(element) else _neighbor(wrapper)
     if near is None:
@@ -75,9 +77,9 @@ def image_source(attributes: Any, base_url: str) -> str | None:
     """Return the absolute http(s) URL of an image, or None. Lazy-loading attributes come first."""
     if {attributes.get("width"), attributes.get("height")} & {"0", "1"}:
         return None  # a tracking pixel
-    offered = [attributes.get(name) for name in _SOURCES]
-    offered += [_first_of_set(attributes.get(name)) for name in _SETS]
-    for source in offered:
+    sources = [attributes.get(name) for name in _SOURCES]
+    sources += [_first_of_set(attributes.get(name)) for name in _SOURCE_SETS]
+    for source in sources:
         if source and source.strip()[:5].lower() != "data:":
             try:
                 url = parse_url(source.strip(), base_url)
@@ -95,18 +97,18 @@ def _first_of_set(sources: str | None) -> str | None:
 
 def _wrapper(image: Any) -> Any:
     """Return the outermost element with no text except the image's captions, or the image."""
-    found = image
+    wrapper = image
     for _, element in zip(range(_MAX_CLIMB), image.iterancestors(), strict=False):
         if element.tag in {"body", "html", "td", "th"}:
             break
         if element.tag in _WRAPPERS or not element.text_content().strip():
-            found = element
-        elif found.tag != "img" or element.tag in _TEXT_BLOCKS:
+            wrapper = element
+        elif wrapper.tag != "img" or element.tag in _TEXT_BLOCKS:
             break
     return (
-        found
-        if found.tag not in {"a", "span"} or found.getparent() is None
-        else _in_line(found, image)
+        wrapper
+        if wrapper.tag not in {"a", "span"} or wrapper.getparent() is None
+        else _in_line(wrapper, image)
     )
 
 
@@ -123,18 +125,18 @@ _MAX_CAPTION_CHARS = 500
 
 def _is_decoration(image: Any) -> bool:
     """Return True for a decoration, or an image outside the main text."""
-    if any(_NO_PICTURE.search(image.get(name) or "") for name in ("src", "class", "id", "alt")):
+    if any(_DECORATION.search(image.get(name) or "") for name in ("src", "class", "id", "alt")):
         return True
-    apart = next(image.iterancestors(*_APART), None)
-    return apart is not None and (
-        apart.tag != "header" or next(apart.iterancestors("article"), None) is None
+    excluded = next(image.iterancestors(*_EXCLUDED_TAGS), None)
+    return excluded is not None and (
+        excluded.tag != "header" or next(excluded.iterancestors("article"), None) is None
     )
 
 
-def _in_line(found: Any, image: Any) -> Any:
+def _in_line(wrapper: Any, image: Any) -> Any:
     """Return the parent, if a link or span around the image is inside a line of text, else None."""
-    parent = found.getparent()
-    return image if parent.tag in _TEXT_BLOCKS and parent.text_content().strip() else found
+    parent = wrapper.getparent()
+    return image if parent.tag in _TEXT_BLOCKS and parent.text_content().strip() else wrapper
 
 
 def _neighbor(wrapper: Any) -> Any:

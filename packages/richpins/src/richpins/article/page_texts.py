@@ -15,7 +15,7 @@ from lxml import etree
 
 _NO_LETTERS = re.compile(r"[\W_]+")
 NO_TEXT = frozenset({"script", "style", "noscript"})
-_UNSEEN = NO_TEXT | {"head", "title"}
+_INVISIBLE = NO_TEXT | {"head", "title"}
 _FORMULA = (
     "math semantics mrow mi mo mn mtext mspace msup msub msubsup munder mover munderover mfrac"
     " msqrt mroot mstyle mpadded mphantom menclose mfenced mtable mtr mtd mmultiscripts annotation"
@@ -27,15 +27,15 @@ INLINE = frozenset(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark nobr q ruby s samp"
     " small span strike strong sub sup time tt u var wbr".split()
 )
-_WHOLES = frozenset({"ul", "ol", "dl", "table"})
-_BETWEEN = _WHOLES | {"p", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre"}
+_LISTS_AND_TABLES = frozenset({"ul", "ol", "dl", "table"})
+_SKIPPABLE_BLOCKS = _LISTS_AND_TABLES | {"p", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre"}
 _KINDS = {
     **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6", "head"), "heading"),
     **dict.fromkeys(("li", "dt", "dd", "item"), "entry"),
     **dict.fromkeys(("td", "th", "cell"), "cell"),
     **dict.fromkeys(("code", "pre"), "code"),
 }
-_INLINE_CHOSEN = frozenset({*INLINE, "hi", "ref", "lb", "br", "graphic", "img"})
+_INLINE_OUTPUT = frozenset({*INLINE, "hi", "ref", "lb", "br", "graphic", "img"})
 
 
 def letters_of(text: str) -> str:
@@ -95,20 +95,20 @@ def texts_of(tree: Any) -> PageTexts:
     enclosing = [""]
     wholes: list[tuple[int, int]] = []
     spans: dict[Any, tuple[int, int]] = {}
-    begun: list[int] = []
-    at = 0
+    open_spans: list[int] = []
+    offset = 0
 
     def begin_block() -> None:
         kinds.append(enclosing[-1])
-        starts.append(at)
+        starts.append(offset)
 
     def add(element: Any, text: str | None, *, is_tail: bool) -> None:
-        nonlocal at
+        nonlocal offset
         if text:
-            own = letters_of(text)
-            pieces.append(Piece(element, is_tail, at, at + len(own), len(kinds) - 1))
-            parts.append(own)
-            at += len(own)
+            letters = letters_of(text)
+            pieces.append(Piece(element, is_tail, offset, offset + len(letters), len(kinds) - 1))
+            parts.append(letters)
+            offset += len(letters)
 
     hidden = 0
     for event, element in etree.iterwalk(tree, events=("start", "end")):
@@ -116,20 +116,20 @@ def texts_of(tree: Any) -> PageTexts:
         is_block = tag not in INLINE and tag != "br"
         if event == "start":
             enclosing.append(_KINDS.get(tag, "") if is_block else enclosing[-1])
-            hidden += tag in _UNSEEN
+            hidden += tag in _INVISIBLE
             if is_block:
                 begin_block()
-            if tag in _BETWEEN:
-                begun.append(len(pieces))
+            if tag in _SKIPPABLE_BLOCKS:
+                open_spans.append(len(pieces))
             if not hidden:
                 add(element, element.text, is_tail=False)
         else:
             enclosing.pop()
-            if tag in _BETWEEN:
-                spans[element] = (begun.pop(), len(pieces))
-                if tag in _WHOLES and (tag != "table" or _is_data(element)):
+            if tag in _SKIPPABLE_BLOCKS:
+                spans[element] = (open_spans.pop(), len(pieces))
+                if tag in _LISTS_AND_TABLES and (tag != "table" or _is_data(element)):
                     wholes.append(spans[element])
-            hidden -= tag in _UNSEEN
+            hidden -= tag in _INVISIBLE
             if is_block:
                 begin_block()
             if not hidden:
@@ -145,18 +145,18 @@ def _is_data(table: Any) -> bool:
 
 def blocks_of(body: Any) -> list[ChosenBlock]:
     """Return the text blocks in a tree that a library returned, whatever its element names."""
-    found: list[ChosenBlock] = []
+    blocks: list[ChosenBlock] = []
     run: list[str] = []
     enclosing = ["", ""]
 
     def end_run() -> None:
         letters = "".join(run)
         if letters:
-            found.append(ChosenBlock(enclosing[-1], letters, tuple(filter(None, run))))
+            blocks.append(ChosenBlock(enclosing[-1], letters, tuple(filter(None, run))))
         run.clear()
 
     for event, element in etree.iterwalk(body, events=("start", "end")):
-        is_block = element.tag not in _INLINE_CHOSEN or _is_code_block(element)
+        is_block = element.tag not in _INLINE_OUTPUT or _is_code_block(element)
         if is_block:
             end_run()
         if event == "start":
@@ -166,7 +166,7 @@ def blocks_of(body: Any) -> list[ChosenBlock]:
             enclosing.pop()
             run.append(letters_of(element.tail or "") if element is not body else "")
     end_run()
-    return found
+    return blocks
 
 
 def _is_code_block(element: Any) -> bool:

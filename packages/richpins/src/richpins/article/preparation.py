@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from richpins.document import Document
 
 _PARSER_OPTIONS = {"remove_comments": True, "remove_pis": True, "huge_tree": True}
-_NO_XML = dict.fromkeys([*range(0x20), 0xFFFE, 0xFFFF], " ")
+_NOT_XML = dict.fromkeys([*range(0x20), 0xFFFE, 0xFFFF], " ")
 for _kept in (0x9, 0xA, 0xD):
-    del _NO_XML[_kept]
+    del _NOT_XML[_kept]
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 _DROPPED = ("template",)
 _SOURCES_OF_FORMULAS = ("annotation", "annotation-xml")
@@ -40,7 +40,7 @@ _FIRST_STAND_IN = 0x10600
 _MAX_STAND_INS = 200
 _INVISIBLE = "\u00ad\u200b\u2060\ufeff"
 """Invisible characters: hints for line breaks, and the byte order mark."""
-_NOT_SHOWN = dict.fromkeys(map(ord, _INVISIBLE))
+_DELETED_CHARACTERS = dict.fromkeys(map(ord, _INVISIBLE))
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ def prepare(page: Document, *, with_images: bool) -> ArticleTree:
     markup = page.tree.html or "<html></html>"
     stand_ins = _stand_ins(markup)
     parser = html.HTMLParser(encoding="utf-8", **_PARSER_OPTIONS)
-    readable = markup.translate({**_NO_XML, **stand_ins}).encode("utf-8", "replace")
+    readable = markup.translate({**_NOT_XML, **stand_ins}).encode("utf-8", "replace")
     tree = html.document_fromstring(readable, parser=parser)
     article = ArticleTree(tree, characters={ord(new): chr(old) for old, new in stand_ins.items()})
     etree.strip_elements(tree, *_DROPPED, with_tail=False)
@@ -71,7 +71,7 @@ def prepare(page: Document, *, with_images: bool) -> ArticleTree:
     _remove_hidden(tree)
     _remove_advertisement_lines(tree)
     _prepare_code(tree)
-    _tidy_space(tree)
+    _collapse_spaces(tree)
     if with_images:
         article.images = images_of(tree, page.base_url)
     return article
@@ -120,13 +120,13 @@ def _remove_hidden(tree: Any) -> None:
         parent = element.getparent()
         if element.tag not in INLINE or element.get("hidden") == "until-found" or parent is None:
             continue
-        own = element.text_content()
-        if len(" ".join(parent.text_content().split())) <= len(" ".join(own.split())) + 1:
+        text = element.text_content()
+        if len(" ".join(parent.text_content().split())) <= len(" ".join(text.split())) + 1:
             continue
-        if own.isalnum() or not own:
+        if text.isalnum() or not text:
             element.drop_tree()
         else:
-            _only_text(element, " ")  # the space may separate two words
+            _replace_content(element, " ")  # the space may separate two words
 
 
 def _remove_invisible(tree: Any) -> None:
@@ -137,9 +137,13 @@ def _remove_invisible(tree: Any) -> None:
     """
     elements = tree.xpath("//*[contains(@style, 'isibility')]")
     invisible = [e for e in elements if _INVISIBLE_STYLE.search(e.get("style"))]
-    inside = {each for element in invisible for each in element.iter("p")}
-    left = (each.text_content() for each in tree.iter("p") if invisible and each not in inside)
-    if sum(map(len, left)) < _MIN_LEFT:
+    inside = {paragraph for element in invisible for paragraph in element.iter("p")}
+    visible_texts = (
+        paragraph.text_content()
+        for paragraph in tree.iter("p")
+        if invisible and paragraph not in inside
+    )
+    if sum(map(len, visible_texts)) < _MIN_LEFT:
         return
     for element in invisible:
         if element.getparent() is not None:
@@ -180,26 +184,26 @@ def _prepare_link(link: Any, page: Document) -> None:
     if is_permalink(link.text_content(), href, link.get("class") or ""):
         link.drop_tree()
         return
-    target = absolute(page, href)
+    target = absolute_target(page, href)
     if target is not None:
         link.set("href", target)
 
 
-def absolute(page: Document, href: str) -> str | None:
+def absolute_target(page: Document, href: str) -> str | None:
     """
     Return a link's normalized target with its fragment, or None if it is not http(s).
 
     A reference to the page itself (`#part`) resolves to the URL of the page, or of its base
     element.
     """
-    front, _, fragment = href.strip().partition("#")
-    url = page.resolve(front or page.base_url)
+    address, _, fragment = href.strip().partition("#")
+    url = page.resolve(address or page.base_url)
     if url is None or not fragment:
         return url
     return f"{url}#{quote(fragment, safe=_FRAGMENT_SAFE)}"
 
 
-def _tidy_space(tree: Any) -> None:
+def _collapse_spaces(tree: Any) -> None:
     """
     Collapse white space, and remove it between blocks, because trafilatura counts characters.
 
@@ -210,11 +214,13 @@ def _tidy_space(tree: Any) -> None:
             inner = element.text
         else:
             is_block = element.tag not in INLINE
-            inner = _tidied(element.text, at_start=is_block, at_end=is_block and not len(element))
+            inner = _collapse_space(
+                element.text, at_start=is_block, at_end=is_block and not len(element)
+            )
         element.text = inner
         following = element.getnext()
         ends = following is None and _is_block(element.getparent())
-        element.tail = _tidied(
+        element.tail = _collapse_space(
             element.tail,
             at_start=_is_block(element),
             at_end=ends or (following is not None and _is_block(following)),
@@ -225,10 +231,10 @@ def _is_block(element: Any) -> bool:
     return element is not None and element.tag not in INLINE and element.tag != "img"
 
 
-def _tidied(text: str | None, *, at_start: bool, at_end: bool) -> str | None:
+def _collapse_space(text: str | None, *, at_start: bool, at_end: bool) -> str | None:
     if not text:
         return None
-    single = _SPACES.sub(" ", text.translate(_NOT_SHOWN))
+    single = _SPACES.sub(" ", text.translate(_DELETED_CHARACTERS))
     if at_start:
         single = single.lstrip(" ")
     if at_end:
@@ -241,11 +247,11 @@ def _prepare_code(tree: Any) -> None:
     for block in list(tree.iter("pre")):
         for line_break in list(block.iter("br")):
             line_break.tail = "\n" + (line_break.tail or "")
-        _only_text(block, "\n" + block.text_content().strip("\n"))
+        _replace_content(block, "\n" + block.text_content().strip("\n"))
         block.tag = "code"
     for heading in tree.iter(*_HEADINGS):
-        if len(heading) and not _own_text(heading) and all(each.tag in _CODE for each in heading):
-            _only_text(
+        if len(heading) and not _own_text(heading) and all(child.tag in _CODE for child in heading):
+            _replace_content(
                 heading, heading.text_content()
             )  # a heading that contains only code would become a paragraph
     for code in tree.iter("code"):
@@ -284,23 +290,23 @@ def _own_text(element: Any) -> str:
 def _flatten(code: Any) -> None:
     links = list(code.iter("a"))
     text = code.text_content()
-    whole = links[0] if len(links) == 1 else None
-    if whole is not None and whole.text_content().strip() == text.strip() and whole.get("href"):
-        href = whole.get(
+    link = links[0] if len(links) == 1 else None
+    if link is not None and link.text_content().strip() == text.strip() and link.get("href"):
+        href = link.get(
             "href"
         )  # a link inside code becomes code inside a link, which Markdown supports
         inner = html.Element(code.tag)
         inner.text = text
-        _only_text(code, None)
+        _replace_content(code, None)
         code.tag = "a"
         code.attrib.clear()
         code.set("href", href)
         code.append(inner)
         return
-    _only_text(code, " ".join(text.split()) if code.tag != "code" else text)
+    _replace_content(code, " ".join(text.split()) if code.tag != "code" else text)
 
 
-def _only_text(element: Any, text: str | None) -> None:
+def _replace_content(element: Any, text: str | None) -> None:
     for child in list(element):
         element.remove(child)
     element.text = text

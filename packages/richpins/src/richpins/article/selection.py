@@ -13,19 +13,19 @@ from typing import Any
 
 from richpins.article.page_texts import ChosenBlock, PageTexts, Piece, letters_of
 
-_LONG = 40
-"""A sequence of this many letters hardly ever occurs twice on a page."""
-_NEAR = 400
-"""Letters within which the next word of a block is searched for."""
-_SEED = 12
+_MIN_LONG_LETTERS = 40
+"""A sequence of this many letters rarely occurs twice on a page."""
+_MAX_GAP = 400
+"""Maximum letters between one word of a block and the next."""
+_SEED_LETTERS = 12
 _MAX_MISSES = 200
 _MAX_CANDIDATES = 30
-_MIN_PER_BLOCK = {"heading": 0.85}
-_MIN_OF_OTHERS = 0.25
+_MIN_SHARE_BY_KIND = {"heading": 0.85}
+_MIN_SHARE = 0.25
 """A block is written completely if at least this share of it was selected."""
-_WORDS_WITHIN = frozenset({"a", "code", "span", "tt", "kbd", "samp", "var"})
-_MAX_LINKS = 0.3
-_MIN_PER_WHOLE = 0.6
+_INLINE_WORDS = frozenset({"a", "code", "span", "tt", "kbd", "samp", "var"})
+_MAX_LINK_SHARE = 0.3
+_MIN_LIST_SHARE = 0.6
 """A list or table is written completely if at least this share of it was selected."""
 
 
@@ -38,7 +38,7 @@ def select(page: PageTexts, chosen: Iterable[ChosenBlock]) -> float:
     """
     search = _Search(page, list(chosen))
     share = search.run()
-    _keep(page, search.marks)
+    _keep_marked(page, search.marks)
     _keep_repeated(page)
     _keep_between(page)
     return share
@@ -48,52 +48,52 @@ class _Search:
     def __init__(self, page: PageTexts, chosen: list[ChosenBlock]) -> None:
         self._page = page
         self._chosen = chosen
-        self._places: list[int | None] = [None] * len(chosen)
+        self._positions: list[int | None] = [None] * len(chosen)
         self.marks = bytearray(len(page.letters))
 
     def run(self) -> float:
         """Mark the located pieces, and return the share of letters."""
-        self._place_long()
+        self._locate_long()
         missing = 0
         end = None
         following = self._next_starts()
         for number, block in enumerate(self._chosen):
-            place = self._places[number]
-            if place is None:
-                place = self._place_of_short(block, end, following[number])
-            if place is None:
+            position = self._positions[number]
+            if position is None:
+                position = self._locate_short(block, end, following[number])
+            if position is None:
                 lost, end = self._mark_parts(block, end or 0)
                 missing += lost
             else:
-                self._mark(place, len(block.letters))
-                end = place + len(block.letters)
+                self._mark(position, len(block.letters))
+                end = position + len(block.letters)
         total = sum(len(block.letters) for block in self._chosen)
         return 1 - missing / total if total else 0.0
 
-    def _place_long(self) -> None:
-        letters, at = self._page.letters, 0
+    def _locate_long(self) -> None:
+        letters, offset = self._page.letters, 0
         for number, block in enumerate(self._chosen):
-            if len(block.letters) >= _LONG:
-                place = letters.find(block.letters, at)
-                place = place if place >= 0 else letters.find(block.letters)
-                if place >= 0:
-                    self._places[number] = place
-                    at = place + len(block.letters)
-                    self._mark(place, len(block.letters))
+            if len(block.letters) >= _MIN_LONG_LETTERS:
+                position = letters.find(block.letters, offset)
+                position = position if position >= 0 else letters.find(block.letters)
+                if position >= 0:
+                    self._positions[number] = position
+                    offset = position + len(block.letters)
+                    self._mark(position, len(block.letters))
 
     def _next_starts(self) -> list[int | None]:
         """Return for each block the start of the next located block."""
         following: list[int | None] = []
         start: int | None = None
-        for place in reversed(self._places):
+        for position in reversed(self._positions):
             following.append(start)
-            start = place if place is not None else start
+            start = position if position is not None else start
         return following[::-1]
 
     def _mark(self, start: int, length: int) -> None:
         self.marks[start : start + length] = b"\1" * length
 
-    def _place_of_short(
+    def _locate_short(
         self, block: ChosenBlock, end: int | None, following: int | None
     ) -> int | None:
         first, last = end or 0, following if following is not None else len(self._page.letters)
@@ -101,24 +101,24 @@ class _Search:
         candidates = between or list(self._occurrences(block.letters, 0, None))
         if not candidates:
             return None
-        return min(candidates, key=lambda at: self._cost(block, at, end, following))
+        return min(candidates, key=lambda offset: self._cost(block, offset, end, following))
 
     def _occurrences(self, letters: str, start: int, stop: int | None) -> Iterator[int]:
         page = self._page.letters
         count = 0
-        at = page.find(letters, start, stop)
-        while at >= 0 and count < _MAX_CANDIDATES:
-            if not self.marks[at]:
+        offset = page.find(letters, start, stop)
+        while offset >= 0 and count < _MAX_CANDIDATES:
+            if not self.marks[offset]:
                 count += 1
-                yield at
-            at = page.find(letters, at + len(letters), stop)
+                yield offset
+            offset = page.find(letters, offset + len(letters), stop)
 
     def _cost(
-        self, block: ChosenBlock, at: int, end: int | None, following: int | None
+        self, block: ChosenBlock, offset: int, end: int | None, following: int | None
     ) -> tuple[bool, bool, int]:
-        stop = at + len(block.letters)
-        kind, is_whole = self._kind_at(at)
-        distances = [abs(at - end)] if end is not None else []
+        stop = offset + len(block.letters)
+        kind, is_whole = self._kind_at(offset)
+        distances = [abs(offset - end)] if end is not None else []
         distances += [abs(following - stop)] if following is not None else []
         if end is not None and 0 not in distances:
             distances = distances[
@@ -138,103 +138,108 @@ class _Search:
         # Blocks without letters start at the same offset; the last one has the letters.
         return self._page.kinds[low], self._page.starts[low] == start
 
-    def _mark_parts(self, block: ChosenBlock, at: int) -> tuple[int, int]:
+    def _mark_parts(self, block: ChosenBlock, offset: int) -> tuple[int, int]:
         """
         Mark the parts of a block that was not found as a whole; return how many letters are
         missing, and its end.
         """
         missing = 0
         for part in block.parts:
-            place = self._page.letters.find(part, at, at + _NEAR + len(part))
-            if place < 0:
-                lost, at = self._mark_runs(part, at)
-                missing += lost
+            position = self._page.letters.find(part, offset, offset + _MAX_GAP + len(part))
+            if position < 0:
+                lost_letters, offset = self._mark_runs(part, offset)
+                missing += lost_letters
             else:
-                self._mark(place, len(part))
-                at = place + len(part)
-        return missing, at
+                self._mark(position, len(part))
+                offset = position + len(part)
+        return missing, offset
 
-    def _mark_runs(self, part: str, at: int) -> tuple[int, int]:
+    def _mark_runs(self, part: str, offset: int) -> tuple[int, int]:
         """Mark the longest runs of letters that a part and the page have in the same order."""
         letters = self._page.letters
         number, missing, misses = 0, 0, 0
         while number < len(part):
-            seed = part[number : number + _SEED]
-            place = letters.find(seed, at, at + _NEAR)
-            if place < 0 and len(seed) == _SEED and misses < _MAX_MISSES:
+            seed = part[number : number + _SEED_LETTERS]
+            position = letters.find(seed, offset, offset + _MAX_GAP)
+            if position < 0 and len(seed) == _SEED_LETTERS and misses < _MAX_MISSES:
                 misses += 1
-                place = letters.find(seed, at)
-                place = place if place >= 0 else letters.find(seed)
-            if place < 0:
+                position = letters.find(seed, offset)
+                position = position if position >= 0 else letters.find(seed)
+            if position < 0:
                 number, missing = number + 1, missing + 1
                 continue
-            length = _common(part, number, letters, place)
-            self._mark(place, length)
-            number, at = number + length, place + length
-        return missing, at
+            length = _common_length(part, number, letters, position)
+            self._mark(position, length)
+            number, offset = number + length, position + length
+        return missing, offset
 
 
-def _common(one: str, start: int, other: str, other_start: int) -> int:
-    """Return how many characters two texts share from the given offsets on."""
+def _common_length(one: str, start: int, other: str, other_start: int) -> int:
+    """Return how many characters two texts share, starting at the given offsets."""
     length, step = 0, 32
     while step:
         stop = length + step
-        first = one[start + length : start + stop]
-        if first and first == other[other_start + length : other_start + stop]:
-            length += len(first)
+        chunk = one[start + length : start + stop]
+        if chunk and chunk == other[other_start + length : other_start + stop]:
+            length += len(chunk)
         else:
             step //= 2
     return length
 
 
-def _keep(page: PageTexts, marks: bytearray) -> None:
+def _keep_marked(page: PageTexts, marks: bytearray) -> None:
     by_block: dict[int, list[Piece]] = {}
     for piece in page.pieces:
         by_block.setdefault(piece.block, []).append(piece)
         marked = marks.count(1, piece.start, piece.end)
         piece.kept = 2 * marked > piece.end - piece.start
     for number, pieces in by_block.items():
-        least = _MIN_PER_BLOCK.get(page.kinds[number], _MIN_OF_OTHERS)
+        min_share = _MIN_SHARE_BY_KIND.get(page.kinds[number], _MIN_SHARE)
         kept = sum(piece.end - piece.start for piece in pieces if piece.kept)
         if not kept:
             continue
         total = sum(piece.end - piece.start for piece in pieces)
-        if kept >= least * total or _is_torn(pieces, total):
+        if kept >= min_share * total or _has_only_inline_words(pieces, total):
             for piece in pieces:
                 piece.kept = True
         else:
             _keep_gaps(pieces, kept)
-            _keep_signs(pieces)
+            _keep_punctuation(pieces)
     for first, last in page.wholes:
-        inside = page.pieces[first:last]
-        kept = sum(piece.end - piece.start for piece in inside if piece.kept)
-        if kept and kept >= _MIN_PER_WHOLE * (inside[-1].end - inside[0].start):
-            for piece in inside:
+        items = page.pieces[first:last]
+        kept = sum(piece.end - piece.start for piece in items if piece.kept)
+        if kept and kept >= _MIN_LIST_SHARE * (items[-1].end - items[0].start):
+            for piece in items:
                 piece.kept = True
 
 
-def _is_torn(pieces: list[Piece], total: int) -> bool:
+def _has_only_inline_words(pieces: list[Piece], total: int) -> bool:
     """
     Return True if only the words in a sentence's links or code are kept.
 
     trafilatura may lose the text of an entry and keep the elements in it.
     """
-    within = [piece for piece in pieces if piece.holder.tag in _WORDS_WITHIN]
-    letters = sum(piece.end - piece.start for piece in within)
+    inline = [piece for piece in pieces if piece.holder.tag in _INLINE_WORDS]
+    letters = sum(piece.end - piece.start for piece in inline)
     kept = {id(piece) for piece in pieces if piece.kept and piece.end > piece.start}
-    return kept <= {id(piece) for piece in within} and letters <= _MAX_LINKS * total
+    return kept <= {id(piece) for piece in inline} and letters <= _MAX_LINK_SHARE * total
 
 
 def _keep_gaps(pieces: list[Piece], kept: int) -> None:
     """Keep short texts between kept ones in a block, so that two words do not merge."""
-    places = [at for at, piece in enumerate(pieces) if piece.kept and piece.end > piece.start]
-    between = pieces[places[0] : places[-1]]
-    if sum(piece.end - piece.start for piece in between if not piece.kept) <= kept + _LONG:
+    kept_indexes = [
+        index for index, piece in enumerate(pieces) if piece.kept and piece.end > piece.start
+    ]
+    between = pieces[kept_indexes[0] : kept_indexes[-1]]
+    if (
+        sum(piece.end - piece.start for piece in between if not piece.kept)
+        <= kept + _MIN_LONG_LETTERS
+    ):
         for piece in between:
             piece.kept = True
 
 
-def _keep_signs(pieces: list[Piece]) -> None:
+def _keep_punctuation(pieces: list[Piece]) -> None:
     """Keep a text without letters if the text before it (or else after it) is kept."""
     before = next((piece.kept for piece in pieces if piece.end > piece.start), False)
     for piece in pieces:
@@ -250,17 +255,21 @@ def _keep_repeated(page: PageTexts) -> None:
     trafilatura omits repeated text, because it is usually a menu.
     """
     kept: set[tuple[Any, str]] = set()
-    left: list[tuple[tuple[Any, str], Piece]] = []
+    omitted: list[tuple[tuple[Any, str], Piece]] = []
     for piece in page.pieces:
-        if piece.is_tail or piece.end - piece.start < _LONG or piece.holder.tag not in _PARAGRAPHS:
+        if (
+            piece.is_tail
+            or piece.end - piece.start < _MIN_LONG_LETTERS
+            or piece.holder.tag not in _PARAGRAPHS
+        ):
             continue
-        said = piece.holder.getparent(), page.letters[piece.start : piece.end]
+        paragraph = piece.holder.getparent(), page.letters[piece.start : piece.end]
         if piece.kept:
-            kept.add(said)
+            kept.add(paragraph)
         else:
-            left.append((said, piece))
-    for said, piece in left:
-        if said in kept:
+            omitted.append((paragraph, piece))
+    for paragraph, piece in omitted:
+        if paragraph in kept:
             piece.kept = True
 
 
@@ -273,20 +282,20 @@ def _keep_between(page: PageTexts) -> None:
 
     trafilatura omits repeated paragraphs, headings, and some lists.
     """
-    worded: set[Any] = set()
+    kept_elements: set[Any] = set()
     for piece in page.pieces:
         if piece.kept and piece.end > piece.start:
             element = piece.holder
-            while element is not None and element not in worded:
-                worded.add(element)
+            while element is not None and element not in kept_elements:
+                kept_elements.add(element)
                 element = element.getparent()
-    for parent in [element for element in worded if len(element) > MIN_SIBLINGS]:
+    for parent in [element for element in kept_elements if len(element) > MIN_SIBLINGS]:
         children = list(parent)
-        kept = [number for number, child in enumerate(children) if child in worded]
+        kept = [number for number, child in enumerate(children) if child in kept_elements]
         if len(kept) < MIN_SIBLINGS:
             continue
         for child in children[kept[0] + 1 : kept[-1]]:
-            if child not in worded and child in page.spans and _may_stand_between(child):
+            if child not in kept_elements and child in page.spans and _may_stand_between(child):
                 for piece in page.pieces[slice(*page.spans[child])]:
                     piece.kept = True
 
@@ -295,6 +304,6 @@ MIN_SIBLINGS = 2
 
 
 def _may_stand_between(block: Any) -> bool:
-    whole = len(letters_of("".join(block.itertext())))
+    total = len(letters_of("".join(block.itertext())))
     links = sum(len(letters_of("".join(link.itertext()))) for link in block.iter("a"))
-    return links <= _MAX_LINKS * whole
+    return links <= _MAX_LINK_SHARE * total

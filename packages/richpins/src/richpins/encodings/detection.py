@@ -21,7 +21,7 @@ from richpins.encodings import labels, prescan
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 _CHARSET_WORD = re.compile(rb"charset", re.IGNORECASE)
 _LATE_DECLARATION_BYTES = 65_536
-_JOINED_LITERALS = re.compile(rb"""(["'])[ \t\r\n]*\+[ \t\r\n]*\1""")
+_CONCATENATION = re.compile(rb"""(["'])[ \t\r\n]*\+[ \t\r\n]*\1""")
 """Scripts hide the tags that they write from the parser: `'<meta chars' + 'et=…'`."""
 _DETECTION_BYTES = 20_000
 _DETECTION_CONFIDENCE = 0.18
@@ -50,11 +50,13 @@ def encoding(body: bytes, content_type: str | None) -> str:
     for mark, name in _BOMS:
         if body.startswith(mark):
             return name
-    if (wide := _utf16_without_mark(body)) is not None:
-        return wide
-    declared = prescan.from_header(content_type) or prescan.from_bytes(body) or _declared_late(body)
+    if (utf16 := _utf16_without_mark(body)) is not None:
+        return utf16
+    declared = (
+        prescan.from_header(content_type) or prescan.from_bytes(body) or _late_declaration(body)
+    )
     if declared is None:
-        return _detected(body)
+        return _detect(body)
     return "utf-8" if is_surely_utf8(body, declared) else declared
 
 
@@ -97,7 +99,7 @@ def as_utf8(body: bytes, name: str, problems: list[str]) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _declared_late(body: bytes) -> str | None:
+def _late_declaration(body: bytes) -> str | None:
     """
     Return the encoding that a meta element after the first 1,024 bytes declares, or None.
 
@@ -105,7 +107,7 @@ def _declared_late(body: bytes) -> str | None:
     """
     start = body[:_LATE_DECLARATION_BYTES]
     if b"document.write" in start:
-        label = prescan.from_bytes(_JOINED_LITERALS.sub(b"", start))
+        label = prescan.from_bytes(_CONCATENATION.sub(b"", start))
         if label:
             return label
     if not _CHARSET_WORD.search(start, prescan.PRESCAN_BYTES):
@@ -114,13 +116,13 @@ def _declared_late(body: bytes) -> str | None:
     for node in parse_tree(markup_limits.limit_markup(text, [])).css(
         "meta[charset],meta[http-equiv]"
     ):
-        result = _declared_by(node.attributes)
+        result = _meta_encoding(node.attributes)
         if result:
-            return prescan.as_declared_inside(result)
+            return prescan.effective_encoding(result)
     return None
 
 
-def _declared_by(attributes: dict[str, Any]) -> str | None:
+def _meta_encoding(attributes: dict[str, Any]) -> str | None:
     if attributes.get("charset") is not None:
         return labels.name_of(attributes["charset"])
     if (attributes.get("http-equiv") or "").lower() == "content-type":
@@ -140,7 +142,7 @@ _DETECTED_NAMES = {
 }  # fmt: skip
 
 
-def _detected(body: bytes) -> str:
+def _detect(body: bytes) -> str:
     if body.isascii() and b"\x1b" not in body and b"\0" not in body:
         return labels.FALLBACK
     if _is_utf8(body, max_broken=_MAX_BROKEN):
@@ -161,10 +163,10 @@ def _detected(body: bytes) -> str:
 _NEVER_UTF8 = frozenset(
     {"utf-8", "utf-16le", "utf-16be", "replacement", "iso-2022-jp", "x-user-defined"}
 )
-_OF_SEVERAL_BYTES = frozenset({"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "shift_jis"})
-_WHOLE_CHARACTER = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
+_MULTIBYTE = frozenset({"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "shift_jis"})
+_COMPLETE_CHARACTER = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
 _THREE_BYTES = re.compile(rb"[\xe0-\xf4][\x80-\xbf]{2}")
-_MIN_LONG_CHARACTERS = 4
+_MIN_THREE_BYTE_CHARACTERS = 4
 """Two-byte characters of a Chinese text may look like UTF-8; four three-byte characters do not."""
 
 
@@ -172,11 +174,11 @@ def is_surely_utf8(body: bytes, declared: str) -> bool:
     """Return True if `body` is UTF-8, although it declares the encoding `declared`."""
     if declared in _NEVER_UTF8 or not _is_utf8(body, max_broken=_MAX_BROKEN_IF_DECLARED):
         return False
-    if declared not in _OF_SEVERAL_BYTES:
-        return _WHOLE_CHARACTER.search(body) is not None  # the last character may be cut off
+    if declared not in _MULTIBYTE:
+        return _COMPLETE_CHARACTER.search(body) is not None  # the last character may be cut off
     return (
-        sum(1 for _ in islice(_THREE_BYTES.finditer(body), _MIN_LONG_CHARACTERS))
-        >= _MIN_LONG_CHARACTERS
+        sum(1 for _ in islice(_THREE_BYTES.finditer(body), _MIN_THREE_BYTE_CHARACTERS))
+        >= _MIN_THREE_BYTE_CHARACTERS
     )
 
 
@@ -197,7 +199,7 @@ character, or contain a comment in another encoding. In sentences of 14 language
 encodings, at most half of the characters were valid UTF-8, except in fragments of ten bytes.
 """
 _MAX_BROKEN_IF_DECLARED = 0.02
-_FEW_CHARACTERS = 3
+_MIN_VALID_PER_BROKEN = 3
 """For short texts: at most one in this many characters may be broken."""
 
 
@@ -216,12 +218,12 @@ def _is_utf8(body: bytes, *, max_broken: float) -> bool:
             return True
     else:
         return not body.isascii()
-    first = _first_high_byte(body)
-    sample = body[first : first + _SAMPLE_BYTES]
+    start = _first_high_byte(body)
+    sample = body[start : start + _SAMPLE_BYTES]
     # Drop a character that was cut at the end of the sample.
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(sample)
     broken = text.count("\ufffd") - sample.count("\ufffd".encode())
-    whole = len(text) - len(sample.translate(None, _HIGH_BYTES)) - broken
+    valid = len(text) - len(sample.translate(None, _HIGH_BYTES)) - broken
     if broken == 1 and max_broken == _MAX_BROKEN:
-        return whole >= _FEW_CHARACTERS
-    return broken <= max_broken * whole
+        return valid >= _MIN_VALID_PER_BROKEN
+    return broken <= max_broken * valid

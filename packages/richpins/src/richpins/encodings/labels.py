@@ -31,7 +31,7 @@ _CODECS = {
 
 _ENCODERS = _CODECS | {"big5": "cp950", "gbk": "gbk"}
 """The standard's encoders support fewer characters than its decoders."""
-_WRITTEN_AS_UTF8 = frozenset({"utf-8", "utf-16le", "utf-16be", "replacement"})
+_SENT_AS_UTF8 = frozenset({"utf-8", "utf-16le", "utf-16be", "replacement"})
 """Encodings in which pages are read but forms are sent as UTF-8 (section 4.3)."""
 
 
@@ -57,7 +57,7 @@ def codec_of(name: str) -> str:
     return _CODECS.get(name, name)
 
 
-def _keep_byte(error: UnicodeError) -> tuple[str, int]:
+def _to_c1_control(error: UnicodeError) -> tuple[str, int]:
     """Replace one undecodable byte with the C1 control of the same number, as the standard does."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
@@ -65,7 +65,7 @@ def _keep_byte(error: UnicodeError) -> tuple[str, int]:
     return (chr(byte) if byte < 0xA0 else "�"), error.start + 1
 
 
-codecs.register_error("richpins.keep_c1", _keep_byte)
+codecs.register_error("richpins.keep_c1", _to_c1_control)
 
 
 def _character_reference(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -75,10 +75,10 @@ def _character_reference(error: UnicodeError) -> tuple[str | bytes, int]:
     """
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    code, at = ord(error.object[error.start]), error.start + 1
+    code, end = ord(error.object[error.start]), error.start + 1
     if code == _EURO and error.encoding == "gbk":
-        return b"\x80", at
-    return f"&#{0xFFFD if 0xD800 <= code < 0xE000 else code};", at
+        return b"\x80", end
+    return f"&#{0xFFFD if 0xD800 <= code < 0xE000 else code};", end
 
 
 def _c1_or_reference(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -100,7 +100,7 @@ def encode(text: str, name: str) -> bytes:
     `name` is the encoding's standard name. A character that the encoding does not have becomes a
     reference (`&#9731;`).
     """
-    if name in _WRITTEN_AS_UTF8:
+    if name in _SENT_AS_UTF8:
         return text.encode("utf-8", "replace")
     is_windows = name.startswith("windows-")
     errors = "richpins.c1_or_reference" if is_windows else "richpins.character_reference"

@@ -45,10 +45,10 @@ def from_bytes(body: bytes) -> str | None:
     if head.startswith(b"\0<\0?\0x"):
         return "utf-16be"
     try:
-        rows = _scan(head)
+        encoding = _scan(head)
     except _EndOfBytes:
-        rows = None
-    return rows or from_xml_declaration(head)
+        encoding = None
+    return encoding or from_xml_declaration(head)
 
 
 def from_meta_content(content: str) -> str | None:
@@ -64,7 +64,7 @@ def from_meta_content(content: str) -> str | None:
     return None
 
 
-def as_declared_inside(name: str | None) -> str | None:
+def effective_encoding(name: str | None) -> str | None:
     """Replace a declared UTF-16 with UTF-8, as the standard does: the declaration is ASCII."""
     if name in {"utf-16le", "utf-16be"}:
         return "utf-8"
@@ -72,52 +72,56 @@ def as_declared_inside(name: str | None) -> str | None:
 
 
 def _scan(head: bytes) -> str | None:
-    at = head.find(b"<")
-    while at >= 0:
-        if head.startswith(b"<!--", at):
+    position = head.find(b"<")
+    while position >= 0:
+        if head.startswith(b"<!--", position):
             # "<!-->" is a complete comment: its opening dashes may also close it.
-            at = _past(head, b"-->", at + 2)
-        elif head[at : at + 5].lower() == b"<meta" and head[at + 5 : at + 6] in _SPACE_OR_SLASH:
-            encoding, at = _meta(head, at + 5)
+            position = _find_end(head, b"-->", position + 2)
+        elif (
+            head[position : position + 5].lower() == b"<meta"
+            and head[position + 5 : position + 6] in _SPACE_OR_SLASH
+        ):
+            encoding, position = _read_meta(head, position + 5)
             if encoding:
                 return encoding
-        elif head[at + 1 : at + 2].isalpha() or (
-            head[at + 1 : at + 2] == b"/" and head[at + 2 : at + 3].isalpha()
+        elif head[position + 1 : position + 2].isalpha() or (
+            head[position + 1 : position + 2] == b"/"
+            and head[position + 2 : position + 3].isalpha()
         ):
-            at = _past_tag(head, at)
-        elif head[at + 1 : at + 2] in {b"!", b"/", b"?"}:
-            at = _past(head, b">", at)
+            position = _skip_tag(head, position)
+        elif head[position + 1 : position + 2] in {b"!", b"/", b"?"}:
+            position = _find_end(head, b">", position)
         else:
-            at += 1
-        at = head.find(b"<", at)
+            position += 1
+        position = head.find(b"<", position)
     return None
 
 
-def _past(head: bytes, what: bytes, at: int) -> int:
-    end = head.find(what, at)
+def _find_end(head: bytes, marker: bytes, position: int) -> int:
+    end = head.find(marker, position)
     if end < 0:
         raise _EndOfBytes
-    return end + len(what)
+    return end + len(marker)
 
 
-def _past_tag(head: bytes, at: int) -> int:
-    name_end = _SPACE_OR_END.search(head, at)
+def _skip_tag(head: bytes, position: int) -> int:
+    name_end = _SPACE_OR_END.search(head, position)
     if not name_end:
         raise _EndOfBytes
-    at = name_end.start()
+    position = name_end.start()
     while True:
-        attribute, at = _attribute(head, at)
+        attribute, position = _read_attribute(head, position)
         if attribute is None:
-            return at
+            return position
 
 
-def _meta(head: bytes, at: int) -> tuple[str | None, int]:
+def _read_meta(head: bytes, position: int) -> tuple[str | None, int]:
     """Return the encoding that a meta element declares, and the position after the element."""
     seen: set[bytes] = set()
     got_pragma, need_pragma = False, None
     charset: str | None = None
     while True:
-        attribute, at = _attribute(head, at)
+        attribute, position = _read_attribute(head, position)
         if attribute is None:
             break
         name, value = attribute
@@ -133,58 +137,58 @@ def _meta(head: bytes, at: int) -> tuple[str | None, int]:
             charset = labels.name_of(value.decode("latin-1"))
             need_pragma = False
     if need_pragma is None or (need_pragma and not got_pragma):
-        return None, at
-    return as_declared_inside(charset), at
+        return None, position
+    return effective_encoding(charset), position
 
 
-def _attribute(head: bytes, at: int) -> tuple[tuple[bytes, bytes] | None, int]:
+def _read_attribute(head: bytes, position: int) -> tuple[tuple[bytes, bytes] | None, int]:
     """Return the next attribute in lower case (None at the tag's end) and the position after it."""
-    at = _skip(head, at, _SPACE_OR_SLASH)
-    if head[at] == 0x3E:
-        return None, at
-    start = at
-    while not (head[at] == 0x3D and at > start):
-        if head[at] in _SPACE:
-            after = _skip(head, at, _SPACE)
+    position = _skip(head, position, _SPACE_OR_SLASH)
+    if head[position] == 0x3E:
+        return None, position
+    start = position
+    while not (head[position] == 0x3D and position > start):
+        if head[position] in _SPACE:
+            after = _skip(head, position, _SPACE)
             if head[after] != 0x3D:
-                return (head[start:at].lower(), b""), after
+                return (head[start:position].lower(), b""), after
             break
-        if head[at] in b"/>":
-            return (head[start:at].lower(), b""), at
-        at = _next(head, at)
-    name = head[start:at].lower()
-    at = _skip(head, head.index(b"=", at) + 1, _SPACE)
-    value, at = _value(head, at)
-    return (name, value), at
+        if head[position] in b"/>":
+            return (head[start:position].lower(), b""), position
+        position = _advance(head, position)
+    name = head[start:position].lower()
+    position = _skip(head, head.index(b"=", position) + 1, _SPACE)
+    value, position = _read_value(head, position)
+    return (name, value), position
 
 
-def _value(head: bytes, at: int) -> tuple[bytes, int]:
-    first = head[at]
-    if first in b"\"'":
-        end = _past(head, bytes([first]), at + 1)
+def _read_value(head: bytes, position: int) -> tuple[bytes, int]:
+    quote = head[position]
+    if quote in b"\"'":
+        end = _find_end(head, bytes([quote]), position + 1)
         if end >= len(head):
             raise _EndOfBytes
-        return head[at + 1 : end - 1].lower(), end
-    if first == 0x3E:
-        return b"", at
-    last = _SPACE_OR_END.search(head, at)
-    if not last:
+        return head[position + 1 : end - 1].lower(), end
+    if quote == 0x3E:
+        return b"", position
+    value_end = _SPACE_OR_END.search(head, position)
+    if not value_end:
         raise _EndOfBytes
-    return head[at : last.start()].lower(), last.start()
+    return head[position : value_end.start()].lower(), value_end.start()
 
 
-def _skip(head: bytes, at: int, some: bytes) -> int:
-    while at < len(head) and head[at] in some:
-        at += 1
-    if at >= len(head):
+def _skip(head: bytes, position: int, skipped: bytes) -> int:
+    while position < len(head) and head[position] in skipped:
+        position += 1
+    if position >= len(head):
         raise _EndOfBytes
-    return at
+    return position
 
 
-def _next(head: bytes, at: int) -> int:
-    if at + 1 >= len(head):
+def _advance(head: bytes, position: int) -> int:
+    if position + 1 >= len(head):
         raise _EndOfBytes
-    return at + 1
+    return position + 1
 
 
 def from_xml_declaration(head: bytes) -> str | None:
@@ -196,4 +200,4 @@ def from_xml_declaration(head: bytes) -> str | None:
         return None
     end = head.find(b">")
     match = _XML_ENCODING.match(head[: max(end, 0)])
-    return as_declared_inside(labels.name_of(match[2].decode("latin-1"))) if match else None
+    return effective_encoding(labels.name_of(match[2].decode("latin-1"))) if match else None

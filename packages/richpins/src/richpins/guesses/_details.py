@@ -19,7 +19,7 @@ MAX_LABELS = 12
 MAX_CHARS = 300
 """Maximum characters of a value. A description may be longer."""
 MAX_NODES = 5_000
-_FIRST = (
+_FIELD_ORDER = (
     "title",
     "price",
     "sku",
@@ -47,19 +47,20 @@ def details_of(documents: Sequence[Document]) -> list[GuessedField]:
     only fields with known names are returned.
     """
     fields: dict[str, GuessedField] = {}
-    for selector, end, name in sorted(_candidates(documents), key=_is_doubtful):
-        values = [_value(selector, end, document) for document in documents]
-        made = _field(name, f"css:{selector}{end}", end, values)
-        if made is not None and made.name not in fields:
-            fields[made.name] = made
-    taken = {
-        one.rule if isinstance(one.rule, str) else one.rule["select"] for one in fields.values()
+    for selector, ending, name in sorted(_candidates(documents), key=_is_doubtful):
+        values = [_value(selector, ending, document) for document in documents]
+        field_guess = _field(name, f"css:{selector}{ending}", ending, values)
+        if field_guess is not None and field_guess.name not in fields:
+            fields[field_guess.name] = field_guess
+    used_rules = {
+        field.rule if isinstance(field.rule, str) else field.rule["select"]
+        for field in fields.values()
     }
-    for name, rule, values in _labelled(documents):
-        made = _field(name, rule, "", values)
-        if made is not None and made.name not in fields and rule not in taken:
-            fields[made.name] = made
-    ordered = sorted(fields.values(), key=lambda one: (_order(one.name), not one.is_known))
+    for name, rule, values in _labeled(documents):
+        field_guess = _field(name, rule, "", values)
+        if field_guess is not None and field_guess.name not in fields and rule not in used_rules:
+            fields[field_guess.name] = field_guess
+    ordered = sorted(fields.values(), key=lambda field: (_order(field.name), not field.is_known))
     return ordered[:MAX_FIELDS]
 
 
@@ -70,32 +71,36 @@ def _is_doubtful(candidate: tuple[str, str, str]) -> bool:
 
 
 def _order(name: str) -> int:
-    return _FIRST.index(name) if name in _FIRST else len(_FIRST)
+    return _FIELD_ORDER.index(name) if name in _FIELD_ORDER else len(_FIELD_ORDER)
 
 
-def _field(name: str, rule: str, end: str, values: Sequence[str | None]) -> GuessedField | None:
-    found = [value for value in values if value]
+def _field(name: str, rule: str, ending: str, values: Sequence[str | None]) -> GuessedField | None:
+    present = [value for value in values if value]
     is_known = name in _names.FIELDS
-    if not name or name in _COMMON_FIELDS or len(found) < len(values):
+    if not name or name in _COMMON_FIELDS or len(present) < len(values):
         return None
-    is_same = len(values) > 1 and len(set(found)) == 1
+    is_same = len(values) > 1 and len(set(present)) == 1
     # A value that all pages share belongs to the site, except for values such as a currency.
     if (is_same and name not in _MAY_BE_CONSTANT) or (len(values) == 1 and not is_known):
         return None
-    kind, clean = type_of(found, end)
-    made: Mapping[str, Any] | str = rule
+    kind, clean = type_of(present, ending)
+    field_rule: Mapping[str, Any] | str = rule
     if kind != "text":
-        made = {"select": rule, "type": kind, **({"clean": list(clean)} if clean else {})}
-    return GuessedField(name, made, 1.0, len(set(found)), is_known, kind)
+        field_rule = {"select": rule, "type": kind, **({"clean": list(clean)} if clean else {})}
+    return GuessedField(name, field_rule, 1.0, len(set(present)), is_known, kind)
 
 
 def _candidates(documents: Sequence[Document]) -> Iterator[tuple[str, str, str]]:
     """Yield (selector, ending, field name) for selectors that match exactly once on each page."""
     counts = [Counter(_selectors(document)) for document in documents]
-    for (selector, end, name), count in counts[0].items():
-        alike = all(other.get((selector, end, name)) == 1 for other in counts[1:])
-        if count == 1 and alike and all(len(d.tree.css(selector)) == 1 for d in documents):
-            yield selector, end, name
+    for (selector, ending, name), count in counts[0].items():
+        is_unique_everywhere = all(other.get((selector, ending, name)) == 1 for other in counts[1:])
+        if (
+            count == 1
+            and is_unique_everywhere
+            and all(len(d.tree.css(selector)) == 1 for d in documents)
+        ):
+            yield selector, ending, name
 
 
 def _selectors(document: Document) -> Iterator[tuple[str, str, str]]:
@@ -107,30 +112,30 @@ def _selectors(document: Document) -> Iterator[tuple[str, str, str]]:
             return
         if (node.tag or "-").startswith("-") or is_site_frame(node):
             continue
-        yield from _of_node(node)
+        yield from _node_selectors(node)
 
 
-def _of_node(node: LexborNode) -> Iterator[tuple[str, str, str]]:
+def _node_selectors(node: LexborNode) -> Iterator[tuple[str, str, str]]:
     attributes, tag = node.attributes, node.tag or ""
-    end = _end(node)
-    if end is None or _NOT_CONTENT.search(
+    ending = _ending(node)
+    if ending is None or _NOT_CONTENT.search(
         f"{attributes.get('class')} {attributes.get('id')}".lower()
     ):
         return
     if itemprop := _names.itemprop(node):
-        yield f'[itemprop="{itemprop}"]', end, _name([itemprop], tag)
-    own = attributes.get("id") or ""
-    if _names.is_authored(own):
-        yield f"#{own}", end, _name([own], tag)
+        yield f'[itemprop="{itemprop}"]', ending, _name([itemprop], tag)
+    element_id = attributes.get("id") or ""
+    if _names.is_authored(element_id):
+        yield f"#{element_id}", ending, _name([element_id], tag)
     for name in _names.classes(node):
-        yield f".{name}", end, _name([name], tag)
+        yield f".{name}", ending, _name([name], tag)
     if tag == "h1":
-        yield "h1", end, "title"
+        yield "h1", ending, "title"
     if tag == "img" and node.parent is not None:
         for name in _names.classes(node.parent)[:1]:
-            yield f".{name} img", end, "image"
+            yield f".{name} img", ending, "image"
         if _names.is_authored(node.parent.attributes.get("id") or ""):
-            yield f"#{node.parent.attributes['id']} img", end, "image"
+            yield f"#{node.parent.attributes['id']} img", ending, "image"
 
 
 def _name(texts: Sequence[str], tag: str) -> str:
@@ -141,7 +146,7 @@ def _name(texts: Sequence[str], tag: str) -> str:
     return _names.as_name(plain[0]) if plain else _names.known_field([], tag) or ""
 
 
-def _end(node: LexborNode) -> str | None:
+def _ending(node: LexborNode) -> str | None:
     """Return the ending that reads an element's short text or URL, or None."""
     attributes = node.attributes
     if node.tag == "img":
@@ -167,19 +172,19 @@ def _end(node: LexborNode) -> str | None:
     return "" if text and blocks == 0 and len(text) <= 10 * MAX_CHARS else None
 
 
-def _value(selector: str, end: str, document: Document) -> str | None:
+def _value(selector: str, ending: str, document: Document) -> str | None:
     node = document.tree.css_first(selector)
     if node is None:
         return None
-    if end == "":
+    if ending == "":
         return normalize_space(node.text()) or None
-    if end == "::link":
+    if ending == "::link":
         src = node.attributes.get("src")
         return document.resolve(src) if src else None
-    return node.attributes.get(end.removeprefix("::attr(").rstrip(")")) or None
+    return node.attributes.get(ending.removeprefix("::attr(").rstrip(")")) or None
 
 
-def _labelled(documents: Sequence[Document]) -> Iterator[tuple[str, str, list[str | None]]]:
+def _labeled(documents: Sequence[Document]) -> Iterator[tuple[str, str, list[str | None]]]:
     """Yield (name, rule, values) for table rows and definition lists with a label on all pages."""
     pages = [dict(_rows(document)) for document in documents]
     shared = [label for label in pages[0] if all(label in page for page in pages)]

@@ -15,9 +15,9 @@ from richpins.values.dates import moment
 from richpins.values.numbers import decimal
 
 MAX_FIELDS = 12
-MAX_SAMPLED = 30
+MAX_SAMPLES = 30
 """Maximum elements whose values are compared."""
-MAX_SEARCHED = 5
+MAX_SEARCHED_ELEMENTS = 5
 """Maximum elements whose parts become candidates."""
 MAX_PARTS = 300
 MAX_TEXT_CHARS = 2_000
@@ -38,14 +38,14 @@ class Part:
     """A part of an element: a selector within it, and what to read from the match."""
 
     selector: str
-    end: str
+    ending: str
     """The end of the rule: empty for the text, `::link`, `::attr(datetime)` …"""
     name: str
     """The name of the field, or an empty string if there is none."""
 
     @property
     def rule(self) -> str:
-        return f"css:{self.selector}{self.end}"
+        return f"css:{self.selector}{self.ending}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +67,18 @@ class GuessedField:
 
 def fields_of(elements: Sequence[tuple[Document, LexborNode]]) -> list[GuessedField]:
     """Return fields that most of the elements have, with different values, most certain first."""
-    sampled = elements[:MAX_SAMPLED]
+    sampled = elements[:MAX_SAMPLES]
     by_values: dict[tuple[str | None, ...], Part] = {}
-    for part in _parts([node for _, node in sampled[:MAX_SEARCHED]]):
+    for part in _parts([node for _, node in sampled[:MAX_SEARCHED_ELEMENTS]]):
         values = tuple(_value(part, document, node) for document, node in sampled)
-        found = [value for value in values if value]
-        if len(found) < max(2, MIN_SHARE * len(sampled)) or len(set(found)) < 2:
+        present = [value for value in values if value]
+        if len(present) < max(2, MIN_SHARE * len(sampled)) or len(set(present)) < 2:
             continue
-        known = by_values.get(values)
-        if known is None or _cost(part) < _cost(known):
+        previous = by_values.get(values)
+        if previous is None or _cost(part) < _cost(previous):
             by_values[values] = part
-    made = [_field(part, values) for values, part in by_values.items()]
-    return _without_duplicate_names(sorted(made, key=_rank))[:MAX_FIELDS]
+    fields = [_field(part, values) for values, part in by_values.items()]
+    return _without_duplicate_names(sorted(fields, key=_rank))[:MAX_FIELDS]
 
 
 def _rank(field: GuessedField) -> tuple[bool, float, int]:
@@ -96,11 +96,11 @@ def _parts(nodes: Sequence[LexborNode]) -> Iterator[Part]:
     """Yield parts that a class, an attribute or a tag identifies, each once."""
     seen: set[tuple[str, str]] = set()
     for node in nodes:
-        for number, (inner, part) in enumerate(_of_element(node)):
+        for number, (inner, part) in enumerate(_element_parts(node)):
             if number >= MAX_PARTS:
                 break
-            if (part.selector, part.end) not in seen and _is_single(node, inner, part):
-                seen.add((part.selector, part.end))
+            if (part.selector, part.ending) not in seen and _is_single(node, inner, part):
+                seen.add((part.selector, part.ending))
                 yield part
 
 
@@ -110,16 +110,16 @@ def _is_single(node: LexborNode, inner: LexborNode, part: Part) -> bool:
     return first is not None and first.mem_id == inner.mem_id
 
 
-def _of_element(node: LexborNode) -> Iterator[tuple[LexborNode, Part]]:
+def _element_parts(node: LexborNode) -> Iterator[tuple[LexborNode, Part]]:
     for inner in node.traverse():
         if inner.tag in _IGNORED or inner.mem_id == node.mem_id:
             continue
         for selector, words in _selectors(inner, node):
-            for end, is_shown in _ends(inner):
-                name = "url" if end == "::link" and inner.tag == "a" else ""
+            for ending, is_shown in _endings(inner):
+                name = "url" if ending == "::link" and inner.tag == "a" else ""
                 name = name or _names.known_field(words, inner.tag or "") or _plain_name(words)
                 if is_shown:
-                    yield inner, Part(selector, end, name)
+                    yield inner, Part(selector, ending, name)
 
 
 def _plain_name(words: Sequence[str]) -> str:
@@ -128,24 +128,24 @@ def _plain_name(words: Sequence[str]) -> str:
     )
 
 
-def _selectors(node: LexborNode, within: LexborNode) -> Iterator[tuple[str, list[str]]]:
+def _selectors(node: LexborNode, root: LexborNode) -> Iterator[tuple[str, list[str]]]:
     """Yield selectors of an element, each with the words that describe it."""
     tag = node.tag or ""
     if itemprop := _names.itemprop(node):
         yield f'[itemprop="{itemprop}"]', [itemprop]
-    own = _names.classes(node)
-    for name in own:
+    names = _names.classes(node)
+    for name in names:
         yield f".{name}", [name]
-    if own:
-        yield f"{tag}.{own[0]}", [own[0]]
+    if names:
+        yield f"{tag}.{names[0]}", [names[0]]
     parent = node.parent
-    if parent is not None and parent.mem_id != within.mem_id:
+    if parent is not None and parent.mem_id != root.mem_id:
         for name in _names.classes(parent)[:1]:
             yield f".{name} {tag}", [name]
     yield tag, []
 
 
-def _ends(node: LexborNode) -> Iterator[tuple[str, bool]]:
+def _endings(node: LexborNode) -> Iterator[tuple[str, bool]]:
     """Yield the endings that can be read from an element, and whether it has that value."""
     attributes = node.attributes
     if node.tag == "a":
@@ -167,47 +167,47 @@ def _ends(node: LexborNode) -> Iterator[tuple[str, bool]]:
 
 def _is_text(node: LexborNode) -> bool:
     """Return True if an element has its own text, not only its children."""
-    own = normalize_space(node.text(deep=False))
-    if own:
+    own_text = normalize_space(node.text(deep=False))
+    if own_text:
         return True
     inner = [child for child in node.iter() if normalize_space(child.text())]
     return len(inner) == 1 and inner[0].tag in ("a", "span", "b", "strong", "em", "bdi")
 
 
 def _value(part: Part, document: Document, node: LexborNode) -> str | None:
-    found = node.css_first(part.selector)
-    if found is None:
+    match = node.css_first(part.selector)
+    if match is None:
         return None
-    if part.end == "":
-        return normalize_space(found.text())[:MAX_TEXT_CHARS] or None
-    if part.end == "::link":
-        href = found.attributes.get("href") or found.attributes.get("src")
+    if part.ending == "":
+        return normalize_space(match.text())[:MAX_TEXT_CHARS] or None
+    if part.ending == "::link":
+        href = match.attributes.get("href") or match.attributes.get("src")
         return document.resolve(href) if href else None
-    return found.attributes.get(part.end.removeprefix("::attr(").rstrip(")")) or None
+    return match.attributes.get(part.ending.removeprefix("::attr(").rstrip(")")) or None
 
 
 def _field(part: Part, values: Sequence[str | None]) -> GuessedField:
-    found = [value for value in values if value]
-    kind, clean = type_of(found, part.end)
+    present = [value for value in values if value]
+    kind, clean = type_of(present, part.ending)
     name = part.name or ("price" if kind == "decimal" and clean else "text")
     if kind == "url" and name not in ("image", "url"):
         name = f"{name}_url"
     rule: Mapping[str, Any] | str = part.rule
     if kind != "text":
         rule = {"select": part.rule, "type": kind, **({"clean": list(clean)} if clean else {})}
-    share = len(found) / len(values)
-    return GuessedField(name, rule, share, len(set(found)), name in _names.FIELDS, kind)
+    share = len(present) / len(values)
+    return GuessedField(name, rule, share, len(set(present)), name in _names.FIELDS, kind)
 
 
-def type_of(values: Sequence[str], end: str = "") -> tuple[str, tuple[str, ...]]:
+def type_of(values: Sequence[str], ending: str = "") -> tuple[str, tuple[str, ...]]:
     """Return the type of all values, and the cleaning steps that it needs."""
-    if end == "::link":
+    if ending == "::link":
         return "url", ()
     if all(map(_is_money, values)):
         return "decimal", ("number",)
     if all(_INTEGER.fullmatch(value) and (value == "0" or value[0] != "0") for value in values):
         return "integer", ()
-    if end == "::attr(datetime)" and all(moment(value) is not None for value in values):
+    if ending == "::attr(datetime)" and all(moment(value) is not None for value in values):
         return ("moment" if any("T" in value for value in values) else "date"), ()
     return "text", ()
 

@@ -60,8 +60,10 @@ def guessed(documents: Sequence[Document]) -> Guess:
     kinds: list[GuessedKind] = []
     groups = _groups(documents)
     for group in groups:
-        others = [one for other in groups if other is not group for one in other]
-        kinds += _kinds(group, pages_of([one.url for one in group], [one.url for one in others]))
+        others = [page for other in groups if other is not group for page in other]
+        kinds += _kinds(
+            group, pages_of([page.url for page in group], [page.url for page in others])
+        )
     return Guess(tuple(_with_own_names(kinds)), _embedded(documents))
 
 
@@ -69,13 +71,13 @@ def _groups(documents: Sequence[Document]) -> list[list[Document]]:
     """Group pages by kind: those that share most of their classes and ids."""
     groups: list[tuple[set[str], list[Document]]] = []
     for document in documents:
-        own = _outline(document)
-        for known, group in groups:
-            if len(own & known) >= SAME_KIND * len(own | known):
+        outline = _outline(document)
+        for group_outline, group in groups:
+            if len(outline & group_outline) >= SAME_KIND * len(outline | group_outline):
                 group.append(document)
                 break
         else:
-            groups.append((own, [document]))
+            groups.append((outline, [document]))
     return [group for _, group in groups]
 
 
@@ -90,8 +92,8 @@ def _kinds(pages: Sequence[Document], pattern: str) -> list[GuessedKind]:
     is_list = bool(lists) and lists[0].words >= LIST_SHARE * sum(map(_words, pages))
     if not is_list and (kind := _detail_kind(pages, pattern)):
         return [kind]
-    made = (_list_kind(found, pages, pattern) for found in lists[:MAX_KINDS])
-    return [kind for kind in made if kind is not None][:1]
+    kinds = (_list_kind(guessed_list, pages, pattern) for guessed_list in lists[:MAX_KINDS])
+    return [kind for kind in kinds if kind is not None][:1]
 
 
 def _words(document: Document) -> int:
@@ -99,21 +101,23 @@ def _words(document: Document) -> int:
     return len(body.text(separator=" ").split()) if body is not None else 0
 
 
-def _list_kind(found: GuessedList, pages: Sequence[Document], pattern: str) -> GuessedKind | None:
+def _list_kind(
+    guessed_list: GuessedList, pages: Sequence[Document], pattern: str
+) -> GuessedKind | None:
     follow = next((rule for page in pages if (rule := follow_of(page))), None)
-    table: dict[str, Any] = {"pages": pattern, "each": f"css:{found.each}"}
-    table["fields"] = {one.name: one.rule for one in found.fields}
-    table |= _required(found.fields)
+    table: dict[str, Any] = {"pages": pattern, "each": f"css:{guessed_list.each}"}
+    table["fields"] = {field.name: field.rule for field in guessed_list.fields}
+    table |= _required(guessed_list.fields)
     if follow:
         table["follow"] = follow
-    return _tested_kind(found.name, table, pages, is_page=False)
+    return _tested_kind(guessed_list.name, table, pages, is_page=False)
 
 
 def _detail_kind(pages: Sequence[Document], pattern: str) -> GuessedKind | None:
     fields = details_of(pages)
     if len(fields) < 2:
         return None
-    table = {"pages": pattern, "fields": {one.name: one.rule for one in fields}}
+    table = {"pages": pattern, "fields": {field.name: field.rule for field in fields}}
     types = {extraction.extract_from(page).type for page in pages}
     name = types.pop() if len(types) == 1 else None
     return _tested_kind(name or "page", table | _required(fields), pages, is_page=True)
@@ -121,13 +125,13 @@ def _detail_kind(pages: Sequence[Document], pattern: str) -> GuessedKind | None:
 
 def _required(fields: Sequence[GuessedField]) -> dict[str, Any]:
     """Return the table's `required` and `key`: a field that all items have, and a unique one."""
-    whole = {one.name: one for one in fields if one.share == 1.0}
-    found: dict[str, Any] = {}
-    if first := next((name for name in ("title", "price", *whole) if name in whole), None):
-        found["required"] = [first]
-    if key := next((name for name in ("sku", "url") if name in whole), None):
-        found["key"] = key
-    return found
+    complete = {field.name: field for field in fields if field.share == 1.0}
+    options: dict[str, Any] = {}
+    if first := next((name for name in ("title", "price", *complete) if name in complete), None):
+        options["required"] = [first]
+    if key := next((name for name in ("sku", "url") if name in complete), None):
+        options["key"] = key
+    return options
 
 
 def _tested_kind(
@@ -139,15 +143,17 @@ def _tested_kind(
             kind = kind_of(name, table)
         except InvalidKind:
             return None
-        found = [find(kind, page) for page in pages]
+        results = [find(kind, page) for page in pages]
         wrong = {
-            text.partition(":")[0] for one in found for text in (*one.unreadable, *one.dropped)
+            text.partition(":")[0]
+            for result in results
+            for text in (*result.unreadable, *result.dropped)
         }
         bad = [name for name in wrong if _is_typed(table["fields"].get(name))]
         for name_of_field in bad:
             table["fields"][name_of_field] = table["fields"][name_of_field]["select"]
         if not bad:
-            count = sum(len(one.items) for one in found)
+            count = sum(len(result.items) for result in results)
             return GuessedKind(name, table, count, is_page) if count else None
     return None
 
@@ -176,20 +182,20 @@ def pages_of(urls: Sequence[str], others: Sequence[str]) -> str:
     if len({len(path) for path in paths}) > 1 or urlsplit(urls[0]).path in ("", "/"):
         return "*" if len(urls) > 1 else f"*{urlsplit(urls[0]).netloc}/"
     parts = [
-        together[0]
-        if len(set(together)) == 1 and not (len(urls) == 1 and at == len(paths[0]) - 1)
+        segments[0]
+        if len(set(segments)) == 1 and not (len(urls) == 1 and position == len(paths[0]) - 1)
         else "*"
-        for at, together in enumerate(zip(*paths, strict=True))
+        for position, segments in enumerate(zip(*paths, strict=True))
     ]
     return "*" + "/".join(parts) + ("*" if any(urlsplit(url).query for url in urls) else "")
 
 
 def _embedded(documents: Sequence[Document]) -> dict[str, str]:
     """Return the fields of typed metadata, with the syntax that declares them."""
-    found: dict[str, str] = {}
+    syntaxes: dict[str, str] = {}
     for document in documents:
-        for name, where in to_fields(extraction.extract_from(document))[1].items():
-            syntax = where.partition(" ")[0]
+        for name, source in to_fields(extraction.extract_from(document))[1].items():
+            syntax = source.partition(" ")[0]
             if syntax in EMBEDDED:
-                found.setdefault(name, syntax)
-    return found
+                syntaxes.setdefault(name, syntax)
+    return syntaxes

@@ -23,7 +23,7 @@ _TAGS = frozenset(
 )
 _MENUS = frozenset({"nav", "select", "head"})
 _ROLES = ("navigation", "banner", "contentinfo", "search")
-_NEXT = (
+_NEXT_LABELS = (
     "next",
     "next page",
     "next »",
@@ -36,7 +36,7 @@ _NEXT = (
     "nächste",
     "suivant",
 )
-_SCORES = {"url": 1.0, "image": 1.0, "price": 2.0, "date": 1.0, "title": 1.5}
+_FIELD_SCORES = {"url": 1.0, "image": 1.0, "price": 2.0, "date": 1.0, "title": 1.5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +59,20 @@ def lists_of(documents: Sequence[Document]) -> list[GuessedList]:
     counts: Counter[str] = Counter()
     for document in documents:
         counts.update(_candidates(document))
-    made = [
-        found
-        for selector, _ in _max_distinct(counts)
-        if (found := _list(selector, documents)) is not None
+    lists = [
+        guessed_list
+        for selector, _ in _selectors_to_try(counts)
+        if (guessed_list := _list(selector, documents)) is not None
     ]
-    return sorted(made, key=lambda one: (-round(one.score, 1), *_vagueness(one.each)))
+    return sorted(lists, key=lambda guessed: (-round(guessed.score, 1), *_vagueness(guessed.each)))
 
 
-def _max_distinct(counts: Counter[str]) -> list[tuple[str, int]]:
+def _selectors_to_try(counts: Counter[str]) -> list[tuple[str, int]]:
     """Return the selectors to try: descriptive ones, and frequent ones."""
-    alike = [(s, n) for s, n in counts.items() if n >= MIN_ELEMENTS]
-    ordered = sorted(alike, key=lambda one: (*_vagueness(one[0]), -min(one[1], 50), one[0]))
+    repeated = [(s, n) for s, n in counts.items() if n >= MIN_ELEMENTS]
+    ordered = sorted(
+        repeated, key=lambda entry: (*_vagueness(entry[0]), -min(entry[1], 50), entry[0])
+    )
     return ordered[:MAX_CANDIDATES]
 
 
@@ -88,12 +90,12 @@ def _candidates(document: Document) -> Iterator[str]:
     for node in body.traverse():
         if node.tag not in _TAGS or is_site_frame(node):
             continue
-        own = _names.classes(node)
-        for name in own:
+        names = _names.classes(node)
+        for name in names:
             yield f".{name}"
         if itemtype := _names.itemtype(node):
             yield f'[itemtype$="{itemtype}"]'
-        if not own and (outer := _parent_selector(node)):
+        if not names and (outer := _parent_selector(node)):
             yield f"{outer} > {node.tag}"
 
 
@@ -102,14 +104,14 @@ def _parent_selector(node: LexborNode) -> str:
     parent = node.parent
     if parent is None:
         return ""
-    own = parent.attributes.get("id") or ""
-    if _names.is_authored(own) and parent.tag != "body":
-        return f"#{own}"
+    element_id = parent.attributes.get("id") or ""
+    if _names.is_authored(element_id) and parent.tag != "body":
+        return f"#{element_id}"
     if parent.tag == "tbody" and parent.parent is not None:
         outer = _names.classes(parent.parent)
         return f".{outer[0]} > tbody" if outer else ""
-    names = _names.classes(parent)
-    return f".{names[0]}" if names else ""
+    class_names = _names.classes(parent)
+    return f".{class_names[0]}" if class_names else ""
 
 
 def is_site_frame(node: LexborNode) -> bool:
@@ -117,34 +119,34 @@ def is_site_frame(node: LexborNode) -> bool:
     Return True for an element in a menu, or in the header or footer of the site (not of an
     article).
     """
-    at: LexborNode | None = node
+    ancestor: LexborNode | None = node
     is_in_part = False
-    while at is not None:
-        if at.tag in _MENUS or at.attributes.get("role") in _ROLES:
+    while ancestor is not None:
+        if ancestor.tag in _MENUS or ancestor.attributes.get("role") in _ROLES:
             return True
-        if at.tag in ("article", "main"):
+        if ancestor.tag in ("article", "main"):
             return False
-        is_in_part = is_in_part or at.tag in ("header", "footer")
-        at = at.parent
+        is_in_part = is_in_part or ancestor.tag in ("header", "footer")
+        ancestor = ancestor.parent
     return is_in_part
 
 
 def _list(selector: str, documents: Sequence[Document]) -> GuessedList | None:
-    elements, most = [], 0
+    elements, max_count = [], 0
     for document in documents:
-        found = document.tree.css(selector)[:MAX_ELEMENTS]
-        ids = {node.mem_id for node in found}
-        if any(_has_parent_in(node, ids) for node in found) or any(map(is_site_frame, found)):
+        nodes = document.tree.css(selector)[:MAX_ELEMENTS]
+        ids = {node.mem_id for node in nodes}
+        if any(_has_parent_in(node, ids) for node in nodes) or any(map(is_site_frame, nodes)):
             return None
-        elements += [(document, node) for node in found]
-        most = max(most, len(found))
-    if most < MIN_ELEMENTS:
+        elements += [(document, node) for node in nodes]
+        max_count = max(max_count, len(nodes))
+    if max_count < MIN_ELEMENTS:
         return None
     texts = [normalize_space(node.text()) for _, node in elements[:50]]
     if len(set(texts)) < MIN_ELEMENTS:
         return None
     fields = tuple(fields_of(elements))
-    score = sum(_SCORES.get(field.name, 0.5) * field.share for field in fields)
+    score = sum(_FIELD_SCORES.get(field.name, 0.5) * field.share for field in fields)
     median = sorted(map(len, texts))[len(texts) // 2]
     if score < MIN_SCORE and not (score >= 1.5 and median >= 60):
         return None
@@ -155,11 +157,11 @@ def _list(selector: str, documents: Sequence[Document]) -> GuessedList | None:
 
 
 def _has_parent_in(node: LexborNode, ids: set[int]) -> bool:
-    at = node.parent
-    while at is not None:
-        if at.mem_id in ids:
+    ancestor = node.parent
+    while ancestor is not None:
+        if ancestor.mem_id in ids:
             return True
-        at = at.parent
+        ancestor = ancestor.parent
     return False
 
 
@@ -177,7 +179,7 @@ def follow_of(document: Document) -> str | None:
         text = normalize_space(node.text()).lower()
         parent = node.parent
         names = [*_names.classes(node), *(_names.classes(parent) if parent is not None else ())]
-        is_next = text in _NEXT or any("next" in _names.words(name) for name in names)
+        is_next = text in _NEXT_LABELS or any("next" in _names.words(name) for name in names)
         if is_next and (selector := _next_selector(node)):
             return f"css:{selector}"
     return None

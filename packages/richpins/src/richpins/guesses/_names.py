@@ -25,7 +25,7 @@ _LAYOUT = re.compile(
 )
 _CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}", re.IGNORECASE)
 _VOWEL = re.compile(r"[aeiouy]")
-_SHORT = frozenset(
+_VOWELLESS_WORDS = frozenset(
     {"btn", "img", "html", "css", "svg", "txt", "str", "msg", "pdf", "hdr", "xml", "cms"}
 )
 _MODULE = re.compile(r"__(?=[A-Za-z0-9]{5}$)[A-Za-z]*[A-Z0-9][A-Za-z0-9]*$")
@@ -94,13 +94,17 @@ def _is_hash(part: str) -> bool:
 
 def _is_random_case(part: str) -> bool:
     """Return True if capitals split a part into non-words: `iwvBff`, `RdSek`, but not `userID`."""
-    divided = _WORDS.findall(part)
-    if len(divided) < 2:
+    parts = _WORDS.findall(part)
+    if len(parts) < 2:
         return False
     return any(
         (len(word) == 2 and not word.isupper())
-        or (len(word) >= 3 and not _VOWEL.search(word.lower()) and word.lower() not in _SHORT)
-        for word in divided
+        or (
+            len(word) >= 3
+            and not _VOWEL.search(word.lower())
+            and word.lower() not in _VOWELLESS_WORDS
+        )
+        for word in parts
     )
 
 
@@ -111,8 +115,8 @@ def is_layout(name: str) -> bool:
 
 def classes(node: LexborNode) -> list[str]:
     """Return an element's classes that authors wrote, descriptive ones first."""
-    written = [name for name in (node.attributes.get("class") or "").split() if is_authored(name)]
-    return sorted(dict.fromkeys(written), key=is_layout)
+    names = [name for name in (node.attributes.get("class") or "").split() if is_authored(name)]
+    return sorted(dict.fromkeys(names), key=is_layout)
 
 
 def itemprop(node: LexborNode) -> str:

@@ -58,11 +58,11 @@ def item(**options: Any) -> Callable[[C], C]:
     follow, link, files.
     """
 
-    def mark(cls: C) -> C:
+    def decorate(cls: C) -> C:
         setattr(cls, _OPTIONS, options)
         return cls
 
-    return mark
+    return decorate
 
 
 def table_of(cls: type) -> dict[str, Any]:
@@ -105,9 +105,9 @@ def _field(name: str, hint: Any) -> dict[str, Any]:
 def _type_name(name: str, kind: Any) -> str:
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
-        some = [part for part in arguments if part is not types.NoneType]
-        if len(some) == 1:
-            return _type_name(name, some[0])
+        members = [part for part in arguments if part is not types.NoneType]
+        if len(members) == 1:
+            return _type_name(name, members[0])
     if origin in (list, tuple):
         return _type_name(name, arguments[0])
     if kind in _TYPES:

@@ -15,8 +15,8 @@ from selectolax.lexbor import LexborNode
 
 from richpins.document import Document
 from richpins.items._kinds import FIELD_NAME, RESERVED, ItemField, ItemKind
-from richpins.items._values import cleaned, converted
-from richpins.selectors import Selectable, SelectedPage, evaluated
+from richpins.items._values import cleaned, convert
+from richpins.selectors import Selectable, SelectedPage, evaluate
 
 MAX_ITEMS = 1_000
 """Maximum items of one kind per page. Later ones are dropped."""
@@ -27,7 +27,7 @@ MAX_BYTES_PER_PAGE = 512 * 1024
 MAX_FOLLOWED = 100
 """Maximum number of follow-up URLs of a page."""
 MAX_KEY_CHARS = 500
-NOTHING = "nothing found"
+NOTHING_FOUND = "nothing found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +73,17 @@ def find(kind: ItemKind, document: Document, page: Any = None) -> FoundItems:
     """
     if not kind.is_on(document.url):
         return FoundItems()
-    whole = SelectedPage(document)
+    selected_page = SelectedPage(document)
     collected = _Collected(kind)
     if kind.function is None:
-        collected.add_all(_by_rules(kind, whole, collected))
+        collected.add_all(_values_by_rules(kind, selected_page, collected))
     else:
-        collected.add_all(map(_of_function, kind.function(document if page is None else page)))
+        collected.add_all(map(_from_function, kind.function(document if page is None else page)))
     return FoundItems(
         tuple(collected.items),
         dict(collected.dropped),
         dict(collected.unreadable),
-        _follow_urls(kind, whole),
+        _follow_urls(kind, selected_page),
     )
 
 
@@ -105,7 +105,7 @@ class _Collected:
     def _add(self, values: dict[str, Any]) -> None:
         missing = next((n for n in self._kind.required if values.get(n) is None), None)
         if missing is not None:
-            self.dropped[f"{missing}: {NOTHING}"] += 1
+            self.dropped[f"{missing}: {NOTHING_FOUND}"] += 1
             return
         key = self._key(values)
         if key is None:
@@ -149,33 +149,40 @@ class _Element:
 
     def css(self, selector: str) -> list[LexborNode]:
         try:
-            found: list[LexborNode] = self._node.css(selector)
+            nodes: list[LexborNode] = self._node.css(selector)
         except Exception as error:
             raise ValueError(str(error) or "is not a CSS selector") from error
-        return found
+        return nodes
 
     def xpath(self, expression: str) -> Any:
-        return evaluated(expression, self._node)
+        return evaluate(expression, self._node)
 
     def link(self, href: str) -> str | None:
         return self._page.link(href)
 
 
-def _by_rules(
+def _values_by_rules(
     kind: ItemKind, page: SelectedPage, collected: _Collected
 ) -> Iterator[dict[str, Any]]:
     """Yield the values of each element, without elements that have a value of the wrong type."""
-    fields = [each for each in kind.fields if each.parent is None]
+    fields = [field_rule for field_rule in kind.fields if field_rule.parent is None]
     needed = {*kind.required, *kind.key}
-    of_page = {each.name: _read(each, page) for each in fields if each.of_page}
+    page_values = {
+        field_rule.name: _read(field_rule, page) for field_rule in fields if field_rule.of_page
+    }
     for element in _elements(kind, page):
-        read = {each.name: of_page.get(each.name) or _read(each, element) for each in fields}
-        problems = {name: each.problem for name, each in read.items() if each.problem}
+        results = {
+            field_rule.name: page_values.get(field_rule.name) or _read(field_rule, element)
+            for field_rule in fields
+        }
+        problems = {
+            name: field_rule.problem for name, field_rule in results.items() if field_rule.problem
+        }
         if fatal := next((name for name in problems if name in needed), None):
             collected.dropped[f"{fatal}: {problems[fatal]}"] += 1
             continue
         collected.unreadable.update(f"{name}: {problem}" for name, problem in problems.items())
-        yield {name: each.value for name, each in read.items()}
+        yield {name: field_rule.value for name, field_rule in results.items()}
 
 
 def _elements(kind: ItemKind, page: SelectedPage) -> Iterator[Selectable]:
@@ -183,8 +190,8 @@ def _elements(kind: ItemKind, page: SelectedPage) -> Iterator[Selectable]:
         yield page
         return
     language, text = kind.each
-    found = page.css(text) if language == "css" else page.xpath(text)
-    for node in found if isinstance(found, list) else []:
+    nodes = page.css(text) if language == "css" else page.xpath(text)
+    for node in nodes if isinstance(nodes, list) else []:
         if language == "css" or hasattr(node, "itertext"):
             yield _Element(page, node)
 
@@ -197,15 +204,15 @@ class _FieldValue(NamedTuple):
 
 
 def _read(rule: ItemField, scope: Selectable) -> _FieldValue:
-    found = rule.selector.value(scope) if rule.selector else None
-    as_list = found if isinstance(found, list) else [found]
+    result = rule.selector.value(scope) if rule.selector else None
+    as_list = result if isinstance(result, list) else [result]
     texts = (cleaned(value, rule.steps) for value in as_list)
     try:
-        values = [converted(text, rule.type, scope.link) for text in texts if text is not None]
+        values = [convert(text, rule.type, scope.link) for text in texts if text is not None]
     except ValueError as error:
         return _FieldValue(problem=str(error))
     if values:
-        return _FieldValue(values if as_list is found else values[0])
+        return _FieldValue(values if as_list is result else values[0])
     is_flag = rule.type == "bool" and rule.default is None
     return _FieldValue(False if is_flag else _plain(rule.default))
 
@@ -213,29 +220,29 @@ def _read(rule: ItemField, scope: Selectable) -> _FieldValue:
 def _follow_urls(kind: ItemKind, page: SelectedPage) -> tuple[str, ...]:
     urls: dict[str, None] = {}
     for selector in kind.follow:
-        found = selector.value(page)
-        for value in found if isinstance(found, list) else [found]:
+        targets = selector.value(page)
+        for value in targets if isinstance(targets, list) else [targets]:
             url = page.link(value) if isinstance(value, str) else None
             if url is not None and url != page.document.url:
                 urls[url] = None
     return tuple(urls)[:MAX_FOLLOWED]
 
 
-def _of_function(found: Any) -> dict[str, Any]:
+def _from_function(result: Any) -> dict[str, Any]:
     """
     Return an item that a function returned, as JSON.
 
     Raises:
         TypeError, ValueError: it is not an item.
     """
-    if dataclasses.is_dataclass(found) and not isinstance(found, type):
-        found = {f.name: getattr(found, f.name) for f in dataclasses.fields(found)}
-    if not isinstance(found, Mapping):
-        raise TypeError(f"an item must be a dict or a dataclass, got {type(found).__name__}")
-    for name in found:
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        result = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
+    if not isinstance(result, Mapping):
+        raise TypeError(f"an item must be a dict or a dataclass, got {type(result).__name__}")
+    for name in result:
         if not isinstance(name, str) or not FIELD_NAME.fullmatch(name) or name in RESERVED:
             raise ValueError(f"{name!r} cannot be the name of a field of an item")
-    values = {name: _plain(value) for name, value in found.items()}
+    values = {name: _plain(value) for name, value in result.items()}
     orjson.dumps(values)
     return values
 

@@ -12,7 +12,7 @@ from richpins.errors import InvalidKind
 from richpins.field_types import FieldType
 from richpins.items._definitions import table_of
 from richpins.items._values import TYPES, Clean, cleaning_of
-from richpins.selectors import Selector, parsed
+from richpins.selectors import Selector, parse
 
 FIELD_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 """Valid names of kinds and their fields."""
@@ -112,13 +112,13 @@ class _TableReader:
         self._name, self._function = name, None
         self._table = dict(table)
         if isinstance(source, type):
-            self._table = {**self._of_class(source), **table}
+            self._table = {**self._class_table(source), **table}
         elif source is not None and not callable(source):
             self.problems.append(f"{source!r} is neither a class nor a function")
         else:
             self._function = source
 
-    def _of_class(self, source: type) -> dict[str, Any]:
+    def _class_table(self, source: type) -> dict[str, Any]:
         try:
             return table_of(source)
         except (TypeError, ValueError, NameError) as error:
@@ -131,10 +131,10 @@ class _TableReader:
             self.problems.append(
                 "its name may contain only lowercase letters, digits and underscores"
             )
-        self._unknown("", self._table, _TABLE)
+        self._check_keys("", self._table, _TABLE)
         each, fields = self._each(), self._fields()
         self._check_scopes(each, fields)
-        names = self._selected(fields)
+        names = self._page_fields(fields)
         kind = ItemKind(
             name=self._name,
             pages=self._pages(),
@@ -151,12 +151,12 @@ class _TableReader:
             raise InvalidKind(self.problems)
         return kind
 
-    def _unknown(self, at: str, table: Mapping[str, Any], known: Sequence[str]) -> None:
+    def _check_keys(self, path: str, table: Mapping[str, Any], known: Sequence[str]) -> None:
         for key in table:
             if key not in known:
                 close = difflib.get_close_matches(key, known, n=1)
                 hint = f"; did you mean {close[0]}?" if close else f"; it can be {', '.join(known)}"
-                self.problems.append(f"{at}{key}: is not known{hint}")
+                self.problems.append(f"{path}{key}: is not known{hint}")
 
     def _texts(self, key: str, value: Any) -> tuple[str, ...]:
         """Return the value as a tuple of strings; it may be one string or a list."""
@@ -184,15 +184,15 @@ class _TableReader:
                 f"each: must be css: or xpath: and a selector of elements, got {text!r}"
             )
             return None
-        self._parsed("each", text)
+        self._parse_rule("each", text)
         return match[1], match[2].strip()
 
-    def _parsed(self, key: str, rule: Any) -> Selector | None:
+    def _parse_rule(self, key: str, rule: Any) -> Selector | None:
         if not isinstance(rule, str):
             self.problems.append(f"{key}: must be a rule such as css:.price, got {rule!r}")
             return None
         try:
-            return parsed(rule)
+            return parse(rule)
         except ValueError as error:
             self.problems.append(f"{key}: {error}")
             return None
@@ -206,58 +206,60 @@ class _TableReader:
             self.problems.append(f"fields: at most {MAX_FIELDS}")
         return tuple(field for name, table in tables.items() if (field := self._field(name, table)))
 
-    def _field(self, name: str, given: Any) -> ItemField | None:
-        at, before = f"fields.{name}", len(self.problems)
+    def _field(self, name: str, value: Any) -> ItemField | None:
+        path, problem_count = f"fields.{name}", len(self.problems)
         if not FIELD_NAME.fullmatch(name) or name in RESERVED:
             self.problems.append(
-                f"{at}: may contain only lowercase letters, digits and underscores, "
+                f"{path}: may contain only lowercase letters, digits and underscores, "
                 f"and not be one of {', '.join(RESERVED)}"
             )
-        table = {"select": given} if isinstance(given, str) else given
+        table = {"select": value} if isinstance(value, str) else value
         if not isinstance(table, Mapping):
-            self.problems.append(f"{at}: must be a rule or a table with select, got {given!r}")
+            self.problems.append(f"{path}: must be a rule or a table with select, got {value!r}")
             return None
-        self._unknown(f"{at}.", table, _FIELD)
-        parent = self._parent(at, table)
-        selector = self._parsed(f"{at}.select", table.get("select")) if parent is None else None
-        kind, where = table.get("type", "text"), table.get("of", "item")
+        self._check_keys(f"{path}.", table, _FIELD)
+        parent = self._parent(path, table)
+        selector = (
+            self._parse_rule(f"{path}.select", table.get("select")) if parent is None else None
+        )
+        kind, scope = table.get("type", "text"), table.get("of", "item")
         if kind not in TYPES:
-            self.problems.append(f"{at}.type: must be one of {', '.join(TYPES)}, got {kind!r}")
-        if where not in ("item", "page"):
-            self.problems.append(f"{at}.of: must be item or page, got {where!r}")
-        steps = self._steps(f"{at}.clean", table.get("clean", ()))
-        if len(self.problems) > before:
+            self.problems.append(f"{path}.type: must be one of {', '.join(TYPES)}, got {kind!r}")
+        if scope not in ("item", "page"):
+            self.problems.append(f"{path}.of: must be item or page, got {scope!r}")
+        steps = self._steps(f"{path}.clean", table.get("clean", ()))
+        if len(self.problems) > problem_count:
             return None
         return ItemField(
             name=name,
             selector=selector,
             type=str(kind),
             steps=steps,
-            of_page=where == "page",
+            of_page=scope == "page",
             default=table.get("default"),
             parent=parent,
         )
 
-    def _parent(self, at: str, table: Mapping[str, Any]) -> tuple[str, str] | None:
+    def _parent(self, path: str, table: Mapping[str, Any]) -> tuple[str, str] | None:
         text = table.get("from_parent")
         if text is None:
             return None
         parts = text.split(".") if isinstance(text, str) else []
         if len(parts) != 2 or not all(FIELD_NAME.fullmatch(part) for part in parts):
             self.problems.append(
-                f"{at}.from_parent: must be KIND.FIELD, such as cards.category, got {text!r}"
+                f"{path}.from_parent: must be KIND.FIELD, such as cards.category, got {text!r}"
             )
         if "select" in table:
-            self.problems.append(f"{at}: must have either select or from_parent")
+            self.problems.append(f"{path}: must have either select or from_parent")
         return (parts[0], parts[1]) if len(parts) == 2 else ("", "")
 
-    def _steps(self, at: str, given: Any) -> tuple[Clean, ...]:
+    def _steps(self, path: str, value: Any) -> tuple[Clean, ...]:
         steps = []
-        for step in self._texts(at, list(given) if isinstance(given, tuple) else given):
+        for step in self._texts(path, list(value) if isinstance(value, tuple) else value):
             try:
                 steps.append(cleaning_of(step))
             except ValueError as error:
-                self.problems.append(f"{at}: {error}")
+                self.problems.append(f"{path}: {error}")
         return tuple(steps)
 
     def _check_scopes(self, each: tuple[str, str] | None, fields: Sequence[ItemField]) -> None:
@@ -270,46 +272,46 @@ class _TableReader:
                         'or the field needs of = "page"'
                     )
 
-    def _selected(self, fields: Sequence[ItemField]) -> set[str] | None:
+    def _page_fields(self, fields: Sequence[ItemField]) -> set[str] | None:
         """Return the names of fields read from the page; None if a function defines them."""
         if self._function is not None:
             return None
-        given = self._table.get("fields")
-        declared = set(given) if isinstance(given, Mapping) else set()
+        value = self._table.get("fields")
+        declared = set(value) if isinstance(value, Mapping) else set()
         return declared - {field.name for field in fields if field.parent}
 
     def _names(self, key: str, names: set[str] | None) -> tuple[str, ...]:
-        found = self._texts(key, self._table.get(key, ()))
-        for name in found:
+        chosen = self._texts(key, self._table.get(key, ()))
+        for name in chosen:
             if names is not None and name not in names:
-                why = "of the page itself" if name in self._table.get("fields", {}) else ""
-                self.problems.append(f"{key}: {name!r} is not a field {why}".rstrip())
-        return found
+                reason = "of the page itself" if name in self._table.get("fields", {}) else ""
+                self.problems.append(f"{key}: {name!r} is not a field {reason}".rstrip())
+        return chosen
 
     def _link(self, fields: Sequence[ItemField]) -> str | None:
         name = self._table.get("link")
         if name is None:
-            named = [f for f in fields if f.name == "url" and f.type == "url" and not f.parent]
-            return "url" if named else None
+            url_fields = [f for f in fields if f.name == "url" and f.type == "url" and not f.parent]
+            return "url" if url_fields else None
         urls = [field.name for field in fields if field.type == "url"]
         if self._function is None and name not in urls:
             self.problems.append(f"link: must be a field of type url, got {name!r}")
         return str(name)
 
     def _files(self, fields: Sequence[ItemField], names: set[str] | None) -> tuple[str, ...]:
-        found = self._names("files", names)
+        files = self._names("files", names)
         urls = {field.name for field in fields if field.type == "url"}
-        for name in found:
+        for name in files:
             if names is not None and name in names and name not in urls:
                 self.problems.append(f"files: must be a field of type url, got {name!r}")
-        return found
+        return files
 
     def _follow(self) -> tuple[Selector, ...]:
         rules = self._texts("follow", self._table.get("follow", ()))
         return tuple(
             selector
             for rule in rules
-            if (selector := self._parsed("follow", _as_link(rule))) is not None
+            if (selector := self._parse_rule("follow", _as_link(rule))) is not None
         )
 
 
@@ -326,10 +328,10 @@ def _matches(pattern: str, url: str) -> bool:
     *middle, last = others
     if len(first) + len(last) > len(url) or not (url.startswith(first) and url.endswith(last)):
         return False
-    at, end = len(first), len(url) - len(last)
+    path, end = len(first), len(url) - len(last)
     for part in middle:
-        position = url.find(part, at, end)
-        if position < 0:
+        start = url.find(part, path, end)
+        if start < 0:
             return False
-        at = position + len(part)
+        path = start + len(part)
     return True

@@ -46,7 +46,7 @@ def cleaning_of(step: str) -> Clean:
     if step == "number":
         return _number
     if step.startswith(_REGEX):
-        return _matching(step.removeprefix(_REGEX))
+        return _regex_step(step.removeprefix(_REGEX))
     raise ValueError(f"{step!r} is not strip, number or regex:PATTERN")
 
 
@@ -55,11 +55,11 @@ def _number(text: str) -> str | None:
     Return the number in a text such as `ab 1.299,00 €`, or None if it is missing or
     ambiguous.
     """
-    found = decimal(text[:200])
-    return None if found is None else _plain(found)
+    number = decimal(text[:200])
+    return None if number is None else _to_text(number)
 
 
-def _matching(pattern: str) -> Clean:
+def _regex_step(pattern: str) -> Clean:
     try:
         compiled = re.compile(pattern)
     except re.error as error:
@@ -82,20 +82,20 @@ def cleaned(value: Any, steps: Sequence[Clean]) -> Any:
     return None if value == "" else value
 
 
-def converted(value: Any, kind: str, resolve: Resolve) -> Any:
+def convert(value: Any, kind: str, resolve: Resolve) -> Any:
     """
     Convert a value of a page to JSON of the type `kind`. Decimals and dates become strings.
 
     Raises:
         ValueError: it is not of that type.
     """
-    result = _converted(value, kind, resolve)
+    result = _convert(value, kind, resolve)
     if result is None:
         raise ValueError(f"is not of type {kind}")
     return result
 
 
-def _converted(value: Any, kind: str, resolve: Resolve) -> Any:
+def _convert(value: Any, kind: str, resolve: Resolve) -> Any:
     if kind == "text":
         return value if isinstance(value, str) else str(value)
     if kind == "bool":
@@ -104,11 +104,11 @@ def _converted(value: Any, kind: str, resolve: Resolve) -> Any:
         return resolve(str(value))
     if kind in ("date", "moment"):
         return _time(value, kind)
-    number = _exact(value)
+    number = _parse_exact(value)
     if number is None:
         return None
     if kind == "decimal":
-        return _plain(number)
+        return _to_text(number)
     is_whole = number == number.to_integral_value()
     if kind == "integer":
         return int(number) if is_whole and abs(number) < 1 << 63 else None
@@ -116,15 +116,15 @@ def _converted(value: Any, kind: str, resolve: Resolve) -> Any:
 
 
 def _time(value: Any, kind: str) -> str | None:
-    found = moment(value)
-    if found is None:
+    moment_or_date = moment(value)
+    if moment_or_date is None:
         return None
-    if kind == "date" and isinstance(found, datetime):
-        return found.date().isoformat()
-    return found.isoformat()
+    if kind == "date" and isinstance(moment_or_date, datetime):
+        return moment_or_date.date().isoformat()
+    return moment_or_date.isoformat()
 
 
-def _exact(value: Any) -> Decimal | None:
+def _parse_exact(value: Any) -> Decimal | None:
     """Return a number in the notation of programs. The step `number` reads other notations."""
     if isinstance(value, bool):
         return None
@@ -135,5 +135,5 @@ def _exact(value: Any) -> Decimal | None:
     return number if number.is_finite() and -30 < number.adjusted() < 30 else None
 
 
-def _plain(number: Decimal) -> str:
+def _to_text(number: Decimal) -> str:
     return format(number, "f")

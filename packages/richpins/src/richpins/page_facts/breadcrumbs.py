@@ -31,14 +31,14 @@ def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
 
 def _names(trail: Node) -> list[str]:
     crumbs = [e for e in trail.all("itemlistelement")[:_MAX_CRUMBS] if isinstance(e, Node)]
-    places = [numbers.count(crumb.first("position")) for crumb in crumbs]
-    if None not in places and len(set(places)) == len(places):
-        crumbs = [crumb for _, crumb in sorted(zip(places, crumbs, strict=True), key=_place)]
-    found = (scalars.text(crumb.first("name", "item")) for crumb in crumbs)
-    return [text for text in found if text and "://" not in text]
+    positions = [numbers.count(crumb.first("position")) for crumb in crumbs]
+    if None not in positions and len(set(positions)) == len(positions):
+        crumbs = [crumb for _, crumb in sorted(zip(positions, crumbs, strict=True), key=_position)]
+    names = (scalars.text(crumb.first("name", "item")) for crumb in crumbs)
+    return [text for text in names if text and "://" not in text]
 
 
-def _place(crumb: tuple[int | None, Node]) -> int:
+def _position(crumb: tuple[int | None, Node]) -> int:
     return crumb[0] or 0
 
 

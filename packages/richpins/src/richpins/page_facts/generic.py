@@ -48,30 +48,30 @@ def read(
     *,
     name_properties: tuple[str, ...],
     prefers_shared_image: bool,
-    shown_names: Iterable[Candidate],
-    shown_dates: Iterable[Candidate],
-    shown_changes: Iterable[Candidate],
-    shown_pictures: Iterable[tuple[Image, Candidate]],
-    around: list[Node],
+    visible_authors: Iterable[Candidate],
+    visible_dates: Iterable[Candidate],
+    visible_changes: Iterable[Candidate],
+    visible_pictures: Iterable[tuple[Image, Candidate]],
+    enclosing: list[Node],
 ) -> GenericPage:
     """
     Return the common values of a page about `nodes` (most trusted first; empty for a page without
     markup).
 
-    `around` are the articles that contain the subject. `name_properties` are the properties with
+    `enclosing` are the articles that contain the subject. `name_properties` are the properties with
     the subject's name, best first. With `prefers_shared_image`, the image for sharing takes
     precedence over larger images in the markup, which often show an author or come later in the
-    page. `shown_names`, `shown_dates` and `shown_changes` are authors, publication dates and change
-    dates in the visible text, used if the markup has none. `shown_pictures` are the visible
-    pictures, used if the page offers no image.
+    page. `visible_authors`, `visible_dates` and `visible_changes` are authors, publication dates
+    and change dates in the visible text, used if the markup has none. `visible_pictures` are the
+    visible pictures, used if the page offers no image.
     """
     pages = list(sources.graph.of_types(_PAGE_TYPES))
     site_name = site_name_of(sources, nodes)
     image, candidates = _images(sources, nodes, pages, shared_first=prefers_shared_image)
     if image is None:
-        image, candidates = _best_of(sources, iter(shown_pictures))
+        image, candidates = _best_of(sources, iter(visible_pictures))
     if image is None:
-        _leave_out_tiles(sources)
+        _record_tiles(sources)
     return GenericPage(
         title=title_of(sources, nodes, name_properties, site_name),
         description=_description(sources, nodes, pages),
@@ -79,12 +79,12 @@ def read(
         site_name=site_name,
         language=_language(sources, nodes),
         authors=publication.authors_of(
-            sources, nodes, [*pages, *around], site_name, shown=shown_names
+            sources, nodes, [*pages, *enclosing], site_name, visible=visible_authors
         ),
         image=image,
         images=candidates,
-        published_at=publication.published_at(sources, nodes, pages, shown=shown_dates),
-        modified_at=publication.modified_at(sources, nodes, pages, shown=shown_changes),
+        published_at=publication.published_at(sources, nodes, pages, visible=visible_dates),
+        modified_at=publication.modified_at(sources, nodes, pages, visible=visible_changes),
         keywords=_keywords(sources, nodes),
         icon_url=_icon(sources),
         oembed_url=_oembed(sources),
@@ -152,22 +152,26 @@ def _language(sources: Sources, nodes: list[Node]) -> str | None:
 def _images(
     sources: Sources, nodes: list[Node], pages: list[Node], *, shared_first: bool
 ) -> tuple[Image | None, tuple[Image, ...]]:
-    image, everything = _best_of(sources, _offered(sources, nodes))
+    image, candidates = _best_of(sources, _item_images(sources, nodes))
     shared = [image for image, _ in images.from_open_graph(sources)] if shared_first else []
-    own = images.best(shared)
-    if own is not None and own is not image and images.is_presentable(own):
-        image = own
-        sources.ledger.note("page.image", Candidate(own.url, "opengraph", "og:image"))
+    shared_image = images.best(shared)
+    if (
+        shared_image is not None
+        and shared_image is not image
+        and images.is_presentable(shared_image)
+    ):
+        image = shared_image
+        sources.ledger.note("page.image", Candidate(shared_image.url, "opengraph", "og:image"))
     if image is None:
-        image, everything = _best_of(sources, _offered_by_the_page(sources, pages))
+        image, candidates = _best_of(sources, _page_images(sources, pages))
     if image is None or images.is_icon(image):
-        shown, shown_images = _best_of(sources, images.shown(sources))
-        if shown is not None:
-            image, everything = shown, (*shown_images, *everything)
-    return image, everything
+        visible, visible_images = _best_of(sources, images.shown(sources))
+        if visible is not None:
+            image, candidates = visible, (*visible_images, *candidates)
+    return image, candidates
 
 
-def _offered(sources: Sources, nodes: list[Node]) -> Iterator[tuple[Image, Candidate]]:
+def _item_images(sources: Sources, nodes: list[Node]) -> Iterator[tuple[Image, Candidate]]:
     for candidate in sources.lists(nodes, "image", "photo", "thumbnailurl", "thumbnail"):
         yield from ((image, candidate) for image in images.read(candidate.value, sources))
     yield from images.from_open_graph(sources)
@@ -175,7 +179,7 @@ def _offered(sources: Sources, nodes: list[Node]) -> Iterator[tuple[Image, Candi
         yield from ((image, candidate) for image in images.read(candidate.value, sources))
 
 
-def _offered_by_the_page(sources: Sources, pages: list[Node]) -> Iterator[tuple[Image, Candidate]]:
+def _page_images(sources: Sources, pages: list[Node]) -> Iterator[tuple[Image, Candidate]]:
     for candidate in sources.lists(pages, "primaryimageofpage", "image", "thumbnailurl"):
         yield from ((image, candidate) for image in images.read(candidate.value, sources))
     for link in sources.document.link_elements:
@@ -186,7 +190,7 @@ def _offered_by_the_page(sources: Sources, pages: list[Node]) -> Iterator[tuple[
         yield from ((image, candidate) for image in images.read(candidate.value, sources))
 
 
-def _leave_out_tiles(sources: Sources) -> None:
+def _record_tiles(sources: Sources) -> None:
     """Record the site icons that some pages declare instead of an image."""
     icons = (
         Candidate(link.href, "html", "link[rel=apple-touch-icon]")
@@ -198,22 +202,22 @@ def _leave_out_tiles(sources: Sources) -> None:
 
 
 def _best_of(
-    sources: Sources, offered: Iterator[tuple[Image, Candidate]]
+    sources: Sources, candidates: Iterator[tuple[Image, Candidate]]
 ) -> tuple[Image | None, tuple[Image, ...]]:
-    everything: dict[str, tuple[Image, Candidate]] = {}
-    for image, result in offered:
-        entry = everything.get(image.url)
+    found: dict[str, tuple[Image, Candidate]] = {}
+    for image, result in candidates:
+        entry = found.get(image.url)
         if entry is None:
-            everything[image.url] = (image, result)
+            found[image.url] = (image, result)
         elif not entry[0].pixels and image.pixels:
-            everything[image.url] = (image, entry[1])
-    chosen = images.best(image for image, _ in everything.values())
+            found[image.url] = (image, entry[1])
+    chosen = images.best(image for image, _ in found.values())
     if chosen is not None:
-        sources.ledger.note("page.image", everything[chosen.url][1])
-    return chosen, tuple(image for image, _ in everything.values())[: images.MAX_IMAGES]
+        sources.ledger.note("page.image", found[chosen.url][1])
+    return chosen, tuple(image for image, _ in found.values())[: images.MAX_IMAGES]
 
 
-def _metas_at_once(sources: Sources, *names: str) -> Iterator[Candidate]:
+def _metas_as_lists(sources: Sources, *names: str) -> Iterator[Candidate]:
     for name in names:
         contents = [candidate.value for candidate in sources.meta(name)]
         if contents:
@@ -223,7 +227,7 @@ def _metas_at_once(sources: Sources, *names: str) -> Iterator[Candidate]:
 def _keywords(sources: Sources, nodes: list[Node]) -> tuple[str, ...]:
     def candidates() -> Iterator[Candidate]:
         yield from sources.lists(nodes, "keywords")
-        yield from _metas_at_once(
+        yield from _metas_as_lists(
             sources, "article:tag", "news_keywords", "parsely-tags", "keywords"
         )
 

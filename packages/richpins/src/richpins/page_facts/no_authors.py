@@ -38,7 +38,7 @@ _LINKS = re.compile(
     r"\W{0,4}",
     re.IGNORECASE,
 )
-_PLACES = frozenset(
+_PLACE_NAMES = frozenset(
     " ".join(name.lower().split())
     for name in """
     Afghanistan; Albania; Algeria; Andorra; Angola; Argentina; Armenia; Australia; Austria;
@@ -72,7 +72,7 @@ _PLACES = frozenset(
 """
 Countries and North American states, except those that are also given names (`Chad`, `Georgia`).
 """
-_PARTS_OF_SIGNATURE = 3
+_MIN_SIGNATURE_PARTS = 3
 
 
 def is_no_author(text: str) -> bool:
@@ -81,5 +81,5 @@ def is_no_author(text: str) -> bool:
         return True
     parts = [part.strip(" .").lower() for part in text.split(",")]
     last = text.rpartition(",")[2].strip().lower()
-    is_place = parts[-1] in _PLACES or last in _PLACES
-    return (len(parts) >= _PARTS_OF_SIGNATURE and is_place) or parts == ["name", "city", "country"]
+    is_place = parts[-1] in _PLACE_NAMES or last in _PLACE_NAMES
+    return (len(parts) >= _MIN_SIGNATURE_PARTS and is_place) or parts == ["name", "city", "country"]

@@ -55,22 +55,22 @@ def authors_of(
     pages: list[Node],
     site_name: str | None,
     *,
-    shown: Iterable[Candidate],
+    visible: Iterable[Candidate],
 ) -> tuple[str, ...]:
     """
     Return the names of the page's authors.
 
-    `shown` are names in the visible text, used if the markup has no author. A name found in several
-    sources comes before a name from a single source. The name of the site or its publisher is used
-    only if neither the markup nor the text has a person's name.
+    `visible` are names in the visible text, used if the markup has no author. A name found in
+    several sources comes before a name from a single source. The name of the site or its publisher
+    is used only if neither the markup nor the text has a person's name.
     """
     declared = list(_declared_authors(sources, nodes, pages))
     organizations = _organizations(sources, nodes, site_name)
-    read = [person_names(candidate.value) or () for candidate in declared]
-    votes = Counter(name for names in read for name in set(map(bare, names)))
+    names_by_candidate = [person_names(candidate.value) or () for candidate in declared]
+    votes = Counter(name for names in names_by_candidate for name in set(map(bare, names)))
     persons: list[tuple[int, Candidate]] = []
     others: list[Candidate] = []
-    for names, candidate in zip(read, declared, strict=True):
+    for names, candidate in zip(names_by_candidate, declared, strict=True):
         if names and (
             all(bare(name) in organizations for name in names) or _are_companies(candidate.value)
         ):
@@ -82,7 +82,7 @@ def authors_of(
         "page.authors",
         person_names,
         _fullest_first([person for _, person in persons]),
-        otherwise=chain(_fullest_first_of(shown), others, _profiles(sources)),
+        otherwise=chain(_fullest_visible_first(visible), others, _profiles(sources)),
         expected="a name",
     )
     return _without_organizations(authors or (), organizations)
@@ -113,9 +113,9 @@ def _fullest_first(candidates: list[Candidate]) -> list[Candidate]:
     return [candidates[best], *candidates[:best], *candidates[best + 1 :]]
 
 
-def _fullest_first_of(shown: Iterable[Candidate]) -> Iterator[Candidate]:
+def _fullest_visible_first(visible: Iterable[Candidate]) -> Iterator[Candidate]:
     """Search the text only when the first candidate is requested."""
-    yield from _fullest_first(list(shown))
+    yield from _fullest_first(list(visible))
 
 
 def _without_organizations(names: tuple[str, ...], organizations: set[str]) -> tuple[str, ...]:
@@ -174,41 +174,41 @@ def _organizations(sources: Sources, nodes: list[Node], site_name: str | None) -
 def person_names(raw: Any) -> tuple[str, ...] | None:
     """Return the names of persons. A text with several names is split."""
     names = [name for name in scalars.names(raw) or () if not is_no_author(name)]
-    apart = (name for each in names for name in _apart(_WITHOUT.sub("", each).strip()))
+    separate = (name for text in names for name in _split_names(_ADDITIONS.sub("", text).strip()))
     return (
-        tuple(dict.fromkeys(n for n in apart if len(n) <= MAX_NAME_CHARS and _LETTER.search(n)))
+        tuple(dict.fromkeys(n for n in separate if len(n) <= MAX_NAME_CHARS and _LETTER.search(n)))
         or None
     )
 
 
-_WITHOUT = re.compile(r"\s\([\w.]{1,6}\)\Z|^\([^()]{1,80}\)\Z|\s(?:기자|記者|Twitter|Facebook)\Z")
+_ADDITIONS = re.compile(r"\s\([\w.]{1,6}\)\Z|^\([^()]{1,80}\)\Z|\s(?:기자|記者|Twitter|Facebook)\Z")
 """Initials after a name, picture credits, reporters' titles, and link texts."""
 _LETTER = re.compile(r"[^\W\d_]")
 _AND = r"(?:and|und|et|y|og|och|en|e|&)\s"
 _BETWEEN_NAMES = re.compile(rf"\s?[,;/]\s(?:{_AND})?|\s{_AND}", re.IGNORECASE)
 _PERSON = re.compile(r"[^\W\d_a-z][\w.'’-]*+(?:\s[\w.'’-]{1,30}+){1,4}")
-_NO_PERSON = frozenset({"of", "for", "the", "für", "de la", "dos", "news", "team"})
+_NOT_NAME_WORDS = frozenset({"of", "for", "the", "für", "de la", "dos", "news", "team"})
 
 
-def _apart(text: str) -> list[str]:
+def _split_names(text: str) -> list[str]:
     """Split a text with several names, but only if two parts look like full names."""
     parts = [part.strip() for part in _BETWEEN_NAMES.split(text) if part.strip()]
-    full = sum(
-        _PERSON.fullmatch(part) is not None and not _NO_PERSON & set(part.lower().split())
+    full_names = sum(
+        _PERSON.fullmatch(part) is not None and not _NOT_NAME_WORDS & set(part.lower().split())
         for part in parts
     )
-    short = sum(" " not in part for part in parts)
-    return parts if full > 1 and full + short == len(parts) else [text]
+    single_words = sum(" " not in part for part in parts)
+    return parts if full_names > 1 and full_names + single_words == len(parts) else [text]
 
 
 def published_at(
-    sources: Sources, nodes: list[Node], pages: list[Node], *, shown: Iterable[Candidate]
+    sources: Sources, nodes: list[Node], pages: list[Node], *, visible: Iterable[Candidate]
 ) -> AnyDate | None:
     """
     Return when the page was published.
 
-    `shown` are dates in the visible text, used if the markup has none. If sources differ, the date
-    found in most of them (including the page's URL) is returned, or else the first.
+    `visible` are dates in the visible text, used if the markup has none. If sources differ, the
+    date found in most of them (including the page's URL) is returned, or else the first.
     """
 
     def candidates() -> Iterator[Candidate]:
@@ -218,15 +218,15 @@ def published_at(
         yield from sources.scalars(pages, "datepublished")
         yield from sources.scalars(sources.graph.of_types(_CLAIM_REVIEWS), "datepublished")
 
-    in_url = url_day(sources.document.url)
+    url_date = date_in_url(sources.document.url)
     language = sources.document.language
-    dated = _by_votes(list(candidates()), in_url, language)
-    last = [] if in_url is None else [Candidate(in_url.isoformat(), "html", "url")]
+    candidates_by_votes = _by_votes(list(candidates()), url_date, language)
+    from_url = [] if url_date is None else [Candidate(url_date.isoformat(), "html", "url")]
     return dates.pick(
         sources.ledger,
         "page.published_at",
-        dated,
-        otherwise=chain(shown, last),
+        candidates_by_votes,
+        otherwise=chain(visible, from_url),
         language=language,
     )
 
@@ -235,16 +235,18 @@ _CLAIM_REVIEWS = frozenset({"claimreview"})
 """Item types that a fact-checking page may have instead of an article."""
 
 
-def _by_votes(dated: list[Candidate], in_url: date | None, language: str | None) -> list[Candidate]:
-    days = [_day(candidate.value, language) for candidate in dated]
+def _by_votes(
+    candidates: list[Candidate], url_date: date | None, language: str | None
+) -> list[Candidate]:
+    days = [_day(candidate.value, language) for candidate in candidates]
     different = {day for day in days if day is not None}
     if len(different) < 2:
-        return dated
+        return candidates
     votes = Counter(day for day in days if day is not None)
-    if in_url is not None and in_url in votes:
-        votes[in_url] += 1
+    if url_date is not None and url_date in votes:
+        votes[url_date] += 1
     ranked = sorted(
-        zip(days, dated, strict=True), key=lambda entry: -votes[entry[0]] if entry[0] else 0
+        zip(days, candidates, strict=True), key=lambda entry: -votes[entry[0]] if entry[0] else 0
     )
     return [candidate for _, candidate in ranked]
 
@@ -254,12 +256,12 @@ def _day(value: Any, language: str | None) -> date | None:
     return instant.date() if isinstance(instant, datetime) else instant
 
 
-_IN_URL = re.compile(r"[/_-]((?:19|20)\d\d)([/_-]?)([01]\d)\2([0-3]\d)(?=[/_.-]|\Z)")
+_URL_DATE = re.compile(r"[/_-]((?:19|20)\d\d)([/_-]?)([01]\d)\2([0-3]\d)(?=[/_.-]|\Z)")
 
 
-def url_day(url: str) -> date | None:
+def date_in_url(url: str) -> date | None:
     """Return the date in the path of a URL, such as `/2016/12/14/`, or None if it has none."""
-    match = _IN_URL.search(url.partition("?")[0].partition("#")[0])
+    match = _URL_DATE.search(url.partition("?")[0].partition("#")[0])
     try:
         return date(int(match[1]), int(match[3]), int(match[4])) if match else None
     except ValueError:
@@ -276,9 +278,9 @@ def _loose_dates(sources: Sources) -> tuple[str, ...]:
 
 
 def modified_at(
-    sources: Sources, nodes: list[Node], pages: list[Node], *, shown: Iterable[Candidate]
+    sources: Sources, nodes: list[Node], pages: list[Node], *, visible: Iterable[Candidate]
 ) -> Moment | None:
-    """Return when the page was last changed; `shown` are dates in the visible text."""
+    """Return when the page was last changed; `visible` are dates in the visible text."""
 
     def candidates() -> Iterable[Candidate]:
         yield from sources.scalars(nodes, "datemodified")
@@ -287,5 +289,5 @@ def modified_at(
 
     parse = partial(dates.moment, language=sources.document.language)
     return sources.ledger.pick(
-        "page.modified_at", parse, candidates(), otherwise=shown, expected="a date"
+        "page.modified_at", parse, candidates(), otherwise=visible, expected="a date"
     )

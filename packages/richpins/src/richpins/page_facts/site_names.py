@@ -70,7 +70,7 @@ def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
         yield from sources.scalars([n for n in nodes if not n.is_a(_WORKS)], "publisher")
         yield from sources.meta("dc.publisher", "dcterms.publisher", "publisher")
         yield from sources.meta("al:ios:app_name", "al:android:app_name", "twitter:app:name:iphone")
-        yield from _named_like_the_host(sources)
+        yield from _title_part_like_host(sources)
 
     # A site that gives its host name in one place often has a real name in another.
     ranked = sorted(candidates(), key=lambda candidate: _is_address(candidate.value))
@@ -78,15 +78,15 @@ def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
         "page.site_name",
         scalars.name,
         ranked,
-        otherwise=_spelled_like_the_host(sources),
+        otherwise=_text_like_host(sources),
         expected="a name",
     )
     if name and len(name) > _MAX_SITE_NAME_CHARS:
         return _without_slogan(sources, name)
-    return _with_blanks(sources, name)
+    return _with_spaces(sources, name)
 
 
-def _with_blanks(sources: Sources, name: str | None) -> str | None:
+def _with_spaces(sources: Sources, name: str | None) -> str | None:
     """
     Return `Headbanger's Kitchen` for `Headbangerskitchen`, if the page's tags contain that
     spelling.
@@ -109,7 +109,7 @@ def _is_address(value: object) -> bool:
     return isinstance(value, str) and value.islower() and _ADDRESS.fullmatch(value) is not None
 
 
-def _named_like_the_host(sources: Sources) -> Iterator[Candidate]:
+def _title_part_like_host(sources: Sources) -> Iterator[Candidate]:
     """Yield the part of a title that matches the host name: `Bong Eats` for bongeats.com."""
     own = {bare(name) for name in own_names(sources)}
     for where, text in (
@@ -121,7 +121,7 @@ def _named_like_the_host(sources: Sources) -> Iterator[Candidate]:
                 yield Candidate(part.strip(), "html", where)
 
 
-def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
+def _text_like_host(sources: Sources) -> Iterator[Candidate]:
     """
     Yield the most frequent standalone text, in a logo or a link, that matches the host name.
 
@@ -131,64 +131,64 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
     letters = next(iter(own_names(sources)), "")
     if not _MIN_HOST_CHARS <= len(letters) <= _MAX_HOST_CHARS or not letters.isalnum():
         return
-    lowered = _ends(sources.words.lowered)
-    alone = [
+    lowercase = _start_and_end(sources.words.lowered)
+    spans = [
         (start, end)
-        for start, end in islice(_spelled(lowered, letters), _MAX_SPELLED)
-        if _stands_alone(lowered, start, end)
+        for start, end in islice(_occurrences(lowercase, letters), _MAX_OCCURRENCES)
+        if _is_whole_text(lowercase, start, end)
     ]
-    if alone:
-        body = _ends(sources.words.body)
-        texts = (body[start:end].decode() for start, end in alone)
+    if spans:
+        body = _start_and_end(sources.words.body)
+        texts = (body[start:end].decode() for start, end in spans)
         names = Counter(text for text in texts if not text.islower() and not text.isupper())
         for name, _ in names.most_common(1):
             yield Candidate(name, "html", "logo or link")
 
 
-def _spelled(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
+def _occurrences(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
     """
     Yield where `letters` occur with up to three spaces and marks between adjacent letters.
 
     The search starts from the rarest letter, which takes a third of the time of starting from a
     frequent first letter.
     """
-    before, from_rarest = _spelling_of(letters)
-    most = len(before.pattern)
+    up_to_rarest, from_rarest = _spelling_patterns(letters)
+    max_bytes = len(up_to_rarest.pattern)
     for match in from_rarest.finditer(body):
         start = match.start()
-        head = before.search(body, max(0, start - most), start)
-        if head is not None:
-            yield head.start(), match.end()
+        start_match = up_to_rarest.search(body, max(0, start - max_bytes), start)
+        if start_match is not None:
+            yield start_match.start(), match.end()
 
 
 @lru_cache(256)
-def _spelling_of(letters: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+def _spelling_patterns(letters: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     """Return patterns for the letters up to the rarest one, and for those from it on."""
-    rarest = max(range(len(letters)), key=lambda at: _BY_FREQUENCY.find(letters[at]))
-    spelled = [re.escape(char.encode()) for char in letters]
-    head = b"".join(char + _BETWEEN for char in spelled[:rarest])
-    return re.compile(head + rb"\Z"), re.compile(_BETWEEN.join(spelled[rarest:]))
+    rarest = max(range(len(letters)), key=lambda index: _BY_FREQUENCY.find(letters[index]))
+    characters = [re.escape(char.encode()) for char in letters]
+    prefix = b"".join(char + _GAP for char in characters[:rarest])
+    return re.compile(prefix + rb"\Z"), re.compile(_GAP.join(characters[rarest:]))
 
 
-_BETWEEN = rb"[ '.&-]{0,3}"
+_GAP = rb"[ '.&-]{0,3}"
 _BY_FREQUENCY = "etaoinsrlcdhumpfgby1203wv4k5x67j8q9z"
 
 
-def _stands_alone(body: bytes, start: int, end: int) -> bool:
+def _is_whole_text(body: bytes, start: int, end: int) -> bool:
     """Return True for the whole text between tags, or a whole attribute value."""
-    before = body[max(0, start - _MAX_BLANKS) : start].rstrip()[-1:]
-    after = body[end : end + _MAX_BLANKS].lstrip()[:1]
+    before = body[max(0, start - _MAX_SPACES) : start].rstrip()[-1:]
+    after = body[end : end + _MAX_SPACES].lstrip()[:1]
     return before != b"" and after != b"" and before in b">\"'" and after in b"<\"'"
 
 
-def _ends(body: bytes) -> bytes:
+def _start_and_end(body: bytes) -> bytes:
     if len(body) <= 2 * _MAX_SEARCHED_BYTES:
         return body
     return body[:_MAX_SEARCHED_BYTES] + body[-_MAX_SEARCHED_BYTES:]
 
 
-_MAX_SPELLED = 500
-_MAX_BLANKS = 40
+_MAX_OCCURRENCES = 500
+_MAX_SPACES = 40
 _MAX_SEARCHED_BYTES = 32_768
 """Bytes searched at the start and the end of a page, where logos and imprints are."""
 _MIN_HOST_CHARS = 5

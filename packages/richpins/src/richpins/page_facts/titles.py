@@ -22,23 +22,23 @@ from richpins.structured_data.sources import Sources
 from richpins.values import scalars
 from richpins.values.placeholders import is_placeholder, is_untitled
 
-_NO_CUT = re.compile(r"[^|\-–—·•:»│›~｜ㅣ_]*+")
+_NO_SEPARATOR = re.compile(r"[^|\-–—·•:»│›~｜ㅣ_]*+")
 _SECTION = re.compile(r"(?<=[^\x00-\x7f])[-_](?:(?![\x00-\x7f])\w){2,4}\Z")
 _SECTION_AND_SITE = re.compile(
     r"(?<=[^\x00-\x7f]{6})_(?:(?![\x00-\x7f])\w){2,6}_(?:(?![\x00-\x7f])\w){2,10}\Z"
 )
 
 
-def without_site(title: str, site_names: set[str]) -> str:
+def remove_site_name(title: str, site_names: set[str]) -> str:
     """
     Return a title without the site's name before or after a dash, bar or dot.
 
     Chinese and Korean sites put the section in between: `title_section_site`.
     """
-    cuts = [] if _NO_CUT.fullmatch(title) else list(TITLE_CUTS.finditer(title))
-    if cuts and site_names:
+    separators = [] if _NO_SEPARATOR.fullmatch(title) else list(TITLE_CUTS.finditer(title))
+    if separators and site_names:
         sites = {bare(name) for name in site_names}
-        first, last = cuts[0], cuts[-1]
+        first, last = separators[0], separators[-1]
         if bare(title[last.end() :]) in sites and last.start() > 0:
             return _SECTION.sub("", title[: last.start()].strip())
         if bare(title[: first.start()]) in sites and first.end() < len(title):
@@ -58,7 +58,7 @@ _MAX_NAMES = 4
 _MAX_WITNESSES = 12
 _MIN_PART_CHARS = 4
 _MIN_URL_GRAMS = 10
-_MARKS = re.compile(r"(?<=\w)-(?=\w)|\s[-–—:]\s|[–—|│｜ㅣ·•»›~_]")
+_SEPARATORS = re.compile(r"(?<=\w)-(?=\w)|\s[-–—:]\s|[–—|│｜ㅣ·•»›~_]")
 
 
 def title_of(
@@ -66,26 +66,27 @@ def title_of(
 ) -> str | None:
     """Return the title of a page about `nodes`. Values of `properties` take precedence."""
     sites = {*filter(None, [site_name]), *own_names(sources)}
-    shown = list(filter(_may_be_title, _shown(sources, sites)))
-    marked = list(filter(_may_be_title, _marked(nodes, properties)))
-    confirmed, doubtful = _marked_by_trust(sources, marked, shown, sites)
+    visible = list(filter(_may_be_title, _visible_titles(sources, sites)))
+    from_markup = list(filter(_may_be_title, _markup_titles(nodes, properties)))
+    confirmed, doubtful = _split_by_trust(sources, from_markup, visible, sites)
     title = sources.ledger.pick(
-        "page.title", scalars.text, [*confirmed, *shown, *doubtful], expected="a title"
+        "page.title", scalars.text, [*confirmed, *visible, *doubtful], expected="a title"
     )
     where = sources.ledger.provenance.get("page.title")
     if not title or not where:
         return None
-    title = without_site(title, sites)
+    title = remove_site_name(title, sites)
     if where.syntax in _MARKUP:
         return title
-    if len(title) > _MAX_COMPARED_CHARS or not _MARKS.search(title):
+    if len(title) > _MAX_COMPARED_CHARS or not _SEPARATORS.search(title):
         return title
     # The last h1 of several candidates may resemble neither the title nor the meta elements.
-    sure = shown[:-1] if len(shown) > 1 and shown[-1].where == "h1" else shown
+    reliable = visible[:-1] if len(visible) > 1 and visible[-1].where == "h1" else visible
     others = [
-        scalars.text(candidate.value) or "" for candidate in (*confirmed, *sure[:_MAX_WITNESSES])
+        scalars.text(candidate.value) or ""
+        for candidate in (*confirmed, *reliable[:_MAX_WITNESSES])
     ]
-    return _without_section(title, others, {bare(name) for name in sites})
+    return _remove_section(title, others, {bare(name) for name in sites})
 
 
 def _may_be_title(candidate: Candidate) -> bool:
@@ -100,18 +101,18 @@ def _may_be_title(candidate: Candidate) -> bool:
     return candidate.where == "h1" or not is_untitled(text)
 
 
-def _marked_by_trust(
-    sources: Sources, marked: list[Candidate], shown: list[Candidate], sites: set[str]
+def _split_by_trust(
+    sources: Sources, from_markup: list[Candidate], visible: list[Candidate], sites: set[str]
 ) -> tuple[list[Candidate], list[Candidate]]:
     """Return the markup's names that may be the title, and those that the page contradicts."""
-    if not marked:
+    if not from_markup:
         return [], []
     witnesses = [
-        without_site(scalars.text(candidate.value) or "", sites)[:_MAX_COMPARED_CHARS]
-        for candidate in shown[:_MAX_WITNESSES]
+        remove_site_name(scalars.text(candidate.value) or "", sites)[:_MAX_COMPARED_CHARS]
+        for candidate in visible[:_MAX_WITNESSES]
     ]
-    ranked = _by_agreement(marked, witnesses, sources.document.url)
-    if all(agreed for agreed, _ in ranked) or not _agree_among_themselves(shown, witnesses):
+    ranked = _by_agreement(from_markup, witnesses, sources.document.url)
+    if all(agreed for agreed, _ in ranked) or not _agree_with_each_other(visible, witnesses):
         return [candidate for _, candidate in ranked], []
     return (
         [candidate for agreed, candidate in ranked if agreed],
@@ -119,7 +120,7 @@ def _marked_by_trust(
     )
 
 
-def _marked(nodes: list[Node], properties: tuple[str, ...]) -> Iterator[Candidate]:
+def _markup_titles(nodes: list[Node], properties: tuple[str, ...]) -> Iterator[Candidate]:
     for node in nodes:
         for name in properties:
             for value in node.all(name)[:_MAX_NAMES]:
@@ -127,13 +128,13 @@ def _marked(nodes: list[Node], properties: tuple[str, ...]) -> Iterator[Candidat
 
 
 def _by_agreement(
-    marked: list[Candidate], witnesses: list[str], url: str
+    from_markup: list[Candidate], witnesses: list[str], url: str
 ) -> list[tuple[int, Candidate]]:
     """Return the names from the markup; names that the page repeats exactly come first."""
     ranked = []
-    for candidate in marked:
+    for candidate in from_markup:
         text = scalars.text(candidate.value) or ""
-        ranked.append((agreement(text, witnesses) or int(_is_in_url(text, url)), candidate))
+        ranked.append((agreement_with(text, witnesses) or int(_is_in_url(text, url)), candidate))
     return sorted(ranked, key=lambda entry: not entry[0])
 
 
@@ -144,27 +145,27 @@ def _is_in_url(text: str, url: str) -> bool:
     return len(grams) >= _MIN_URL_GRAMS and len(grams & path) >= _MIN_SIMILARITY * len(grams)
 
 
-def _agree_among_themselves(shown: list[Candidate], witnesses: list[str]) -> bool:
+def _agree_with_each_other(visible: list[Candidate], witnesses: list[str]) -> bool:
     """
     Return True if two of the meta elements, the title and the heading agree.
 
     A title from the markup must then agree with them too.
     """
-    by_place: dict[str, list[str]] = {}
-    for candidate, text in zip(shown, witnesses, strict=False):
-        by_place.setdefault(candidate.where if candidate.syntax == "html" else "meta", []).append(
+    by_source: dict[str, list[str]] = {}
+    for candidate, text in zip(visible, witnesses, strict=False):
+        by_source.setdefault(candidate.where if candidate.syntax == "html" else "meta", []).append(
             text
         )
     return any(
-        agreement(text, others) > 1
-        for kind, texts in by_place.items()
+        agreement_with(text, others) > 1
+        for kind, texts in by_source.items()
         for text in texts
-        for other, others in by_place.items()
+        for other, others in by_source.items()
         if other != kind
     )
 
 
-def _shown(sources: Sources, sites: set[str]) -> Iterator[Candidate]:
+def _visible_titles(sources: Sources, sites: set[str]) -> Iterator[Candidate]:
     """
     Yield the page's names outside its markup, best first.
 
@@ -196,8 +197,8 @@ def _is_confirmed(heading: str, tag: str | None, others: list[str], url: str) ->
     parts = [bare(part) for part in TITLE_CUTS.split(tag or "")]
     if bare(heading) in parts[1:-1] and len(bare(heading)) <= len(parts[0]):
         others = [text for text in others if text != tag]
-        return _is_in_url(heading, url) or _repeats(bare(heading), list(map(bare, others)))
-    return agreement(heading, others) > 0
+        return _is_in_url(heading, url) or _resembles_any(bare(heading), list(map(bare, others)))
+    return agreement_with(heading, others) > 0
 
 
 def _heading(sources: Sources, sites: set[str]) -> Candidate | None:
@@ -205,7 +206,7 @@ def _heading(sources: Sources, sites: set[str]) -> Candidate | None:
     tag = sources.document.title
     headings = sources.document.headings
     if tag and len(headings) > 1:
-        headings = tuple(sorted(headings, key=lambda text: -agreement(text, [tag])))
+        headings = tuple(sorted(headings, key=lambda text: -agreement_with(text, [tag])))
     is_start = _is_start_page(sources.document.url)
     for text in headings:
         if text in sources.document.banners and not is_start:
@@ -232,19 +233,19 @@ def _below_banner(sources: Sources, sites: set[str]) -> Candidate | None:
     witnesses = [
         plain
         for text in filter(None, texts[:_MAX_WITNESSES])
-        if (plain := bare(without_site(text, names)[:_MAX_COMPARED_CHARS]))
+        if (plain := bare(remove_site_name(text, names)[:_MAX_COMPARED_CHARS]))
     ]
     if {bare(name) for name in names} >= set(witnesses):
-        return _of_only_article(document.tree)
+        return _only_article_title(document.tree)
     for node in document.tree.css(_LOWER_HEADINGS)[:_MAX_HEADINGS]:
         text = heading_text(node)
         plain = bare(text[:_MAX_COMPARED_CHARS])
-        if plain and plain not in map(bare, names) and _repeats(plain, witnesses):
+        if plain and plain not in map(bare, names) and _resembles_any(plain, witnesses):
             return Candidate(text, "html", node.tag or "h2")
     return None
 
 
-def _of_only_article(tree: LexborHTMLParser) -> Candidate | None:
+def _only_article_title(tree: LexborHTMLParser) -> Candidate | None:
     articles = tree.css("article")
     node = articles[0].css_first("h2") if len(articles) == 1 else None
     text = heading_text(node) if node is not None else ""
@@ -255,7 +256,7 @@ _LOWER_HEADINGS = "h2,h3"
 _MAX_HEADINGS = 100
 
 
-def _repeats(plain: str, witnesses: list[str]) -> bool:
+def _resembles_any(plain: str, witnesses: list[str]) -> bool:
     """Return True if a heading shares half of the longer text with one of `witnesses`."""
     grams = _grams(plain)
     return any(
@@ -275,7 +276,7 @@ def _is_site(heading: str, tag: str, sites: set[str]) -> bool:
     return len(parts) > 1 and bare(parts[-1]) == plain and len(bare(parts[0])) > len(plain)
 
 
-def agreement(text: str, others: list[str]) -> int:
+def agreement_with(text: str, others: list[str]) -> int:
     """Return 2 if one of `others` equals or contains the text, 1 if one is similar, else 0."""
     plain = bare(text[:_MAX_COMPARED_CHARS])
     if not plain:
@@ -286,28 +287,30 @@ def agreement(text: str, others: list[str]) -> int:
     ):
         return 2
     grams = _grams(plain)
-    return int(any(other and _are_alike(grams, _grams(other)) for other in plains))
+    return int(any(other and _are_similar(grams, _grams(other)) for other in plains))
 
 
-def _are_alike(grams: set[str], others: set[str]) -> bool:
+def _are_similar(grams: set[str], others: set[str]) -> bool:
     return len(grams & others) >= _MIN_SIMILARITY * min(len(grams), len(others))
 
 
 def _grams(plain: str) -> set[str]:
-    return {plain[at : at + 3] for at in range(max(1, len(plain) - 2))}
+    return {plain[start : start + 3] for start in range(max(1, len(plain) - 2))}
 
 
-def _without_section(title: str, others: list[str], sites: set[str]) -> str:
+def _remove_section(title: str, others: list[str], sites: set[str]) -> str:
     """
     Return a title without its section, if another source has the rest: `Leek soup` of `Leek soup -
     Recipes`.
     """
-    alone = {plain for plain in map(bare, others) if len(plain) >= _MIN_PART_CHARS} - sites
-    for cut in _MARKS.finditer(title):
+    complete_titles = {
+        plain for plain in map(bare, others) if len(plain) >= _MIN_PART_CHARS
+    } - sites
+    for cut in _SEPARATORS.finditer(title):
         parts = (title[: cut.start()], title[cut.end() :])
         if not all(map(bare, parts)):
             continue  # a separator at the end separates nothing: `__init__ - the first file`
         for part in parts:
-            if bare(part) in alone:
+            if bare(part) in complete_titles:
                 return part.strip()
     return title

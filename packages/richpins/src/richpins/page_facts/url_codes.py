@@ -43,9 +43,9 @@ def asins(sources: Sources) -> Iterator[Candidate]:
 def codes(sources: Sources) -> Iterator[Candidate]:
     """Yield numbers in the query, then in the last path segments, that also occur in the page."""
     for code in list(dict.fromkeys(_codes_in(sources.document.url)))[:_MAX_CODES]:
-        spelled = _as_value(sources, code)
-        if spelled is not None:
-            yield Candidate(spelled, "html", "url")
+        written = _find_whole_value(sources, code)
+        if written is not None:
+            yield Candidate(written, "html", "url")
 
 
 def _codes_in(url: str) -> Iterator[str]:
@@ -61,20 +61,20 @@ def _codes_in(url: str) -> Iterator[str]:
         yield segment
 
 
-def _as_value(sources: Sources, code: str) -> str | None:
+def _find_whole_value(sources: Sources, code: str) -> str | None:
     """Return the code as written in the page, if it is a complete value there, or None."""
-    wanted, lowered = code.lower().encode(), sources.words.lowered
-    at = lowered.find(wanted)
-    for _ in range(_MAX_PLACES):
-        if at < 0:
+    encoded, lowered = code.lower().encode(), sources.words.lowered
+    start = lowered.find(encoded)
+    for _ in range(_MAX_OCCURRENCES):
+        if start < 0:
             return None
-        end = at + len(wanted)
-        if lowered[at - 1 : at] in _BEFORE and lowered[end : end + 1] in _AFTER:
-            return sources.words.body[at:end].decode("utf-8", "replace")
-        at = lowered.find(wanted, end)
+        end = start + len(encoded)
+        if lowered[start - 1 : start] in _BEFORE and lowered[end : end + 1] in _AFTER:
+            return sources.words.body[start:end].decode("utf-8", "replace")
+        start = lowered.find(encoded, end)
     return None
 
 
-_MAX_PLACES = 200
+_MAX_OCCURRENCES = 200
 _BEFORE = frozenset({b'"', b"'", b">", b" ", b":", b"#", b"\n", b"\t"})
 _AFTER = frozenset({b'"', b"'", b"<", b" ", b",", b"}", b"\n", b"\t", b"\r"})

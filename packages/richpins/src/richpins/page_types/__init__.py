@@ -34,11 +34,11 @@ def page_types() -> tuple[PageType, ...]:
     Raises:
         TypeError: a module has no `PAGE_TYPE`, or its name differs from the module's.
     """
-    types = [_registered(name) for name in NAMES]
+    types = [_load(name) for name in NAMES]
     return tuple(sorted(types, key=lambda page_type: -page_type.weight))
 
 
-def _registered(name: str) -> PageType:
+def _load(name: str) -> PageType:
     page_type = getattr(import_module(f"{__package__}.{name}"), "PAGE_TYPE", None)
     if not isinstance(page_type, PageType) or page_type.name != name:
         raise TypeError(f"{__package__}.{name} must define PAGE_TYPE, a PageType named {name!r}")

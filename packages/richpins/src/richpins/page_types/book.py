@@ -44,27 +44,32 @@ def read(sources: Sources, nodes: list[Node]) -> Book:
         for edition in node.all("workexample", "workexamples")[:100]
         if isinstance(edition, Node)
     ]
-    both = [*nodes, *editions]
+    nodes_and_editions = [*nodes, *editions]
 
     def isbns() -> Iterator[Candidate]:
-        yield from sources.scalars(both, "isbn")
+        yield from sources.scalars(nodes_and_editions, "isbn")
         yield from sources.meta("book:isbn", "books:isbn", "og:isbn", "citation_isbn")
-        yield from sources.scalars(both, "gtin13", "identifier")
+        yield from sources.scalars(nodes_and_editions, "gtin13", "identifier")
 
     def published() -> Iterator[Candidate]:
-        yield from sources.scalars(both, "datepublished")
+        yield from sources.scalars(nodes_and_editions, "datepublished")
         yield from sources.meta("book:release_date", "books:release_date")
 
     return Book(
         isbn=pick("book.isbn", isbn, isbns(), expected="an ISBN"),
         publisher=pick(
-            "book.publisher", scalars.name, sources.scalars(both, "publisher"), expected="a name"
+            "book.publisher",
+            scalars.name,
+            sources.scalars(nodes_and_editions, "publisher"),
+            expected="a name",
         ),
         published_at=dates.pick(
             sources.ledger, "book.published_at", published(), language=sources.document.language
         ),
-        pages=pick("book.pages", numbers.count, sources.scalars(both, "numberofpages")),
-        format=pick("book.format", _format, sources.scalars(both, "bookformat")),
+        pages=pick(
+            "book.pages", numbers.count, sources.scalars(nodes_and_editions, "numberofpages")
+        ),
+        format=pick("book.format", _format, sources.scalars(nodes_and_editions, "bookformat")),
         genres=pick("book.genres", scalars.words, sources.lists(nodes, "genre")) or (),
         rating=rating_of(sources, "book.rating", nodes),
     )
@@ -77,10 +82,10 @@ def isbn(value: Any) -> str | None:
     text = re.sub(r"^(?:urn:)?(?:isbn)?[-: ]*(?:1[03][: ])?", "", str(value).strip().lower())
     digits = re.sub(r"[\s\-\u2010-\u2015]", "", text).upper()
     if re.fullmatch(r"\d{13}", digits):
-        total = sum(int(d) * (3 if place % 2 else 1) for place, d in enumerate(digits))
+        total = sum(int(d) * (3 if index % 2 else 1) for index, d in enumerate(digits))
         return digits if total % 10 == 0 and digits[:3] in {"978", "979"} else None
     if re.fullmatch(r"\d{9}[\dX]", digits):
-        total = sum((10 - place) * (10 if d == "X" else int(d)) for place, d in enumerate(digits))
+        total = sum((10 - index) * (10 if d == "X" else int(d)) for index, d in enumerate(digits))
         return digits if total % 11 == 0 else None
     return None
 

@@ -44,11 +44,11 @@ def read(sources: Sources, nodes: list[Node]) -> Movie:
 
         return pick(f"movie.{name}", scalars.names, candidates(), expected="names") or ()
 
-    def released() -> Iterator[Candidate]:
+    def release_dates() -> Iterator[Candidate]:
         yield from sources.scalars(nodes, "datepublished", "datecreated", "startdate")
         yield from sources.meta("video:release_date", "og:video:release_date")
 
-    def lasting() -> Iterator[Candidate]:
+    def duration_candidates() -> Iterator[Candidate]:
         yield from sources.scalars(nodes, "duration", "timerequired")
         for tag in sources.meta("video:duration"):
             yield tag._replace(value=f"{tag.value} s")
@@ -58,10 +58,13 @@ def read(sources: Sources, nodes: list[Node]) -> Movie:
         actors=people("actors", "video:actor", "actor", "actors", "starring"),
         genres=pick("movie.genres", scalars.words, sources.lists(nodes, "genre")) or (),
         duration_minutes=pick(
-            "movie.duration_minutes", durations.minutes, lasting(), expected="a duration"
+            "movie.duration_minutes",
+            durations.minutes,
+            duration_candidates(),
+            expected="a duration",
         ),
         released_at=dates.pick(
-            sources.ledger, "movie.released_at", released(), language=sources.document.language
+            sources.ledger, "movie.released_at", release_dates(), language=sources.document.language
         ),
         content_rating=pick(
             "movie.content_rating", scalars.text, sources.scalars(nodes, "contentrating")

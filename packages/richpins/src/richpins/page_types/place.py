@@ -94,10 +94,10 @@ def read(sources: Sources, nodes: list[Node]) -> Place:
     """Return the place described by `nodes` or Open Graph's place tags."""
     pick = sources.ledger.pick
 
-    def field_of(name: str, *properties: str) -> str | None:
+    def text_field(name: str, *properties: str) -> str | None:
         return pick(f"place.{name}", scalars.text, sources.scalars(nodes, *properties))
 
-    def url(name: str, *properties: str) -> str | None:
+    def url_field(name: str, *properties: str) -> str | None:
         return pick(
             f"place.{name}",
             lambda raw: _url(sources, raw),
@@ -112,16 +112,16 @@ def read(sources: Sources, nodes: list[Node]) -> Place:
         ),
         phone=pick("place.phone", _phone, _phones(sources, nodes), expected="a phone number"),
         email=pick("place.email", _email, sources.scalars(nodes, "email")),
-        price_range=field_of("price_range", "pricerange"),
+        price_range=text_field("price_range", "pricerange"),
         opening_hours=pick(
             "place.opening_hours",
-            _hours,
+            _opening_hours,
             sources.lists(nodes, "openinghours", "openinghoursspecification"),
         )
         or (),
         cuisines=pick("place.cuisines", scalars.words, sources.lists(nodes, "servescuisine")) or (),
-        menu_url=url("menu_url", "hasmenu", "menu"),
-        map_url=url("map_url", "hasmap", "map", "maps"),
+        menu_url=url_field("menu_url", "hasmenu", "menu"),
+        map_url=url_field("map_url", "hasmap", "map", "maps"),
         rating=rating_of(sources, "place.rating", nodes),
     )
 
@@ -167,7 +167,7 @@ def address(value: Any) -> Address | None:
         if isinstance(inner, Node) and not value.first("streetaddress", "addresslocality"):
             value = inner
         parsed = Address(
-            street=_joined(value.all("streetaddress")),
+            street=_join_texts(value.all("streetaddress")),
             locality=scalars.text(value.first("addresslocality")),
             region=scalars.text(value.first("addressregion")),
             postal_code=scalars.text(value.first("postalcode")),
@@ -179,7 +179,7 @@ def address(value: Any) -> Address | None:
     return Address(text=text) if text else None
 
 
-def _joined(texts: list[Any]) -> str | None:
+def _join_texts(texts: list[Any]) -> str | None:
     return ", ".join(filter(None, map(scalars.text, texts[:5]))) or None
 
 
@@ -189,9 +189,9 @@ def _positions(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
         if "latitude" in node.properties:
             yield Candidate(node, node.syntax, f"{node.where}.latitude")
     for latitude, longitude in _POSITION_TAGS:
-        pair = (sources.metas.first(latitude), sources.metas.first(longitude))
-        if all(pair):
-            yield next(sources.meta(latitude))._replace(value=pair)
+        values = (sources.metas.first(latitude), sources.metas.first(longitude))
+        if all(values):
+            yield next(sources.meta(latitude))._replace(value=values)
     for candidate in sources.meta("geo.position", "icbm"):
         yield candidate._replace(
             value=tuple(part.strip() for part in re.split(r"[;,]", candidate.value))
@@ -238,9 +238,9 @@ def _degrees(value: Any) -> Decimal | None:
 def _phones(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
     yield from sources.scalars(nodes, "telephone", "phone")
     for node in nodes:
-        for holder in node.all("address", "contactpoint"):
-            if isinstance(holder, Node):
-                yield from sources.scalars([holder], "telephone")
+        for item in node.all("address", "contactpoint"):
+            if isinstance(item, Node):
+                yield from sources.scalars([item], "telephone")
     yield from sources.meta("business:contact_data:phone_number", "og:phone_number")
 
 
@@ -251,7 +251,7 @@ def _phone(value: Any) -> str | None:
     return text.removeprefix("tel:").strip()
 
 
-def _hours(raw: list[Any]) -> tuple[str, ...] | None:
+def _opening_hours(raw: list[Any]) -> tuple[str, ...] | None:
     result = []
     for value in raw[:60]:
         if isinstance(value, Node):

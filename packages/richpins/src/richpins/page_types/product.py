@@ -98,15 +98,15 @@ class _Reader:
             f"product.{name}",
             parse,
             chain.from_iterable(candidates),
-            otherwise=_deferred(self.sources, otherwise),
+            otherwise=_search_lazily(self.sources, otherwise),
             expected=expected,
         )
 
-    def own(self, *properties: str) -> Iterator[Candidate]:
+    def item_values(self, *properties: str) -> Iterator[Candidate]:
         """Yield the values of these properties of the product's items."""
         return self.sources.scalars(self.nodes, *properties)
 
-    def offered(self, *properties: str) -> Iterator[Candidate]:
+    def offer_values(self, *properties: str) -> Iterator[Candidate]:
         return self.sources.scalars(self.offers, *properties)
 
     @property
@@ -117,7 +117,7 @@ class _Reader:
 def read(sources: Sources, nodes: list[Node]) -> Product:
     """Return the product described by `nodes`, most trusted first, or else by the visible text."""
     price = _price(sources, nodes, partial(shown_price, is_product=True))
-    reader = _Reader(sources, nodes, _taken_first(list(offers_of(nodes)), price))
+    reader = _Reader(sources, nodes, _chosen_offer_first(list(offers_of(nodes)), price))
     product = Product(
         price=price.amount if price else None,
         price_high=price.high if price else None,
@@ -126,17 +126,17 @@ def read(sources: Sources, nodes: list[Node]) -> Product:
         availability=_availability(sources, price, reader.offers, nodes),
         rating=rating_of(sources, "product.rating", nodes),
     )
-    return _described(reader, _identified(reader, _offered(reader, product)))
+    return _with_description(reader, _with_identifiers(reader, _with_offer_values(reader, product)))
 
 
-def _offered(reader: _Reader, product: Product) -> Product:
+def _with_offer_values(reader: _Reader, product: Product) -> Product:
     """Return the product with its offers' values, except the price."""
-    pick, offered, meta = reader.pick, reader.offered, reader.sources.meta
-    conditions = chain(offered("itemcondition"), reader.own("itemcondition"))
+    pick, offer_values, meta = reader.pick, reader.offer_values, reader.sources.meta
+    conditions = chain(offer_values("itemcondition"), reader.item_values("itemcondition"))
     return replace(
         product,
         price_valid_until=pick(
-            "price_valid_until", _day, offered("pricevaliduntil"), expected="a date"
+            "price_valid_until", _valid_day, offer_values("pricevaliduntil"), expected="a date"
         ),
         condition=pick(
             "condition",
@@ -145,45 +145,47 @@ def _offered(reader: _Reader, product: Product) -> Product:
             meta("product:condition", "og:condition"),
             expected="a condition",
         ),
-        seller=pick("seller", scalars.name, offered("seller", "offeredby")),
-        offer_count=pick("offer_count", numbers.count, offered("offercount")),
+        seller=pick("seller", scalars.name, offer_values("seller", "offeredby")),
+        offer_count=pick("offer_count", numbers.count, offer_values("offercount")),
     )
 
 
-def _identified(reader: _Reader, product: Product) -> Product:
+def _with_identifiers(reader: _Reader, product: Product) -> Product:
     """Return the product with its brand and identifiers."""
-    pick, own, meta = reader.pick, reader.own, reader.sources.meta
+    pick, item_values, meta = reader.pick, reader.item_values, reader.sources.meta
     name = reader.name or reader.sources.document.heading
-    gtins = (chain(own(name), reader.offered(name)) for name in _GTINS)
+    gtins = (chain(item_values(name), reader.offer_values(name)) for name in _GTINS)
     return replace(
         product,
         brand=pick(
             "brand",
             brand,
-            own("brand", "manufacturer"),
+            item_values("brand", "manufacturer"),
             meta("product:brand", "og:brand"),
             expected="a name",
             otherwise=brands.brands,
         ),
-        sku=pick("sku", partial(sku, name=name), own("sku", "productid"), otherwise=_shown_skus),
+        sku=pick(
+            "sku", partial(sku, name=name), item_values("sku", "productid"), otherwise=_visible_skus
+        ),
         gtin=pick("gtin", gtin, *gtins, expected="a GTIN", otherwise=product_details.gtins),
-        mpn=pick("mpn", scalars.text, own("mpn"), otherwise=product_details.mpns),
+        mpn=pick("mpn", scalars.text, item_values("mpn"), otherwise=product_details.mpns),
     )
 
 
-def _described(reader: _Reader, product: Product) -> Product:
+def _with_description(reader: _Reader, product: Product) -> Product:
     """Return the product with its description and category."""
-    pick, own = reader.pick, reader.own
+    pick, item_values = reader.pick, reader.item_values
     name = reader.name or reader.sources.document.heading
     return replace(
         product,
-        color=pick("color", scalars.text, own("color")),
-        size=pick("size", scalars.text, own("size")),
-        material=pick("material", scalars.text, own("material")),
+        color=pick("color", scalars.text, item_values("color")),
+        size=pick("size", scalars.text, item_values("size")),
+        material=pick("material", scalars.text, item_values("material")),
         category=pick(
             "category",
             scalars.text,
-            own("category"),
+            item_values("category"),
             reader.sources.meta("product:category"),
             otherwise=partial(_categories, name=name),
         ),
@@ -195,13 +197,13 @@ def _categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
     yield from trails.categories(sources, name)
 
 
-def _shown_skus(sources: Sources) -> Iterator[Candidate]:
+def _visible_skus(sources: Sources) -> Iterator[Candidate]:
     yield from url_codes.asins(sources)
     yield from product_details.skus(sources)
     yield from url_codes.codes(sources)
 
 
-def _deferred(sources: Sources, finder: Finder | None) -> Iterator[Candidate]:
+def _search_lazily(sources: Sources, finder: Finder | None) -> Iterator[Candidate]:
     """Search the visible text only when the first candidate is requested."""
     if finder is not None:
         yield from finder(sources)
@@ -218,10 +220,10 @@ def _price(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Pric
 _GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
 
 
-def _taken_first(offers: list[Node], price: Price | None) -> list[Node]:
+def _chosen_offer_first(offers: list[Node], price: Price | None) -> list[Node]:
     """Return the offers, the one with the chosen price first: seller and condition are its."""
-    taken = [offer for offer in offers if price is not None and offer is price.offer]
-    return [*taken[:1], *(offer for offer in offers if offer not in taken)]
+    chosen = [offer for offer in offers if price is not None and offer is price.offer]
+    return [*chosen[:1], *(offer for offer in offers if offer not in chosen)]
 
 
 def _availability(
@@ -234,30 +236,30 @@ def _availability(
     without a price, is in stock; otherwise the first availability found is used. A product with
     only one size sold out is in stock.
     """
-    passed_over = {id(offer) for offer in price.passed_over} if price else set()
-    left = [offer for offer in offers if id(offer) not in passed_over]
-    taken = [price.offer] if price and price.offer is not None else []
-    every = [
-        *sources.scalars([*left, *nodes], "availability"),
+    skipped = {id(offer) for offer in price.not_chosen} if price else set()
+    remaining = [offer for offer in offers if id(offer) not in skipped]
+    chosen = [price.offer] if price and price.offer is not None else []
+    candidates = [
+        *sources.scalars([*remaining, *nodes], "availability"),
         *sources.meta("product:availability", "og:availability", "availability"),
     ]
-    every.sort(key=lambda c: (_rank(c), availability(c.value) != "in_stock"))
+    candidates.sort(key=lambda c: (_rank(c), availability(c.value) != "in_stock"))
     return sources.ledger.pick(
         "product.availability",
         availability,
         [
-            *sources.scalars(_in_other_sizes(sources, nodes, price), "availability"),
-            *sources.scalars(taken, "availability"),
-            *every,
+            *sources.scalars(_offers_of_other_sizes(sources, nodes, price), "availability"),
+            *sources.scalars(chosen, "availability"),
+            *candidates,
         ],
-        otherwise=_deferred(sources, product_details.shown_stock),
+        otherwise=_search_lazily(sources, product_details.shown_stock),
         expected="an availability",
     )
 
 
-def _in_other_sizes(sources: Sources, nodes: list[Node], price: Price | None) -> list[Node]:
+def _offers_of_other_sizes(sources: Sources, nodes: list[Node], price: Price | None) -> list[Node]:
     """Return in-stock offers at this price from items with the same name, such as other sizes."""
-    if price is None or price.offer is None or availability_of(price.offer) not in _GONE:
+    if price is None or price.offer is None or availability_of(price.offer) not in _NOT_AVAILABLE:
         return []
     name = scalars.text(nodes[0].first("name"))
     sizes = [
@@ -265,18 +267,18 @@ def _in_other_sizes(sources: Sources, nodes: list[Node], price: Price | None) ->
         for node in islice(sources.graph.of_types(TYPES), _MAX_SIZES)
         if name and scalars.text(node.first("name")) == name
     ]
-    alike = (
+    matching = (
         offer
         for offer in offers_of(sizes)
         if availability_of(offer) == "in_stock"
         and (other := price_of_offer(offer, None)) is not None
         and (other.amount, other.currency) == (price.amount, price.currency)
     )
-    return list(islice(alike, 1))
+    return list(islice(matching, 1))
 
 
 _MAX_SIZES = 100
-_GONE = frozenset({"out_of_stock", "sold_out"})
+_NOT_AVAILABLE = frozenset({"out_of_stock", "sold_out"})
 
 
 def _rank(candidate: Candidate) -> int:
@@ -312,8 +314,8 @@ def sku(value: Any, name: str | None) -> str | None:
     """
     text = _SKU_LABEL.sub("", scalars.text(value) or "")
     if "://" in text:
-        last = text.partition("?")[0].rstrip("/").rpartition("/")[2]
-        return last if any(map(str.isdigit, last)) else None
+        last_part = text.partition("?")[0].rstrip("/").rpartition("/")[2]
+        return last_part if any(map(str.isdigit, last_part)) else None
     if name is not None and " " in text and text.casefold().startswith(name.casefold()):
         rest = text[len(name) :].strip(" -–—:|#/()[]")
         return rest if any(map(str.isdigit, rest)) else None
@@ -327,31 +329,31 @@ _SKU_LABEL = re.compile(
 
 def gtin(value: Any) -> str | None:
     """Return the digits of a GTIN or a bracketed ISBN, or None if the check digit is wrong."""
-    digits = _GTIN_LABEL.sub("", _NO_DIGITS.sub("", str(value).lower()))
+    digits = _GTIN_LABEL.sub("", _GTIN_SEPARATORS.sub("", str(value).lower()))
     if not (digits.isascii() and digits.isdigit() and len(digits) in {8, 12, 13, 14}):
         return None
-    body = [int(digit) for digit in reversed(digits)]
-    total = sum(digit * (3 if place % 2 else 1) for place, digit in enumerate(body))
+    reversed_digits = [int(digit) for digit in reversed(digits)]
+    total = sum(digit * (3 if index % 2 else 1) for index, digit in enumerate(reversed_digits))
     return digits if total % 10 == 0 and int(digits) else None
 
 
-_NO_DIGITS = re.compile(r"[\s()\[\]{}\u2010-\u2015-]")
+_GTIN_SEPARATORS = re.compile(r"[\s()\[\]{}\u2010-\u2015-]")
 _GTIN_LABEL = re.compile(r"\A(?:gtin|ean|upc|isbn|jan)(?:(?:8|1[0-4])(?=\D))?\D{0,20}")
 
 
-def _day(value: Any) -> date | None:
+def _valid_day(value: Any) -> date | None:
     """Return the day, or None for a date before online shops existed (`1970-01-01`)."""
     moment = dates.moment(value)
     day = moment.date() if isinstance(moment, datetime) else moment
-    return day if day is not None and day.year >= _FIRST_YEAR else None
+    return day if day is not None and day.year >= _MIN_YEAR else None
 
 
-_FIRST_YEAR = 1995
+_MIN_YEAR = 1995
 
 
-def _from_text(sources: Sources, decided: PageType | None) -> tuple[list[Node], Product] | None:
+def _from_text(sources: Sources, page_type: PageType | None) -> tuple[list[Node], Product] | None:
     """Return the product of a page without markup, if it shows a price and a way to buy."""
-    if decided is not None:
+    if page_type is not None:
         return None
     if shown_price(sources, country_of(sources), is_product=False) is None:
         return None
@@ -378,10 +380,10 @@ def _adjustment(sources: Sources, product: Node, _og_type: str) -> int:
     if not isinstance(url, str) or not any(has_address(text, addresses) for text in articles):
         return 0
     try:
-        is_of_another = registered_domain(url) != registered_domain(sources.document.url)
+        is_other_site = registered_domain(url) != registered_domain(sources.document.url)
     except InvalidUrl:
         return 0
-    return -45 if is_of_another else 0
+    return -45 if is_other_site else 0
 
 
 PAGE_TYPE = PageType(

@@ -67,10 +67,10 @@ def read(sources: Sources, nodes: list[Node]) -> Recipe:
     Ingredients, steps, amounts and times that are missing from the markup come from the visible
     text.
     """
-    return _completed(sources, _marked(sources, nodes))
+    return _complete(sources, _from_markup(sources, nodes))
 
 
-def _marked(sources: Sources, nodes: list[Node]) -> Recipe:
+def _from_markup(sources: Sources, nodes: list[Node]) -> Recipe:
     pick = sources.ledger.pick
     groups = pick(
         "recipe.instructions",
@@ -121,20 +121,20 @@ def _marked(sources: Sources, nodes: list[Node]) -> Recipe:
 def _minutes(sources: Sources, name: str, nodes: list[Node], *properties: str) -> int | None:
     return sources.ledger.pick(
         f"recipe.{name}",
-        _lasting,
+        _duration_minutes,
         sources.scalars(nodes, *properties),
         expected="a duration above zero",
     )
 
 
-def _lasting(value: Any) -> int | None:
+def _duration_minutes(value: Any) -> int | None:
     """Return minutes. Seconds alone (`PT30S`) often mean minutes, so they give None."""
-    if isinstance(value, str) and _SECONDS_ALONE.fullmatch(value.strip()):
+    if isinstance(value, str) and _ONLY_SECONDS.fullmatch(value.strip()):
         return None
     return durations.minutes(value)
 
 
-_SECONDS_ALONE = re.compile(r"PT\d{1,2}S", re.IGNORECASE)
+_ONLY_SECONDS = re.compile(r"PT\d{1,2}S", re.IGNORECASE)
 
 
 def _words(sources: Sources, name: str, nodes: list[Node], *properties: str) -> tuple[str, ...]:
@@ -147,11 +147,11 @@ def _words(sources: Sources, name: str, nodes: list[Node], *properties: str) -> 
 def _ingredients(raw: list[Any]) -> tuple[str, ...] | None:
     result: list[str] = []
     for value in raw:
-        result.extend(_ingredient(value, alone=len(raw) == 1))
+        result.extend(_ingredient(value, is_only_one=len(raw) == 1))
     return tuple(once(result)[:MAX_INGREDIENTS]) or None
 
 
-def _ingredient(value: Any, *, alone: bool) -> list[str]:
+def _ingredient(value: Any, *, is_only_one: bool) -> list[str]:
     if isinstance(value, Node):
         amount = value.first("value", "amount", "quantity", "requiredquantity")
         if isinstance(amount, Node):
@@ -167,7 +167,7 @@ def _ingredient(value: Any, *, alone: bool) -> list[str]:
         return [joined] if joined else []
     if isinstance(value, str) and ("\n" in value or "<" in value):
         # With several ingredients, the paragraphs of one are its amount, name and note.
-        return lines(value) if alone or _ENTRIES.search(value) else [" ".join(lines(value))]
+        return lines(value) if is_only_one or _ENTRIES.search(value) else [" ".join(lines(value))]
     text = scalars.text(value)
     return [text] if text else []
 
@@ -193,25 +193,25 @@ def _nutrition(raw: list[Any]) -> dict[str, str] | None:
     return result or None
 
 
-def _completed(sources: Sources, marked: Recipe) -> Recipe:
+def _complete(sources: Sources, recipe: Recipe) -> Recipe:
     """Complete a recipe from the markup with values from the visible text."""
-    bare = _lacks_amounts(marked.ingredients)
-    hollow = _are_hollow(marked.instructions)
-    lone = len(marked.ingredients) < 2
-    if bare or hollow or lone:
-        shown = _Shown(sources)
-        marked = shown.into(
-            marked,
-            ingredients=(lone and len(shown.ingredients) > 2)
-            or not marked.ingredients
-            or (bare and shown.has_amounts_of(marked)),
-            instructions=hollow and shown.is_longer_than(marked.instructions),
+    lacks_amounts = _lacks_amounts(recipe.ingredients)
+    lacks_steps = _are_incomplete(recipe.instructions)
+    has_one_ingredient = len(recipe.ingredients) < 2
+    if lacks_amounts or lacks_steps or has_one_ingredient:
+        visible = _VisibleRecipe(sources)
+        recipe = visible.replace_in(
+            recipe,
+            ingredients=(has_one_ingredient and len(visible.ingredients) > 2)
+            or not recipe.ingredients
+            or (lacks_amounts and visible.has_amounts_of(recipe)),
+            instructions=lacks_steps and visible.is_longer_than(recipe.instructions),
         )
-    open_ended = _is_timeless(marked) or marked.yields is None
-    return _captioned(sources, marked) if open_ended else marked
+    lacks_facts = _lacks_times(recipe) or recipe.yields is None
+    return _add_captioned_facts(sources, recipe) if lacks_facts else recipe
 
 
-class _Shown:
+class _VisibleRecipe:
     """The visible ingredients and steps of a page; empty if there are none."""
 
     def __init__(self, sources: Sources) -> None:
@@ -231,23 +231,25 @@ class _Shown:
         groups = _groups(self._sections.get(kind))
         return tuple(entry for group in groups for entry in group.entries)
 
-    def has_amounts_of(self, marked: Recipe) -> bool:
+    def has_amounts_of(self, recipe: Recipe) -> bool:
         """Return True if the visible list is the list in the markup plus amounts."""
         text = " ".join(self.ingredients).lower()
-        named = sum(name.lower() in text for name in marked.ingredients)
-        return not _lacks_amounts(self.ingredients) and named * 10 >= 7 * len(marked.ingredients)
+        found_count = sum(name.lower() in text for name in recipe.ingredients)
+        return not _lacks_amounts(self.ingredients) and found_count * 10 >= 7 * len(
+            recipe.ingredients
+        )
 
     def is_longer_than(self, steps: tuple[str, ...]) -> bool:
         """Return True if the visible steps are twice as long as those in the markup."""
         return sum(map(len, self.instructions)) > 2 * sum(map(len, steps))
 
-    def into(self, recipe: Recipe, *, ingredients: bool, instructions: bool) -> Recipe:
+    def replace_in(self, recipe: Recipe, *, ingredients: bool, instructions: bool) -> Recipe:
         """Return `recipe` with the requested parts replaced by the visible ones, if any."""
         if ingredients and self.ingredients and self._is_certain("ingredients", "ingredients"):
-            groups = _groups(self._noted("ingredients", "ingredients"))
+            groups = _groups(self._record_source("ingredients", "ingredients"))
             recipe = replace(recipe, ingredients=self.ingredients, ingredient_groups=groups)
         if instructions and self.instructions and self._is_certain("steps", "instructions"):
-            groups = _groups(self._noted("steps", "instructions"))
+            groups = _groups(self._record_source("steps", "instructions"))
             recipe = replace(recipe, instructions=self.instructions, instruction_groups=groups)
         return recipe
 
@@ -256,11 +258,11 @@ class _Shown:
         section, doubt = self._sections[kind], self._doubts[kind]
         if doubt is not None:
             text = " / ".join(section.entries)
-            shown = next(self._sources.shown(section.heading))._replace(value=text)
-            self._sources.ledger.leave_out(f"recipe.{field}", shown, doubt)
+            candidate = next(self._sources.shown(section.heading))._replace(value=text)
+            self._sources.ledger.leave_out(f"recipe.{field}", candidate, doubt)
         return doubt is None
 
-    def _noted(self, kind: SectionKind, field: str) -> Section:
+    def _record_source(self, kind: SectionKind, field: str) -> Section:
         section = self._sections[kind]
         lines = next(self._sources.shown(section.heading))
         self._sources.ledger.note(f"recipe.{field}", lines)
@@ -273,49 +275,51 @@ def _lacks_amounts(ingredients: tuple[str, ...]) -> bool:
     return len(ingredients) > 2 and with_digits * 5 <= len(ingredients)
 
 
-def _are_hollow(steps: tuple[str, ...]) -> bool:
+def _are_incomplete(steps: tuple[str, ...]) -> bool:
     """
     Return True for no steps, only a heading, or a text that breaks off after its first sentences.
 
     A list of several steps is always complete, however short the steps are.
     """
-    if len(steps) >= _LISTED_STEPS:
+    if len(steps) >= _MIN_LISTED_STEPS:
         return False
     text = steps[0] if len(steps) == 1 else "".join(steps)
-    is_cut = len(steps) == 1 and _CUT_CHARS < len(text) < 2 * _CUT_CHARS and text[-1].isalnum()
-    return len(text) < _HOLLOW_CHARS or is_cut
+    is_truncated = (
+        len(steps) == 1 and _MIN_CUT_CHARS < len(text) < 2 * _MIN_CUT_CHARS and text[-1].isalnum()
+    )
+    return len(text) < _MIN_STEPS_CHARS or is_truncated
 
 
-_LISTED_STEPS = 3
-_HOLLOW_CHARS = 40
-_CUT_CHARS = 100
+_MIN_LISTED_STEPS = 3
+_MIN_STEPS_CHARS = 40
+_MIN_CUT_CHARS = 100
 
 
-def _captioned(sources: Sources, marked: Recipe) -> Recipe:
-    open_ended = marked.yields is None or marked.total_minutes is None
-    shown = captions.text_of(sources.document, anywhere=open_ended)
-    captioned = captions.servings(shown) if open_ended else None
-    behind = shown.find(captioned[1]) + len(captioned[1]) if captioned else None
-    if marked.yields is None and captioned is None:
-        captioned = captions.called_servings(sources.document)
-    if marked.yields is None and captioned is not None:
-        sources.ledger.note("recipe.yields", next(sources.shown(captioned[1])))
-        marked = replace(marked, yields=captioned[0])
-    if _is_timeless(marked):
-        lasts = {}
-        for field, (minutes, words) in captions.times(shown, behind).items():
-            if getattr(marked, field) is None:
+def _add_captioned_facts(sources: Sources, recipe: Recipe) -> Recipe:
+    lacks_facts = recipe.yields is None or recipe.total_minutes is None
+    text = captions.text_of(sources.document, anywhere=lacks_facts)
+    servings = captions.servings(text) if lacks_facts else None
+    servings_end = text.find(servings[1]) + len(servings[1]) if servings else None
+    if recipe.yields is None and servings is None:
+        servings = captions.called_servings(sources.document)
+    if recipe.yields is None and servings is not None:
+        sources.ledger.note("recipe.yields", next(sources.shown(servings[1])))
+        recipe = replace(recipe, yields=servings[0])
+    if _lacks_times(recipe):
+        minutes_by_field = {}
+        for field, (minutes, words) in captions.times(text, servings_end).items():
+            if getattr(recipe, field) is None:
                 sources.ledger.note(f"recipe.{field}", next(sources.shown(words)))
-                lasts[field] = minutes
-        both = {"prep_minutes", "cook_minutes"} <= lasts.keys()
-        if both and marked.total_minutes is None and "total_minutes" not in lasts:
-            lasts["total_minutes"] = sum(lasts.values())
-        marked = replace(marked, **lasts)  # type: ignore[arg-type]
-    return marked
+                minutes_by_field[field] = minutes
+        has_both = {"prep_minutes", "cook_minutes"} <= minutes_by_field.keys()
+        if has_both and recipe.total_minutes is None and "total_minutes" not in minutes_by_field:
+            minutes_by_field["total_minutes"] = sum(minutes_by_field.values())
+        recipe = replace(recipe, **minutes_by_field)  # type: ignore[arg-type]
+    return recipe
 
 
-def _is_timeless(marked: Recipe) -> bool:
-    return marked.total_minutes is None or marked.prep_minutes == marked.cook_minutes is None
+def _lacks_times(recipe: Recipe) -> bool:
+    return recipe.total_minutes is None or recipe.prep_minutes == recipe.cook_minutes is None
 
 
 def _groups(section: Section | None) -> tuple[Group, ...]:
@@ -324,20 +328,20 @@ def _groups(section: Section | None) -> tuple[Group, ...]:
     return tuple(Group(name, tuple(once(entries))) for name, entries in section.groups if entries)
 
 
-def _from_text(sources: Sources, decided: PageType | None) -> tuple[list[Node], Recipe] | None:
+def _from_text(sources: Sources, page_type: PageType | None) -> tuple[list[Node], Recipe] | None:
     """
     Return the recipe in the headings, lists and class names of a page whose markup has none.
 
     A list of ingredients counts as a recipe only together with steps. On pages without a word for
     ingredients, this costs one search in the bytes.
     """
-    if decided is not None and decided.name != "article":
+    if page_type is not None and page_type.name != "article":
         return None
-    shown = _Shown(sources)
-    if not shown.is_recipe:
+    visible = _VisibleRecipe(sources)
+    if not visible.is_recipe:
         return None
-    parts = [node for node in sources.graph.of_types(TYPES) if node.properties][:1]
-    return parts, read(sources, parts)
+    nodes = [node for node in sources.graph.of_types(TYPES) if node.properties][:1]
+    return nodes, read(sources, nodes)
 
 
 def _is_complete(node: Node) -> bool:

@@ -45,21 +45,21 @@ def read(sources: Sources, nodes: list[Node]) -> Video:
 
         return pick(f"video.{name}", lambda raw: _url(sources, raw), candidates(), expected="a URL")
 
-    def side(name: str) -> int | None:
+    def dimension(name: str) -> int | None:
         def candidates() -> Iterator[Candidate]:
             yield from sources.scalars(nodes, name)
             yield from sources.meta(f"og:video:{name}", f"twitter:player:{name}")
 
         return pick(f"video.{name}", numbers.count, candidates(), expected="pixels")
 
-    def lasting() -> Iterator[Candidate]:
+    def duration_candidates() -> Iterator[Candidate]:
         yield from sources.scalars(nodes, "duration")
         yield from sources.meta("video:duration", "og:video:duration")
 
-    lasts_s = pick("video.duration_s", _seconds, lasting(), expected="a duration")
+    duration_s = pick("video.duration_s", _seconds, duration_candidates(), expected="a duration")
     return Video(
-        duration_s=lasts_s,
-        duration_minutes=round(lasts_s / 60) if lasts_s else None,
+        duration_s=duration_s,
+        duration_minutes=round(duration_s / 60) if duration_s else None,
         uploaded_at=pick(
             "video.uploaded_at",
             partial(dates.moment, language=sources.document.language),
@@ -72,8 +72,8 @@ def read(sources: Sources, nodes: list[Node]) -> Video:
             ("embedurl",),
             ("og:video:secure_url", "og:video:url", "og:video", "twitter:player"),
         ),
-        width=side("width"),
-        height=side("height"),
+        width=dimension("width"),
+        height=dimension("height"),
         views=pick("video.views", numbers.count, _views(sources, nodes), expected="a count"),
     )
 
@@ -92,9 +92,11 @@ def _views(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
     for node in nodes:
         for counter in node.all("interactionstatistic"):
             if isinstance(counter, Node):
-                kind = counter.first("interactiontype")
-                named = kind.types if isinstance(kind, Node) else (str(kind),)
-                if not named or any("watch" in name.lower() for name in named):
+                interaction = counter.first("interactiontype")
+                type_names = (
+                    interaction.types if isinstance(interaction, Node) else (str(interaction),)
+                )
+                if not type_names or any("watch" in name.lower() for name in type_names):
                     yield from sources.scalars([counter], "userinteractioncount")
 
 

@@ -33,22 +33,22 @@ _CURLY_QUOTES = {ord(quote): '"' for quote in "“”„‟″＂"}
 _HEX = re.compile(r"\\x([0-9a-fA-F]{2})")
 
 
-def unescaped(text: str) -> str | None:
+def unescape(text: str) -> str | None:
     """Return a block without its outer escapes, or None if it is not escaped."""
-    before = text
+    original = text
     for _ in range(MAX_LAYERS):
-        step = _without_a_layer(text)
-        if step is None or step == text:
+        result = _unescape_layer(text)
+        if result is None or result == text:
             break
-        text = step
-    return text if text != before else None
+        text = result
+    return text if text != original else None
 
 
-def _without_a_layer(text: str) -> str | None:
+def _unescape_layer(text: str) -> str | None:
     if _HTML.match(text):
         return html.unescape(text)
     if _SCRIPT.match(text):
-        return _of_string(text)
+        return _unquote_string(text)
     if _PERCENT.match(text):
         return unquote(text)
     if _CURLY.match(text):
@@ -58,11 +58,11 @@ def _without_a_layer(text: str) -> str | None:
     return None
 
 
-def _of_string(text: str) -> str | None:
+def _unquote_string(text: str) -> str | None:
     """Return the contents of a JSON or JavaScript string, with or without its own quotes."""
-    inside = _HEX.sub(r"\\u00\1", text.strip().removeprefix('"').removesuffix('"'))
+    contents = _HEX.sub(r"\\u00\1", text.strip().removeprefix('"').removesuffix('"'))
     try:
-        value = json.loads(f'"{inside}"', strict=False)
+        value = json.loads(f'"{contents}"', strict=False)
     except ValueError:
-        return inside.replace('\\"', '"').replace("\\'", "'")
+        return contents.replace('\\"', '"').replace("\\'", "'")
     return value if isinstance(value, str) else None

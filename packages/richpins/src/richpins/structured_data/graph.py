@@ -79,7 +79,7 @@ class Graph:
         self._by_type: dict[str, list[int]] = {}
         self._indexed = 0
 
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Return True if no more nodes are accepted. Adds this to `problems` once."""
         if len(self.nodes) < MAX_NODES:
             return False
@@ -126,7 +126,7 @@ class Graph:
             return node
         return self._by_id.get(node.id, node)
 
-    def dereferenced(self, value: Value) -> Value:
+    def dereference(self, value: Value) -> Value:
         """Return the node whose id is `value`; return any other value unchanged."""
         node = self._by_id.get(value) if isinstance(value, str) else None
         return node if node is not None and _has_properties(node) else value
@@ -137,15 +137,15 @@ class Graph:
             return iter(())
         if self._indexed != len(self.nodes):
             self._index()
-        places = {place for name in types & self._by_type.keys() for place in self._by_type[name]}
-        return (self.nodes[place] for place in sorted(places))
+        indexes = {index for name in types & self._by_type.keys() for index in self._by_type[name]}
+        return (self.nodes[index] for index in sorted(indexes))
 
     def _index(self) -> None:
         self._by_type = {}
         self._indexed = len(self.nodes)
-        for place, node in enumerate(self.nodes):
+        for index, node in enumerate(self.nodes):
             for name in node.types:
-                self._by_type.setdefault(name.lower(), []).append(place)
+                self._by_type.setdefault(name.lower(), []).append(index)
 
 
 def _has_properties(node: Node) -> bool:

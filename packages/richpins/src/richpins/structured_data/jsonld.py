@@ -32,10 +32,10 @@ def add_json(node: Node, name: str, text: str) -> None:
 
 def read(blocks: list[str], graph: Graph) -> None:
     """Add the nodes of the script texts `blocks`, in order."""
-    left = MAX_TOTAL_CHARS
+    chars_left = MAX_TOTAL_CHARS
     for number, text in enumerate(blocks[:MAX_BLOCKS]):
-        left -= len(text)
-        if left < 0:
+        chars_left -= len(text)
+        if chars_left < 0:
             graph.problems.append(f"json-ld[{number}]: more than {MAX_TOTAL_CHARS} characters")
             return
         if text.strip():
@@ -45,15 +45,15 @@ def read(blocks: list[str], graph: Graph) -> None:
 def _read_block(text: str, number: int, graph: Graph) -> None:
     where = f"{SYNTAX}[{number}]"
     try:
-        values, forgiven = lenient_json.loads(text)
+        values, error_text = lenient_json.loads(text)
     except lenient_json.UnreadableJson as error:
         graph.problems.append(f"{where}: {error}")
         return
-    if forgiven:
-        graph.problems.append(f"{where}: {forgiven}")
+    if error_text:
+        graph.problems.append(f"{where}: {error_text}")
     reader = _JsonLdReader(graph)
     for value in values:
-        reader.top(value, where)
+        reader.read_top(value, where)
 
 
 class _JsonLdReader:
@@ -61,23 +61,23 @@ class _JsonLdReader:
         self.graph = graph
         self.terms: dict[str, str] = {}
 
-    def top(self, value: Any, where: str, depth: int = 0) -> None:
+    def read_top(self, value: Any, where: str, depth: int = 0) -> None:
         """Read a value outside any item: an item, or a list or `@graph` of items."""
         if isinstance(value, list):
-            for number, each in enumerate(value):
-                if self.graph.full():
+            for number, item in enumerate(value):
+                if self.graph.is_full():
                     return
                 if depth < MAX_DEPTH:
-                    self.top(each, f"{where}[{number}]", depth + 1)
+                    self.read_top(item, f"{where}[{number}]", depth + 1)
         elif isinstance(value, dict):
-            self._take_context(value.get("@context"))
+            self._read_context(value.get("@context"))
             members = value.get("@graph")
             if members is not None and depth < MAX_DEPTH:
-                self.top(members, f"{where}.@graph", depth + 1)
+                self.read_top(members, f"{where}.@graph", depth + 1)
             if any(key not in {"@context", "@graph", "@id"} for key in value):
                 self._node(value, where, None, "", depth)
 
-    def _take_context(self, context: Any) -> None:
+    def _read_context(self, context: Any) -> None:
         """Record the terms that a context object renames. (`local_name` drops prefixes anyway.)"""
         for part in context if isinstance(context, list) else [context]:
             if isinstance(part, dict):
@@ -90,7 +90,7 @@ class _JsonLdReader:
         self, raw: dict[str, Any], where: str, parent: Node | None, role: str, depth: int
     ) -> Node | None:
         graph = self.graph
-        if graph.full():
+        if graph.is_full():
             return None
         node = graph.node((), syntax=SYNTAX, where=where, parent=parent, role=role)
         identifier = None
@@ -114,16 +114,16 @@ class _JsonLdReader:
             if not value or value.isspace():
                 return
             if value[0] in "[{" and name not in PROSE and json_texts.is_json(value):
-                for each in json_texts.values_in(value) if depth < MAX_DEPTH else ():
-                    self.add(node, name, each, depth + 1)
+                for item in json_texts.values_in(value) if depth < MAX_DEPTH else ():
+                    self.add(node, name, item, depth + 1)
             else:
                 node.add(name, value)
         elif isinstance(value, dict):
             self._object(node, name, value, depth)
         elif isinstance(value, list):
-            for each in value:
-                if depth < MAX_DEPTH and not self.graph.full():
-                    self.add(node, name, each, depth + 1)
+            for item in value:
+                if depth < MAX_DEPTH and not self.graph.is_full():
+                    self.add(node, name, item, depth + 1)
         elif value is not None:
             node.add(name, value)
 

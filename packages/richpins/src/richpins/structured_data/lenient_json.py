@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from richpins.structured_data.escaped_json import unescaped
+from richpins.structured_data.escaped_json import unescape
 
 MAX_DEPTH = 64
 MAX_STRICT_DEPTH = 1_000
@@ -64,25 +64,25 @@ def loads(text: str) -> tuple[list[Any], str | None]:
         UnreadableJson: the text contains no object or array.
     """
     try:
-        whole = orjson.loads(text)
+        valid = orjson.loads(text)
     except orjson.JSONDecodeError:
         pass
     else:
-        if not isinstance(whole, str):
-            return [whole], None
-    bare = _unwrapped(text[:MAX_MALFORMED_CHARS])
-    plain = unescaped(bare)
-    if plain is not None:
-        bare = _unwrapped(plain)
-    if _is_shallow(bare):
+        if not isinstance(valid, str):
+            return [valid], None
+    unwrapped = _unwrap(text[:MAX_MALFORMED_CHARS])
+    unescaped = unescape(unwrapped)
+    if unescaped is not None:
+        unwrapped = _unwrap(unescaped)
+    if _is_shallow(unwrapped):
         try:
-            values = json.loads(_whole_characters(bare), strict=False)
+            values = json.loads(_replace_lone_surrogates(unwrapped), strict=False)
         except (ValueError, RecursionError):
             pass
         else:
-            reason = "marks around it or raw control characters" if plain is None else "escaped"
+            reason = "marks around it or raw control characters" if unescaped is None else "escaped"
             return [values], reason
-    values, reason = _LenientReader(bare).everything()
+    values, reason = _LenientReader(unwrapped).read_all()
     if len(text) > MAX_MALFORMED_CHARS:
         reason = f"{reason}; only the first {MAX_MALFORMED_CHARS} characters were read"
     if not any(isinstance(value, dict | list) for value in values):
@@ -90,8 +90,8 @@ def loads(text: str) -> tuple[list[Any], str | None]:
     return values, reason
 
 
-def _unwrapped(text: str) -> str:
-    return _without_end(_WRAPPERS.sub("", text.lstrip("\ufeff")).rstrip()).strip()
+def _unwrap(text: str) -> str:
+    return _remove_end_marks(_WRAPPERS.sub("", text.lstrip("\ufeff")).rstrip()).strip()
 
 
 def _is_shallow(text: str) -> bool:
@@ -107,12 +107,12 @@ def _is_shallow(text: str) -> bool:
     return True
 
 
-def _whole_characters(text: str) -> str:
+def _replace_lone_surrogates(text: str) -> str:
     """Replace escaped lone surrogates, which UTF-8 cannot represent, with U+FFFD; keep pairs."""
     return _SURROGATES.sub(lambda m: m[0] if m[1] else r"\ufffd", text) if "\\u" in text else text
 
 
-def _without_end(text: str) -> str:
+def _remove_end_marks(text: str) -> str:
     """Remove marks after the end of a block, such as `-->`."""
     return text[:-_MAX_END_CHARS] + _WRAPPERS_END.sub("", text[-_MAX_END_CHARS:])
 
@@ -122,61 +122,67 @@ class _LenientReader:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.at = 0
-        self.faults: list[str] = []
-        self._no_single_end = False
+        self.position = 0
+        self.errors: list[str] = []
+        self._has_no_closing_quote = False
 
-    def everything(self) -> tuple[list[Any], str]:
+    def read_all(self) -> tuple[list[Any], str]:
         values = []
         while True:
             self._skip()
             start = self._next_container()
             if start is None:
                 break
-            self.at = start
+            self.position = start
             values.append(self._value(0))
             if len(values) >= 1_000:
                 break
-        return values, self.faults[0] if self.faults else "malformed JSON"
+        return values, self.errors[0] if self.errors else "malformed JSON"
 
     def _next_container(self) -> int | None:
-        positions = [at for at in (self.text.find(c, self.at) for c in "{[") if at >= 0]
+        positions = [
+            position
+            for position in (self.text.find(c, self.position) for c in "{[")
+            if position >= 0
+        ]
         return min(positions) if positions else None
 
     def _skip(self) -> None:
-        match = _BLANK.match(self.text, self.at)
+        match = _BLANK.match(self.text, self.position)
         if match:
-            self.at = match.end()
+            self.position = match.end()
 
     def _peek(self) -> str:
-        return self.text[self.at : self.at + 1]
+        return self.text[self.position : self.position + 1]
 
     def _next(self) -> str:
         self._skip()
         return self._peek()
 
-    def _ends(self, char: str, end: str, fault: str) -> bool:
+    def _is_end(self, char: str, end: str, error: str) -> bool:
         """Return True if the object or array ends here, at `end` or because of an error."""
         if char == end:
-            self.at += 1
+            self.position += 1
         elif not char:
-            self._fault("missing end of an object" if end == "}" else "missing end of an array")
+            self._record_error(
+                "missing end of an object" if end == "}" else "missing end of an array"
+            )
         elif char in "]}":
-            self._fault(fault)
+            self._record_error(error)
         else:
             return False
         return True
 
-    def _fault(self, what: str) -> None:
-        if not self.faults:
-            self.faults.append(f"{what} at character {self.at}")
+    def _record_error(self, description: str) -> None:
+        if not self.errors:
+            self.errors.append(f"{description} at character {self.position}")
 
     def _value(self, depth: int) -> Any:
         self._skip()
         char = self._peek()
         if char in "{[" and char and depth >= MAX_DEPTH:
-            self._fault("nested too deep")
-            self.at = len(self.text)
+            self._record_error("nested too deep")
+            self.position = len(self.text)
             return None
         if char == "{":
             return self._object(depth)
@@ -190,94 +196,94 @@ class _LenientReader:
 
     def _typographic(self, opening: str) -> Any:
         """Read a string between typographic quotes, double or single."""
-        for match in _CLOSING_QUOTES[opening].finditer(self.text, self.at + 1):
+        for match in _CLOSING_QUOTES[opening].finditer(self.text, self.position + 1):
             if _ENDS_STRING.match(self.text, match.end()):
-                self._fault("typographic quotes")
-                inside = self.text[self.at + 1 : match.start()]
-                self.at = match.end()
-                return _BACKSLASHED.sub(lambda m: _ESCAPES.get(m[1], m[1]), inside)
+                self._record_error("typographic quotes")
+                contents = self.text[self.position + 1 : match.start()]
+                self.position = match.end()
+                return _BACKSLASHED.sub(lambda m: _ESCAPES.get(m[1], m[1]), contents)
         return self._literal()
 
     def _single_quoted(self) -> Any:
         """Read a string between single quotes, which may contain apostrophes."""
-        if self._no_single_end:
+        if self._has_no_closing_quote:
             return self._literal()
-        for match in _QUOTE.finditer(self.text, self.at + 1):
+        for match in _QUOTE.finditer(self.text, self.position + 1):
             if _ENDS_STRING.match(self.text, match.end()):
-                self._fault("single quotes")
-                inside = self.text[self.at + 1 : match.start()]
-                self.at = match.end()
-                return _BACKSLASHED.sub(lambda m: _ESCAPES.get(m[1], m[1]), inside)
+                self._record_error("single quotes")
+                contents = self.text[self.position + 1 : match.start()]
+                self.position = match.end()
+                return _BACKSLASHED.sub(lambda m: _ESCAPES.get(m[1], m[1]), contents)
         # The quotes that follow do not end a string either. Checking them again for each of 30,000
         # opening quotes took 100 s.
-        self._no_single_end = True
+        self._has_no_closing_quote = True
         return self._literal()
 
     def _object(self, depth: int) -> dict[str, Any]:
-        self.at += 1
+        self.position += 1
         result: dict[str, Any] = {}
         while True:
             char = self._next()
-            if self._ends(char, "}", "array ended inside an object"):
+            if self._is_end(char, "}", "array ended inside an object"):
                 return result
             key = self._value(depth) if char in _QUOTES else self._literal()
             self._skip()
             if self._peek() == ":":
-                self.at += 1
+                self.position += 1
                 value = self._value(depth + 1)
                 if isinstance(key, str):
                     result.setdefault(key, value)
             elif self._peek() in {"{", "["}:
-                self._fault("a value without a name")
+                self._record_error("a value without a name")
                 self._value(depth + 1)
 
     def _array(self, depth: int) -> list[Any]:
-        self.at += 1
+        self.position += 1
         result: list[Any] = []
         while True:
             char = self._next()
-            if self._ends(char, "]", "object ended inside an array"):
+            if self._is_end(char, "]", "object ended inside an array"):
                 return result
             if char == ":":
-                self.at += 1
+                self.position += 1
                 continue
             result.append(self._value(depth + 1))
 
     def _string(self) -> str:
-        plain = _PLAIN_STRING.match(self.text, self.at)
+        plain = _PLAIN_STRING.match(self.text, self.position)
         if plain and _ENDS_STRING.match(self.text, plain.end()):
-            self.at = plain.end()
+            self.position = plain.end()
             return plain[0][1:-1]
-        return self._odd_string()
+        return self._irregular_string()
 
-    def _odd_string(self) -> str:
+    def _irregular_string(self) -> str:
         """Read a string with escapes or unescaped quotes."""
-        text, at = self.text, self.at + 1
+        text, position = self.text, self.position + 1
         parts = []
         while True:
-            end = _next_mark(text, at)
-            parts.append(text[at:end])
+            end = _find_mark(text, position)
+            parts.append(text[position:end])
             if end >= len(text):
-                self._fault("missing end of a string")
-                self.at = end
+                self._record_error("missing end of a string")
+                self.position = end
                 return "".join(parts)
             if text[end] == '"':
-                if _ENDS_STRING.match(text, end + 1) or _starts_next(text, end + 1):
-                    self.at = end + 1
+                if _ENDS_STRING.match(text, end + 1) or _is_missing_comma(text, end + 1):
+                    self.position = end + 1
                     return "".join(parts)
                 parts.append('"')
-                at = end + 1
+                position = end + 1
                 continue
-            char, at = _escape(text, end + 1)
+            char, position = _escape(text, end + 1)
             parts.append(char)
 
     def _literal(self) -> Any:
-        match = _LITERAL.match(self.text, self.at)
+        match = _LITERAL.match(self.text, self.position)
         if not match:
-            self._fault("unexpected character")
-            self.at += 1
+            self._record_error("unexpected character")
+            self.position += 1
             return None
-        self.at = match.end()
+        self.position = match.end()
         return _LITERALS[match[0]] if match[0] in _LITERALS else _number(match[0])
 
 
@@ -298,29 +304,29 @@ _MARKS = re.compile(r'["\\]')
 _MISSING_COMMA = re.compile(r'\s{1,99}+"[\w@:.\-]{1,64}"\s{0,99}+:')
 
 
-def _next_mark(text: str, at: int) -> int:
-    match = _MARKS.search(text, at)
+def _find_mark(text: str, position: int) -> int:
+    match = _MARKS.search(text, position)
     return match.start() if match else len(text)
 
 
-def _starts_next(text: str, at: int) -> bool:
+def _is_missing_comma(text: str, position: int) -> bool:
     """Return True if another pair follows and only the comma is missing."""
-    return bool(_MISSING_COMMA.match(text, at))
+    return bool(_MISSING_COMMA.match(text, position))
 
 
-def _escape(text: str, at: int) -> tuple[str, int]:
-    char = text[at : at + 1]
+def _escape(text: str, position: int) -> tuple[str, int]:
+    char = text[position : position + 1]
     if char == "u":
         try:
-            return _code_unit(text, at)
+            return _code_unit(text, position)
         except ValueError:
-            return "\\u", at + 1
-    return _ESCAPES.get(char, char), at + 1
+            return "\\u", position + 1
+    return _ESCAPES.get(char, char), position + 1
 
 
-def _code_unit(text: str, at: int) -> tuple[str, int]:
-    code = int(text[at + 1 : at + 5], 16)
-    end = at + 5
+def _code_unit(text: str, position: int) -> tuple[str, int]:
+    code = int(text[position + 1 : position + 5], 16)
+    end = position + 5
     if 0xD800 <= code < 0xDC00 and text[end : end + 2] == "\\u":
         low = int(text[end + 2 : end + 6], 16)
         if 0xDC00 <= low < 0xE000:

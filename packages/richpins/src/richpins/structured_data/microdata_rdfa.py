@@ -25,7 +25,7 @@ RDFA = "rdfa"
 FORMER_PRICE = "formerprice"
 """Property name for a `price` that the page strikes out. No vocabulary uses it."""
 
-MAX_MARKS = 20_000
+MAX_MARKED_ELEMENTS = 20_000
 MAX_REFERENCES = 200
 """Maximum ids in the `itemref` of one item."""
 MAX_REFERENCED = 5_000
@@ -62,11 +62,11 @@ class _Mark:
 def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
     """Add the items of `itemscope` and `itemprop`, with `itemref` and `itemid`."""
     walk = _MarkupWalk(graph, MICRODATA)
-    for element in _each_once(tree.css("[itemscope],[itemprop]")[:MAX_MARKS]):
+    for element in _unique(tree.css("[itemscope],[itemprop]")[:MAX_MARKED_ELEMENTS]):
         attributes = element.attributes
         names = (attributes.get("itemprop") or "").split()
         types = (attributes.get("itemtype") or "").split() if "itemscope" in attributes else None
-        walk.take(element, attributes, names, types, attributes.get("itemid"))
+        walk.add(element, attributes, names, types, attributes.get("itemid"))
     walk.connect()
     walk.add_references(tree)
     walk.gather_recipe()
@@ -76,7 +76,7 @@ def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
     """Add the items of `typeof` and `property`, with `resource`, `about`, `rel` and `content`."""
     walk = _MarkupWalk(graph, RDFA)
     marked = tree.css("[typeof],[property],[rel][resource],[rel][typeof]")
-    for element in _each_once(marked[:MAX_MARKS]):
+    for element in _unique(marked[:MAX_MARKED_ELEMENTS]):
         attributes = element.attributes
         names = (attributes.get("property") or attributes.get("rel") or "").split()
         if element.tag == "meta" and names and ":" in names[0] and "typeof" not in attributes:
@@ -87,11 +87,11 @@ def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
         if not names and "typeof" in attributes:
             names = _hanging_rel(element)
         about = attributes.get("resource") or attributes.get("about")
-        walk.take(element, attributes, names, types, about)
+        walk.add(element, attributes, names, types, about)
     walk.connect()
 
 
-def _each_once(elements: list[LexborNode]) -> Iterator[LexborNode]:
+def _unique(elements: list[LexborNode]) -> Iterator[LexborNode]:
     """Yield each element once, even if it matches several selectors."""
     seen: set[int] = set()
     for element in elements:
@@ -105,10 +105,10 @@ def _hanging_rel(element: LexborNode) -> list[str]:
     Return the `rel` of the parent of an item, if that `rel` has no object of its own ("hanging
     rel").
     """
-    around = element.parent.attributes if element.parent is not None else {}
-    if any(name in around for name in ("href", "src", "resource", "typeof", "property")):
+    parent_attributes = element.parent.attributes if element.parent is not None else {}
+    if any(name in parent_attributes for name in ("href", "src", "resource", "typeof", "property")):
         return []
-    return (around.get("rel") or "").split()
+    return (parent_attributes.get("rel") or "").split()
 
 
 class _MarkupWalk:
@@ -119,11 +119,11 @@ class _MarkupWalk:
         self.items: dict[int, _Mark] = {}
         self.owners: dict[int, _Mark | None] = {}
         self.count = 0
-        self.room = MAX_VALUE_CHARS
-        self.inside: dict[int, list[LexborNode]] = {}
+        self.chars_left = MAX_VALUE_CHARS
+        self.properties_in: dict[int, list[LexborNode]] = {}
         """The property elements in itemref targets; cached, because many items may share them."""
 
-    def take(
+    def add(
         self,
         element: LexborNode,
         attributes: Attributes,
@@ -132,7 +132,7 @@ class _MarkupWalk:
         identifier: str | None,
     ) -> None:
         node = None
-        if types is not None and not self.graph.full():
+        if types is not None and not self.graph.is_full():
             node = Node(
                 tuple(filter(None, map(local_name, types))),
                 self.syntax,
@@ -185,15 +185,15 @@ class _MarkupWalk:
         first value is used: the others may describe linked pages.
         """
         loose = [m for m in self.marks if m.names and self._owner(m.element) is None]
-        if self.graph.full() or not any(_OF_RECIPES & set(m.names) for m in loose):
+        if self.graph.is_full() or not any(_RECIPE_PROPERTIES & set(m.names) for m in loose):
             return
         node = Node(("Recipe",), self.syntax, f"{self.syntax} without an item", self.graph)
         for mark in loose:
             mark.names = [
                 name
                 for name in mark.names
-                if name in _LISTED
-                or (name in _OF_RECIPES | _FIRST_ONLY and name not in node.properties)
+                if name in _LIST_PROPERTIES
+                or (name in _RECIPE_PROPERTIES | _FIRST_ONLY and name not in node.properties)
             ]
             self._assign(node, mark)
         self.graph.nodes.append(node)
@@ -208,22 +208,22 @@ class _MarkupWalk:
         if not referring:
             return
         by_id = {node.attributes.get("id"): node for node in reversed(tree.css("[id]"))}
-        left = MAX_REFERENCED
+        remaining = MAX_REFERENCED
         for mark in referring:
             for name in (mark.attributes.get("itemref") or "").split()[:MAX_REFERENCES]:
-                target = by_id.get(name) if left > 0 else None
+                target = by_id.get(name) if remaining > 0 else None
                 if target is not None and mark.node is not None:
-                    left -= self._refer_to(target, mark, left)
+                    remaining -= self._refer_to(target, mark, remaining)
 
-    def _refer_to(self, target: LexborNode, mark: _Mark, left: int) -> int:
+    def _refer_to(self, target: LexborNode, mark: _Mark, remaining: int) -> int:
         outer = self._owner(target)
         used = 0
         if mark.node is None or outer is mark:
             return 0
-        if target.mem_id not in self.inside:
-            self.inside[target.mem_id] = target.css("[itemprop]")
-        for element in self.inside[target.mem_id]:
-            if used >= left:
+        if target.mem_id not in self.properties_in:
+            self.properties_in[target.mem_id] = target.css("[itemprop]")
+        for element in self.properties_in[target.mem_id]:
+            if used >= remaining:
                 break
             used += 1
             if self._owner(element) is not outer or element.mem_id == mark.element.mem_id:
@@ -239,10 +239,10 @@ class _MarkupWalk:
     def _owner(self, element: LexborNode) -> _Mark | None:
         """Return the closest item around `element`, and cache it for each element passed."""
         path = []
-        at = element.parent
+        ancestor = element.parent
         owner: _Mark | None = None
-        while at is not None:
-            key = at.mem_id
+        while ancestor is not None:
+            key = ancestor.mem_id
             if key in self.items:
                 owner = self.items[key]
                 break
@@ -250,7 +250,7 @@ class _MarkupWalk:
                 owner = self.owners[key]
                 break
             path.append(key)
-            at = at.parent
+            ancestor = ancestor.parent
         for key in path:
             self.owners[key] = owner
         return owner
@@ -271,15 +271,15 @@ class _MarkupWalk:
                 else:
                     node.add(name, value)
 
-    def _has_room(self, element: LexborNode) -> bool:
+    def _may_read(self, element: LexborNode) -> bool:
         """Return True if the element's markup fits within the limit."""
         if _is_text(element):
             return True
-        if self.room > 0:
-            self.room -= min(len(element.inner_html or ""), 4 * MAX_TEXT_CHARS)
-            if self.room <= 0:
+        if self.chars_left > 0:
+            self.chars_left -= min(len(element.inner_html or ""), 4 * MAX_TEXT_CHARS)
+            if self.chars_left <= 0:
                 self.graph.problems.append(f"more than {MAX_VALUE_CHARS} characters of values")
-        return self.room > 0
+        return self.chars_left > 0
 
     def _values(self, mark: _Mark, name: str) -> Sequence[str | Node]:
         attributes = mark.attributes
@@ -292,16 +292,16 @@ class _MarkupWalk:
         source = _SOURCES.get(tag) if tag in _SOURCES else None
         if source and attributes.get(source):
             value = (attributes[source] or "").strip()
-            if not (tag in {"a", "area"} and name in _TEXT_OF_LINKS):
+            if not (tag in {"a", "area"} and name in _LINK_TEXT_PROPERTIES):
                 return [value]
         if attributes.get("datetime"):
             return [(attributes["datetime"] or "").strip()]
         if tag in {"img", "source"}:
             lazy = (attributes.get(name) for name in ("data-src", "data-lazy-src", "href"))
             return [value for value in lazy if value][:1]
-        if not self._has_room(mark.element):
+        if not self._may_read(mark.element):
             return []
-        if name in _INGREDIENTS and not _holds_list(mark.element):
+        if name in _INGREDIENTS and not _contains_list(mark.element):
             return ["\n".join(lines_of(mark.element))]
         if name in _MULTILINE:
             return lines_of(mark.element)
@@ -317,7 +317,7 @@ def _is_text(element: LexborNode) -> bool:
     return child is None or (child.tag == "-text" and child.next is None)
 
 
-def _holds_list(element: LexborNode) -> bool:
+def _contains_list(element: LexborNode) -> bool:
     """Return True if an element contains list entries or line breaks, and so is not one entry."""
     inner = element.css("li,br,tr,dd")  # this also matches the element itself
     return any(child.mem_id != element.mem_id for child in inner)
@@ -325,17 +325,17 @@ def _holds_list(element: LexborNode) -> bool:
 
 _INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
 _PRICES = frozenset({"price", "lowprice", "highprice", "minprice", "maxprice"})
-_OF_RECIPES = frozenset(
+_RECIPE_PROPERTIES = frozenset(
     {"recipeingredient", "ingredients", "recipeinstructions", "recipeyield", "cooktime"}
 )
-_LISTED = frozenset(
+_LIST_PROPERTIES = frozenset(
     {"recipeingredient", "ingredients", "recipeinstructions", "recipecategory", "recipecuisine"}
 )
 _FIRST_ONLY = frozenset(
     {"name", "author", "image", "nutrition", "aggregaterating", "preptime", "totaltime"}
 )
 
-_TEXT_OF_LINKS = frozenset(
+_LINK_TEXT_PROPERTIES = frozenset(
     {
         "name", "author", "headline", "recipecategory", "recipecuisine", "brand", "keywords",
         "genre", "category", "articlesection", "publisher", "director", "actor", "creator",

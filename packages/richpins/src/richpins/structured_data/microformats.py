@@ -49,26 +49,26 @@ _NAMES = {
 }  # fmt: skip
 _PREFIX = re.compile(r"(?:p|u|dt|e)-")
 """Prefixes of a microformats2 item's properties. Properties of older formats have no prefix."""
-_DATES = frozenset({"totaltime", "preptime", "cooktime", "datepublished"})
-_URLS = frozenset({"image", "url"})
-_BY_LINES = frozenset({"recipeinstructions", "description"})
-_LISTS = frozenset({"recipeingredient"})
+_DATE_PROPERTIES = frozenset({"totaltime", "preptime", "cooktime", "datepublished"})
+_URL_PROPERTIES = frozenset({"image", "url"})
+_MULTILINE = frozenset({"recipeinstructions", "description"})
+_LIST_PROPERTIES = frozenset({"recipeingredient"})
 
 
 def read(tree: LexborHTMLParser, graph: Graph) -> None:
     """Add the page's items of types that no other syntax provided."""
-    known = {type_.lower() for node in graph.nodes for type_ in node.types}
+    known_types = {type_.lower() for node in graph.nodes for type_ in node.types}
     roots = tree.css(",".join(f".{name}" for name in MICROFORMATS))[:MAX_ITEMS]
-    left = MAX_ELEMENTS
+    elements_left = MAX_ELEMENTS
     for number, root in enumerate(roots):
         type_ = next(filter(None, map(_TYPES.get, _classes(root))), None)
-        if type_ is None or type_.lower() in known or graph.full():
+        if type_ is None or type_.lower() in known_types or graph.is_full():
             continue
         node = graph.node((type_,), syntax=SYNTAX, where=f"{SYNTAX}[{number}]")
         is_prefixed = any(name[:2] == "h-" for name in _classes(root))
         for element in _own_elements(root):
-            left -= 1
-            if left < 0:
+            elements_left -= 1
+            if elements_left < 0:
                 return
             for name in _classes(element):
                 if name in _NAMES[type_] and (_PREFIX.match(name) is not None) == is_prefixed:
@@ -105,15 +105,15 @@ def _add(node: Node, name: str, element: LexborNode) -> None:
         )
         offer.add("price", _text(element))
         node.add("offers", offer)
-    elif name in _URLS:
+    elif name in _URL_PROPERTIES:
         node.add(name, _url(element))
-    elif name in _LISTS:
+    elif name in _LIST_PROPERTIES:
         for row in element.css("li") or [element]:  # `value` is only part of an amount
             node.add(name, parted_text(row))
-    elif name in _BY_LINES:
+    elif name in _MULTILINE:
         node.add(name, "\n".join(_lines(element))[:MAX_TEXT_CHARS])
     else:
-        node.add(name, _moment(element) if name in _DATES else _text(element))
+        node.add(name, _moment(element) if name in _DATE_PROPERTIES else _text(element))
 
 
 def _add_rating(node: Node, element: LexborNode) -> None:
@@ -132,7 +132,7 @@ def _add_rating(node: Node, element: LexborNode) -> None:
         role="aggregaterating",
     )
     for name, classes in _RATING.items():
-        part = element.css_first(",".join(f".{each}" for each in classes))
+        part = element.css_first(",".join(f".{class_name}" for class_name in classes))
         if part is not None:
             rating.add(name, _text(part))
     node.add("aggregaterating", rating)
@@ -154,24 +154,30 @@ def _lines(element: LexborNode) -> list[str]:
 def _text(element: LexborNode) -> str:
     attributes = element.attributes
     if _is_item(element):
-        named = element.css_first(".p-name,.fn")
-        return parted_text(named if named is not None else element)
-    stated = {"abbr": "title", "data": "value", "input": "value", "img": "alt", "area": "alt"}
-    value = attributes.get(stated.get(element.tag or "", ""))
+        name_element = element.css_first(".p-name,.fn")
+        return parted_text(name_element if name_element is not None else element)
+    value_attributes = {
+        "abbr": "title",
+        "data": "value",
+        "input": "value",
+        "img": "alt",
+        "area": "alt",
+    }
+    value = attributes.get(value_attributes.get(element.tag or "", ""))
     return value if value is not None else _value_class(element) or parted_text(element)
 
 
 def _value_class(element: LexborNode) -> str:
     """Return the text of the elements of class `value` in a property (the value-class pattern)."""
-    titled = element.css_first(".value-title")
-    if titled is not None:
-        return titled.attributes.get("title") or ""
+    title_element = element.css_first(".value-title")
+    if title_element is not None:
+        return title_element.attributes.get("title") or ""
     return "".join(parted_text(part) for part in element.css(".value"))
 
 
 def _moment(element: LexborNode) -> str:
-    stated = element.attributes.get("datetime") if element.tag in {"time", "ins", "del"} else None
-    return stated or _text(element)
+    declared = element.attributes.get("datetime") if element.tag in {"time", "ins", "del"} else None
+    return declared or _text(element)
 
 
 def _url(element: LexborNode) -> str:

@@ -27,8 +27,8 @@ _RAW_ENDS = {
     for name in (b"script", b"style", b"textarea", b"title")
 }
 _MIN_LETTER = 0xA1
-_TWO_BLANKS = BytesAhoCorasick([b"  "])
-_PIECE_BYTES = 262_144
+_DOUBLE_SPACE = BytesAhoCorasick([b"  "])
+_CHUNK_BYTES = 262_144
 """Bodies are searched in chunks, which limits the length of the list of matches."""
 _TO_SPACE = bytes.maketrans(b"\t\n\v\f\r", b"     ")
 
@@ -38,36 +38,36 @@ def searchable(body: bytes) -> bytes:
     if b"<!--" in body:
         body = _without_comments(body)
     if b"&" in body:
-        body = _REFERENCE.sub(_letter, body, MAX_REFERENCES)
-    return _with_single_blanks(body)
+        body = _REFERENCE.sub(_replace_reference, body, MAX_REFERENCES)
+    return _collapse_spaces(body)
 
 
-def _with_single_blanks(body: bytes) -> bytes:
+def _collapse_spaces(body: bytes) -> bytes:
     """Return `b" ".join(body.split())` in less than half the time, since few spaces change."""
     body = b" ".join(filter(None, map(bytes.strip, body.split(b"\n"))))
-    if any(blank in body for blank in (b"\t", b"\r", b"\f", b"\v")):
+    if any(space in body for space in (b"\t", b"\r", b"\f", b"\v")):
         body = body.translate(_TO_SPACE)
-    return b" ".join(filter(None, map(bytes.strip, _split_at_two_blanks(body))))
+    return b" ".join(filter(None, map(bytes.strip, _split_at_double_spaces(body))))
 
 
-def _split_at_two_blanks(body: bytes) -> Iterator[bytes]:
+def _split_at_double_spaces(body: bytes) -> Iterator[bytes]:
     """Yield the results of `body.split(b"  ")`, searching with vector instructions."""
-    copied = at = 0
-    while at < len(body):
-        end = at + _PIECE_BYTES
-        for _, start, stop in _TWO_BLANKS.find_matches_as_indexes(body[at : end + 1]):
-            yield body[copied : at + start]
-            copied = at + stop
-        at = max(end, copied)
+    copied = position = 0
+    while position < len(body):
+        end = position + _CHUNK_BYTES
+        for _, start, stop in _DOUBLE_SPACE.find_matches_as_indexes(body[position : end + 1]):
+            yield body[copied : position + start]
+            copied = position + stop
+        position = max(end, copied)
     yield body[copied:]
 
 
-def _letter(match: re.Match[bytes]) -> bytes:
-    return _letter_of(match[0])
+def _replace_reference(match: re.Match[bytes]) -> bytes:
+    return _decode_reference(match[0])
 
 
 @lru_cache(maxsize=4_096)
-def _letter_of(reference: bytes) -> bytes:
+def _decode_reference(reference: bytes) -> bytes:
     """
     Return the letter, digit or non-ASCII sign for a reference.
 
@@ -81,22 +81,22 @@ def _letter_of(reference: bytes) -> bytes:
 def _without_comments(body: bytes) -> bytes:
     """Return a page without its comments. Comments in scripts and other raw text are kept."""
     last = body.rfind(b"<!--") + 4
-    parts, at, copied = [], 0, 0
-    while (begin := _COMMENT_OR_RAW.search(body, at, last)) is not None:
-        if begin[1] is None:
-            parts.append(body[copied : begin.start()])
-            copied = at = _end_of_comment(body, begin.end())
+    parts, position, copied = [], 0, 0
+    while (start := _COMMENT_OR_RAW.search(body, position, last)) is not None:
+        if start[1] is None:
+            parts.append(body[copied : start.start()])
+            copied = position = _find_comment_end(body, start.end())
         else:
-            end = _RAW_ENDS[begin[1].lower()].search(body, begin.end(), last)
+            end = _RAW_ENDS[start[1].lower()].search(body, start.end(), last)
             if end is None:
                 break  # this element contains all remaining comments
-            at = end.end()
+            position = end.end()
     return b"".join([*parts, body[copied:]])
 
 
-def _end_of_comment(body: bytes, at: int) -> int:
-    """Return the offset after a comment whose text begins at `at` (HTML Standard 13.2.5.43)."""
-    if body.startswith((b">", b"->"), at):
-        return body.index(b">", at) + 1
-    end = _COMMENT_END.search(body, at)
+def _find_comment_end(body: bytes, position: int) -> int:
+    """Return the offset after a comment whose text begins here (HTML Standard 13.2.5.43)."""
+    if body.startswith((b">", b"->"), position):
+        return body.index(b">", position) + 1
+    end = _COMMENT_END.search(body, position)
     return end.end() if end else len(body)

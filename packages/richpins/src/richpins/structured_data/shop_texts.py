@@ -165,26 +165,26 @@ class ShopTexts:
         """Search from `heading`, the offset of the first h1; -1 if there is none."""
         self._places: dict[str, list[int]] = {}
         for start, end in _visible(lowered, heading):
-            for number, at, _ in _AUTOMATON.find_matches_as_indexes(
+            for number, offset, _ in _AUTOMATON.find_matches_as_indexes(
                 lowered[start:end], overlapping=True
             ):
                 places = self._places.setdefault(_WORDS[number], [])
                 if len(places) < MAX_PLACES:
-                    places.append(start + at)
+                    places.append(start + offset)
 
     def places(self, word: str) -> list[int]:
         """Return the first offsets of a word."""
         return self._places.get(word, [])
 
 
-def _visible(lowered: bytes, at: int) -> Iterator[tuple[int, int]]:
+def _visible(lowered: bytes, start: int) -> Iterator[tuple[int, int]]:
     """Yield the start and end of the parts after an offset that are neither scripts nor styles."""
-    left = MAX_BYTES
-    for _ in range(_MAX_PIECES if at >= 0 else 0):
-        hidden = _HIDDEN.search(lowered, at)
+    bytes_left = MAX_BYTES
+    for _ in range(_MAX_PIECES if start >= 0 else 0):
+        hidden = _HIDDEN.search(lowered, start)
         end = hidden.start() if hidden else len(lowered)
-        yield at, min(end, at + left)
-        left -= end - at
-        at = lowered.find(b"</" + hidden[1], end) if hidden and left > 0 else -1
-        if at < 0:
+        yield start, min(end, start + bytes_left)
+        bytes_left -= end - start
+        start = lowered.find(b"</" + hidden[1], end) if hidden and bytes_left > 0 else -1
+        if start < 0:
             return

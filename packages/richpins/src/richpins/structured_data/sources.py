@@ -18,9 +18,9 @@ from richpins.structured_data.words import HEADING, HEADING_END, MICROFORMATS
 
 MAX_URL_CHARS = 4_096
 
-_BLANK = re.compile(r"[ \t\n\r]")
+_SPACE = re.compile(r"[ \t\n\r]")
 _OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*+:", re.IGNORECASE | re.ASCII)
-_TWICE = re.compile(r"https?://[^/?#]*(?=https?://)")
+_REPEATED_SCHEME = re.compile(r"https?://[^/?#]*(?=https?://)")
 """A host that a template put in front of an absolute URL."""
 _TRUST = {
     jsonld.SYNTAX: 0,
@@ -49,7 +49,7 @@ class Sources:
         if words.in_class(*MICROFORMATS):
             microformats.read(document.tree, graph)
         _name_recipes(graph)
-        self._fronts: dict[str, str] = {}
+        self._folders: dict[str, str] = {}
 
     @cached_property
     def shop_texts(self) -> ShopTexts:
@@ -67,7 +67,7 @@ class Sources:
             for name in names:
                 if name in node.properties:
                     where = f"{node.where}.{name}"
-                    for value in self._meant(node, name):
+                    for value in self._resolved_values(node, name):
                         yield Candidate(value, node.syntax, where)
                     break
 
@@ -75,15 +75,15 @@ class Sources:
         """Yield all values of a property as one list, node by node."""
         for node in nodes:
             for name in names:
-                values = self._meant(node, name)
+                values = self._resolved_values(node, name)
                 if values:
                     yield Candidate(values, node.syntax, f"{node.where}.{name}")
                     break
 
-    def _meant(self, node: Node, name: str) -> list[Any]:
+    def _resolved_values(self, node: Node, name: str) -> list[Any]:
         """Return the values of a property. If its values are things, resolve ids to nodes."""
         values = node.all(name)
-        return list(map(self.graph.dereferenced, values)) if name in _THINGS else values
+        return list(map(self.graph.dereference, values)) if name in _NODE_PROPERTIES else values
 
     def meta(self, *names: str) -> Iterator[Candidate]:
         """Yield the contents of meta elements, name by name."""
@@ -118,47 +118,49 @@ class Sources:
             if _OTHER_SCHEME.match(text):
                 return None
             try:
-                text = self._joined(text)
+                text = self._join(text)
             except ValueError:
                 return None
             if not text.startswith(("http://", "https://")):
                 return None
-        text = _TWICE.sub("", text)
-        if _BLANK.search(text):
+        text = _REPEATED_SCHEME.sub("", text)
+        if _SPACE.search(text):
             text = text.replace(" ", "%20").translate({9: None, 10: None, 13: None})
         host = text.partition("://")[2]
         return text if host and host[0] not in "/?#" else None
 
-    def _joined(self, text: str) -> str:
+    def _join(self, text: str) -> str:
         """Join a reference to the base; the same result as `urljoin` in a tenth of the time."""
         base = self.document.base_url
-        plain = _PLAIN_PATH.fullmatch(text)
-        if plain is None or _NOT_PLAIN.search(text, plain.start(2)):
+        match = _SIMPLE_PATH.fullmatch(text)
+        if match is None or _NOT_SIMPLE.search(text, match.start(2)):
             return urljoin(base, text)
-        prefix, path = plain.groups()
-        front = self._fronts.get(prefix)
-        if front is None:
-            front = self._fronts[prefix] = _folder(base, prefix) or urljoin(base, f"{prefix}x")[:-1]
-        return front + path
+        prefix, path = match.groups()
+        folder = self._folders.get(prefix)
+        if folder is None:
+            folder = self._folders[prefix] = (
+                _base_folder(base, prefix) or urljoin(base, f"{prefix}x")[:-1]
+            )
+        return folder + path
 
 
-_PLAIN_PATH = re.compile(r"((?:\.\./|)*+|/)([A-Za-z0-9_-][A-Za-z0-9_./-]*+)")
-_NOT_PLAIN = re.compile(r"/[./]")
-_PLAIN_BASE = re.compile(r"(https?://[A-Za-z0-9.:-]++/)([A-Za-z0-9_~.,/-]*+)")
+_SIMPLE_PATH = re.compile(r"((?:\.\./|)*+|/)([A-Za-z0-9_-][A-Za-z0-9_./-]*+)")
+_NOT_SIMPLE = re.compile(r"/[./]")
+_SIMPLE_BASE = re.compile(r"(https?://[A-Za-z0-9.:-]++/)([A-Za-z0-9_~.,/-]*+)")
 
 
-def _folder(base: str, prefix: str) -> str | None:
+def _base_folder(base: str, prefix: str) -> str | None:
     """Return the folder that a prefix of `/` or `../` leads to, or None if that is ambiguous."""
-    plain = _PLAIN_BASE.fullmatch(base)
-    if plain is None or plain[2][:1] in {"/", "."} or _NOT_PLAIN.search(plain[2]):
+    match = _SIMPLE_BASE.fullmatch(base)
+    if match is None or match[2][:1] in {"/", "."} or _NOT_SIMPLE.search(match[2]):
         return None
     if prefix == "/":
-        return plain[1]
-    folders = plain[2].split("/")[:-1]
-    up = len(prefix) // 3
-    if up > len(folders):
+        return match[1]
+    folders = match[2].split("/")[:-1]
+    levels_up = len(prefix) // 3
+    if levels_up > len(folders):
         return None
-    return plain[1] + "".join(f"{name}/" for name in folders[: len(folders) - up])
+    return match[1] + "".join(f"{name}/" for name in folders[: len(folders) - levels_up])
 
 
 def _name_recipes(graph: Graph) -> None:
@@ -171,7 +173,7 @@ def _name_recipes(graph: Graph) -> None:
             node.types = (*node.types, "Recipe")
 
 
-_THINGS = frozenset(
+_NODE_PROPERTIES = frozenset(
     {"author", "creator", "contributor", "publisher", "director", "actor", "brand", "manufacturer"}
 )
 _RECIPES = frozenset({"recipe"})

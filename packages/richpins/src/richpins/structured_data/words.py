@@ -84,7 +84,7 @@ _AUTOMATA = [
     for group in _GROUPS
 ]
 _GROUP_OF = {word: number for number, group in enumerate(_GROUPS) for word in group}
-_PIECE_BYTES = 262_144
+_CHUNK_BYTES = 262_144
 """Bodies are searched in chunks, which limits the length of the list of matches."""
 _MAX_WORD_BYTES = max(len(word.encode()) for word in _GROUP_OF)
 _MAX_ATTRIBUTES_BYTES = 2_000
@@ -102,32 +102,32 @@ class Words:
 
     def places(self, word: str) -> list[int]:
         """Return the first offsets of a word in ascending order, at most MAX_PLACES."""
-        return self._found(_GROUP_OF[word]).get(word, [])
+        return self._group_offsets(_GROUP_OF[word]).get(word, [])
 
-    def _found(self, number: int) -> dict[str, list[int]]:
-        found = self._groups[number]
-        if found is None:
-            found = self._groups[number] = self._searched(number)
-        return found
+    def _group_offsets(self, number: int) -> dict[str, list[int]]:
+        offsets = self._groups[number]
+        if offsets is None:
+            offsets = self._groups[number] = self._search_group(number)
+        return offsets
 
-    def _searched(self, number: int) -> dict[str, list[int]]:
+    def _search_group(self, number: int) -> dict[str, list[int]]:
         group, lowered = _GROUPS[number], self.lowered
-        found: dict[str, list[int]] = {}
-        for start in range(0, len(lowered), _PIECE_BYTES):
-            piece = lowered[start : start + _PIECE_BYTES + _MAX_WORD_BYTES]
-            for index, at, _ in _AUTOMATA[number].find_matches_as_indexes(piece):
-                places = found.setdefault(group[index], [])
+        offsets: dict[str, list[int]] = {}
+        for start in range(0, len(lowered), _CHUNK_BYTES):
+            piece = lowered[start : start + _CHUNK_BYTES + _MAX_WORD_BYTES]
+            for index, offset, _ in _AUTOMATA[number].find_matches_as_indexes(piece):
+                places = offsets.setdefault(group[index], [])
                 if len(places) < MAX_PLACES:
-                    places.append(start + at)
-        return found
+                    places.append(start + offset)
+        return offsets
 
     def __contains__(self, word: str) -> bool:
         return bool(self.places(word))
 
     def any(self, words: tuple[str, ...]) -> bool:
         """Return True if any of `words` occurs. All of them must be in the same group."""
-        found = self._found(_GROUP_OF[words[0]])
-        return not found.keys().isdisjoint(words)
+        offsets = self._group_offsets(_GROUP_OF[words[0]])
+        return not offsets.keys().isdisjoint(words)
 
     def first(self, word: str) -> int:
         """Return the offset of the first occurrence of a word, or -1."""
@@ -135,51 +135,57 @@ class Words:
 
     def in_class(self, *words: str) -> bool:
         """Return True if a class attribute contains one of `words`, or might."""
-        return self.any(words) and any(self._any_place(word, self._is_in_class) for word in words)
+        return self.any(words) and any(
+            self._any_occurrence(word, self._is_in_class) for word in words
+        )
 
     def in_tag(self, word: str) -> bool:
         """Return True if a tag other than link and meta contains `word`, or might."""
-        return self._any_place(word, self._is_in_tag)
+        return self._any_occurrence(word, self._is_in_tag)
 
     def is_attribute(self, word: str) -> bool:
         """
         Return True if `word` is an attribute's name, or might be. `typeof x` in a script rarely
         matches.
         """
-        return self._any_place(word, lambda at: self._is_name(at, at + len(word)))
+        return self._any_occurrence(
+            word, lambda offset: self._is_attribute_name(offset, offset + len(word))
+        )
 
     def stands_alone(self, word: str) -> bool:
         """Return True if `word` or its plural occurs as a whole word: `tsp` in `2 tsps`."""
-        return any(self._is_whole(at, at + len(word)) for at in self.places(word))
+        return any(self._is_whole_word(offset, offset + len(word)) for offset in self.places(word))
 
-    def _any_place(self, word: str, test: Callable[[int], bool]) -> bool:
-        """Return True if any occurrence passes `test`, or if there are too many to examine."""
+    def _any_occurrence(self, word: str, predicate: Callable[[int], bool]) -> bool:
+        """Return True if any occurrence passes `predicate`, or if there are too many to examine."""
         places = self.places(word)
-        return any(map(test, places)) or len(places) >= MAX_PLACES
+        return any(map(predicate, places)) or len(places) >= MAX_PLACES
 
-    def _is_in_class(self, at: int) -> bool:
+    def _is_in_class(self, offset: int) -> bool:
         lowered = self.lowered
-        start = lowered.rfind(b"class=", max(0, at - _MAX_CLASS_BYTES), at)
-        return start >= 0 and _IN_CLASS.fullmatch(lowered, start + len(b"class="), at) is not None
+        start = lowered.rfind(b"class=", max(0, offset - _MAX_CLASS_BYTES), offset)
+        return (
+            start >= 0 and _IN_CLASS.fullmatch(lowered, start + len(b"class="), offset) is not None
+        )
 
-    def _is_in_tag(self, at: int) -> bool:
+    def _is_in_tag(self, offset: int) -> bool:
         lowered = self.lowered
-        start = lowered.rfind(b"<", max(0, at - _MAX_ATTRIBUTES_BYTES), at)
-        is_inside = start >= 0 and lowered.find(b">", start, at) < 0
+        start = lowered.rfind(b"<", max(0, offset - _MAX_ATTRIBUTES_BYTES), offset)
+        is_inside = start >= 0 and lowered.find(b">", start, offset) < 0
         return is_inside and lowered[start + 1 : start + 5] not in {b"link", b"meta", b"!-- "}
 
-    def _is_name(self, start: int, end: int) -> bool:
-        behind = self.lowered[end : end + _MAX_BLANKS].lstrip()[:1]
-        return behind in _BEHIND_NAMES or self._is_in_tag(start)
+    def _is_attribute_name(self, start: int, end: int) -> bool:
+        following = self.lowered[end : end + _MAX_SPACES].lstrip()[:1]
+        return following in _AFTER_NAME or self._is_in_tag(start)
 
-    def _is_whole(self, start: int, end: int) -> bool:
+    def _is_whole_word(self, start: int, end: int) -> bool:
         before, after = self.lowered[max(0, start - 1) : start], self.lowered[end : end + 2]
-        return before not in _JOINED_BEFORE and after.removeprefix(b"s")[:1] not in _JOINED_AFTER
+        return before not in _WORD_BEFORE and after.removeprefix(b"s")[:1] not in _WORD_AFTER
 
 
-_MAX_BLANKS = 100
-_BEHIND_NAMES = (b"", b"=", b">", b"/")
+_MAX_SPACES = 100
+_AFTER_NAME = (b"", b"=", b">", b"/")
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz_-"
-_JOINED_BEFORE = frozenset(bytes([byte]) for byte in _LETTERS + b"./")
-_JOINED_AFTER = frozenset(bytes([byte]) for byte in _LETTERS + b"0123456789")
+_WORD_BEFORE = frozenset(bytes([byte]) for byte in _LETTERS + b"./")
+_WORD_AFTER = frozenset(bytes([byte]) for byte in _LETTERS + b"0123456789")
 _IN_CLASS = re.compile(rb"[\"']?[^\"'<>]*+")

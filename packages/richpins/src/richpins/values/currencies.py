@@ -104,19 +104,19 @@ def named(text: str, country: str | None = None) -> str | None:
 
     A text that names two currencies gives None; `EUR (€)` names one.
     """
-    alone = currency_of_code(text) or currency_of_mark(text, country)
-    if alone:
-        return alone
+    code = currency_of_code(text) or currency_of_mark(text, country)
+    if code:
+        return code
     address = _ADDRESS.fullmatch(text)
     if address:
         return currency_of_code(address[1])
     if len(text) > _MAX_NAME_CHARS or any(map(str.isdigit, text)):
         return None
-    codes = {_code_in(match, country) for match in _WORD.finditer(text)} - {None}
+    codes = {_matched_code(match, country) for match in _WORD.finditer(text)} - {None}
     return codes.pop() if len(codes) == 1 else None
 
 
-def _code_in(word: re.Match[str], country: str | None) -> str | None:
+def _matched_code(word: re.Match[str], country: str | None) -> str | None:
     code = word["code"]
     if code is None:
         return currency_of_mark(word["mark"], country)

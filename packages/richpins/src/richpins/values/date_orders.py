@@ -11,7 +11,7 @@ _DAY_FIRST = frozenset(
     "mt nb nl nn no pl pt ro ru sk sl sq sr sv ta te th tr uk ur uz vi".split()
 )
 """Languages in which dates with slashes have the day first, in almost all countries."""
-_DAY_FIRST_IN = frozenset(
+_DAY_FIRST_REGIONS = frozenset(
     "en-au en-bz en-gb en-gh en-hk en-ie en-in en-jm en-ke en-mt en-my en-ng en-nz en-pk en-sg "
     "en-tt en-ug en-uk en-zm".split()
 )
@@ -65,7 +65,7 @@ def has_day_first(language: str) -> bool:
     tag = language.strip().lower().replace("_", "-")
     if tag in _OTHERS:
         return False
-    return tag in _DAY_FIRST_IN or tag.partition("-")[0] in _DAY_FIRST
+    return tag in _DAY_FIRST_REGIONS or tag.partition("-")[0] in _DAY_FIRST
 
 
 def weekday(word: str) -> int | None:

@@ -64,28 +64,28 @@ _SLASHED = re.compile(
     rf"(?:{_BEFORE_TIME}{_CLOCK}{_AM_PM}(?:\s?(?:Uhr|h)\b)?)?",
     re.IGNORECASE,
 )
-_AND_TIME = rf"(?:{_BEFORE_TIME}{_CLOCK}\s{{0,3}}{_AM_PM}\s?(?:Uhr\b)?)?"
+_OPTIONAL_TIME = rf"(?:{_BEFORE_TIME}{_CLOCK}\s{{0,3}}{_AM_PM}\s?(?:Uhr\b)?)?"
 _ORDINAL = r"(?:st|nd|rd|th|er|re|[.º°])?"
 _OF = r"(?:(?:de|del|of)\s+|d['’])?"
 _MONTH_NAME = r"[^\W\d_]{3,12}"
-_NAMED = re.compile(
+_MONTH_NAMED = re.compile(
     rf"{_WEEKDAY}(?:(?:the|le|den)\s+)?"
     rf"(?:(?P<d1>\d{{1,2}}){_ORDINAL}\s+{_OF}(?P<m1>{_MONTH_NAME})\.?"
     rf"|(?P<m2>{_MONTH_NAME})\.?\s+(?P<d2>\d{{1,2}}){_ORDINAL})(?:,\s*|\s+){_OF}"
-    rf"(?P<y>\d{{4}}){_AND_TIME}",
+    rf"(?P<y>\d{{4}}){_OPTIONAL_TIME}",
     re.IGNORECASE,
 )
 _DASHED = re.compile(
     rf"{_WEEKDAY}(?:(?P<d1>\d{{1,2}})(?P<mark>[-/.])(?P<m1>{_MONTH_NAME})\.?"
     rf"|(?P<m2>{_MONTH_NAME})(?P<mark2>[-/])(?P<d2>\d{{1,2}}))(?:(?P=mark)|(?P=mark2))"
-    rf"(?P<y>\d{{4}}){_AND_TIME}",
+    rf"(?P<y>\d{{4}}){_OPTIONAL_TIME}",
     re.IGNORECASE,
 )
 """`18-Mar-2018`, `Mar-18-2018`."""
 _YEAR_FIRST = re.compile(
     rf"{_WEEKDAY}(?P<y>\d{{4}})(?:(?:[.,]|\sm\.)?\s{{1,3}}(?:gada\s)?|[-/])"
     rf"(?:(?P<m1>{_MONTH_NAME})\.?(?:\s{{1,3}}|[-/])(?P<d1>\d{{1,2}}){_ORDINAL}(?![\d:])"
-    rf"|(?P<d2>\d{{1,2}}){_ORDINAL}(?:\s{{1,3}}|[-/])(?P<m2>{_MONTH_NAME})\b\.?){_AND_TIME}",
+    rf"|(?P<d2>\d{{1,2}}){_ORDINAL}(?:\s{{1,3}}|[-/])(?P<m2>{_MONTH_NAME})\b\.?){_OPTIONAL_TIME}",
     re.IGNORECASE,
 )
 """`2018 March 18`, `2018. március 18.`, `2018 m. kovo 18 d.`, `2018. gada 18. marts`."""
@@ -101,15 +101,15 @@ _BEFORE_ERA = {"令和": 2018, "平成": 1988, "昭和": 1925}
 """The year before the first year of each Japanese era."""
 
 
-def _western(match: re.Match[str]) -> str:
+def _to_western_year(match: re.Match[str]) -> str:
     return str(_BEFORE_ERA[match[1]] + (1 if match[2] == "元" else int(match[2])))
 
 
 _FORENOON = frozenset({"上午", "凌晨", "早上", "午前", "오전"})
 _MAX_REST = 12
-_ODD_REST = re.compile(r"\s{0,3}(?:[^\W\d_a-zA-Z]|[ap]\b)")
+_MAYBE_AM_PM = re.compile(r"\s{0,3}(?:[^\W\d_a-zA-Z]|[ap]\b)")
 """A word after a time that may mean am or pm."""
-_JS = re.compile(
+_JAVASCRIPT = re.compile(
     r"[A-Za-z]{3},? ([A-Za-z]{3}) {1,2}(\d{1,2}),? (?:(\d{4}) )?(\d{2}):(\d{2}):(\d{2})"
 )
 _YEAR_AT_END = re.compile(r"\s(\d{4})\Z")
@@ -189,9 +189,9 @@ def _iso(text: str) -> Moment | None:
     result = _day(int(match["y"]), int(month), int(day))
     if match["h"] is None:
         rest = text[match.end() :].strip()
-        is_odd = rest and (rest[0].isdigit() or rest[0] == "-")
-        return None if is_odd and not _SHORT_TIME.match(rest) else result
-    return _timed(result, match, text)
+        has_more_digits = rest and (rest[0].isdigit() or rest[0] == "-")
+        return None if has_more_digits and not _SHORT_TIME.match(rest) else result
+    return _with_time(result, match, text)
 
 
 def _day(year: int, month: int, day: int) -> date:
@@ -201,7 +201,9 @@ def _day(year: int, month: int, day: int) -> date:
     return date(year, month, day)
 
 
-def _timed(day: date, match: re.Match[str], text: str, *, half: str | None = None) -> Moment | None:
+def _with_time(
+    day: date, match: re.Match[str], text: str, *, am_pm: str | None = None
+) -> Moment | None:
     """
     Return a match's day with its time and the time zone after it, or None if that is unreadable.
 
@@ -210,57 +212,63 @@ def _timed(day: date, match: re.Match[str], text: str, *, half: str | None = Non
     zone = zone_at(text, match.end())
     if zone is None:
         return None
-    if _ODD_REST.match(text, zone[1]):
+    if _MAYBE_AM_PM.match(text, zone[1]):
         return day
     groups = match.groupdict()
-    hour = _hour(int(match["h"]), half or match["half"])
+    hour = _hour(int(match["h"]), am_pm or match["half"])
     minute, second = int(match["mi"]), int(match["s"] or 0)
-    micros = int(f"{groups.get('f') or ''}000000"[:6])
+    microseconds = int(f"{groups.get('f') or ''}000000"[:6])
     if second == _LEAP_SECOND:
-        second = _before_leap(hour, minute, zone[0])
-    extra = timedelta(days=1) if hour == _MIDNIGHT and not (minute or second or micros) else None
-    at = datetime(day.year, day.month, day.day, 0 if extra else hour, minute, second, micros)
-    return at.replace(tzinfo=zone[0]) + (extra or timedelta())
+        second = _leap_second_base(hour, minute, zone[0])
+    extra = (
+        timedelta(days=1) if hour == _MIDNIGHT and not (minute or second or microseconds) else None
+    )
+    local_time = datetime(
+        day.year, day.month, day.day, 0 if extra else hour, minute, second, microseconds
+    )
+    return local_time.replace(tzinfo=zone[0]) + (extra or timedelta())
 
 
 _LEAP_SECOND = 60
 _MIDNIGHT = 24
 
 
-def _before_leap(hour: int, minute: int, zone: timezone | None) -> int:
+def _leap_second_base(hour: int, minute: int, zone: timezone | None) -> int:
     """Return 59 for a leap second. Raises ValueError unless it is just before midnight in UTC."""
-    ahead = zone.utcoffset(None) // timedelta(minutes=1) if zone else 0
-    is_last = (60 * hour + minute - ahead) % 1440 == 1439 if zone else minute == 59
-    if not is_last:
+    offset_minutes = zone.utcoffset(None) // timedelta(minutes=1) if zone else 0
+    is_last_minute = (60 * hour + minute - offset_minutes) % 1440 == 1439 if zone else minute == 59
+    if not is_last_minute:
         raise ValueError(minute)
     return 59
 
 
-def _hour(hour: int, half: str | None) -> int:
+def _hour(hour: int, am_pm: str | None) -> int:
     """
-    Return the hour of a day; `half` is the first letter of `am` or `pm`, if any.
+    Return the hour of a day; `am_pm` is the first letter of `am` or `pm`, if any.
 
     Raises ValueError if the two contradict each other, as in `14:00 am`.
     """
-    if not half:
+    if not am_pm:
         return hour
-    is_later = half in "pP"
-    if (hour > 12 and not is_later) or (hour == 0 and is_later):
+    is_pm = am_pm in "pP"
+    if (hour > 12 and not is_pm) or (hour == 0 and is_pm):
         raise ValueError(hour)
-    return hour if hour > 12 else hour % 12 + (12 if is_later else 0)
+    return hour if hour > 12 else hour % 12 + (12 if is_pm else 0)
 
 
-def _named(text: str) -> Moment | None:
+def _named_month(text: str) -> Moment | None:
     """Parse a date with the name of a month, in any unambiguous order."""
-    match = _NAMED.match(text) or _DASHED.match(text) or _YEAR_FIRST.match(text)
+    match = _MONTH_NAMED.match(text) or _DASHED.match(text) or _YEAR_FIRST.match(text)
     month = month_of(match["m1"] or match["m2"]) if match else None
     if match is None or month is None:
         return None
-    return _timed_or_day(_day(int(match["y"]), month, int(match["d1"] or match["d2"])), match, text)
+    return _with_time_or_day(
+        _day(int(match["y"]), month, int(match["d1"] or match["d2"])), match, text
+    )
 
 
-def _timed_or_day(
-    day: date, match: re.Match[str], text: str, *, half: str | None = None
+def _with_time_or_day(
+    day: date, match: re.Match[str], text: str, *, am_pm: str | None = None
 ) -> Moment | None:
     """Return the day of a match with its time, if it has one, or None if much text follows."""
     if match["h"] is None:
@@ -268,22 +276,22 @@ def _timed_or_day(
     zone = zone_at(text, match.end())
     if zone is None or len(text) - zone[1] > _MAX_REST:
         return None
-    return _timed(day, match, text, half=half)
+    return _with_time(day, match, text, am_pm=am_pm)
 
 
 def _javascript(text: str) -> Moment | None:
-    match = _JS.match(text)
+    match = _JAVASCRIPT.match(text)
     month = month_of(match[1]) if match else None
     if not match or month is None:
         return None
-    last = _YEAR_AT_END.search(text) if match[3] is None else None
-    year_text = match[3] or (last[1] if last else None)
-    zone = zone_at(text[: last.start()] if last else text, match.end())
+    year_match = _YEAR_AT_END.search(text) if match[3] is None else None
+    year_text = match[3] or (year_match[1] if year_match else None)
+    zone = zone_at(text[: year_match.start()] if year_match else text, match.end())
     if year_text is None or zone is None:
         return None
     day = _day(int(year_text), month, int(match[2]))
-    at = datetime(day.year, day.month, day.day, int(match[4]), int(match[5]), int(match[6]))
-    return at.replace(tzinfo=zone[0])
+    local_time = datetime(day.year, day.month, day.day, int(match[4]), int(match[5]), int(match[6]))
+    return local_time.replace(tzinfo=zone[0])
 
 
 def _slashed(text: str, *, is_day_first: bool = False) -> Moment | None:
@@ -293,10 +301,10 @@ def _slashed(text: str, *, is_day_first: bool = False) -> Moment | None:
     if match is None or day is None:
         return None
     if match["h"] is None:
-        is_whole = match.end() == len(text) or _SHORT_TIME.match(text, match.end())
-        return day if is_whole else None
+        is_complete = match.end() == len(text) or _SHORT_TIME.match(text, match.end())
+        return day if is_complete else None
     zone = zone_at(text, match.end())
-    return _timed(day, match, text) if zone and zone[1] == len(text) else None
+    return _with_time(day, match, text) if zone and zone[1] == len(text) else None
 
 
 def _day_of_numbers(match: re.Match[str], *, is_day_first: bool) -> date | None:
@@ -320,40 +328,40 @@ def _day_of_numbers(match: re.Match[str], *, is_day_first: bool) -> date | None:
     ]
     if len(by_weekday) == 1:
         return by_weekday[0]
-    is_decided = is_day_first and (weekday is None or by_weekday)
-    return _day(third, second, first) if is_decided else None
+    is_certain = is_day_first and (weekday is None or by_weekday)
+    return _day(third, second, first) if is_certain else None
 
 
 def _cjk(text: str) -> Moment | None:
     """Parse dates such as `2019年3月4日 10時05分`."""
-    match = _CJK.match(_ERA.sub(_western, text, count=1))
+    match = _CJK.match(_ERA.sub(_to_western_year, text, count=1))
     if not match:
         return None
-    half = ("a" if match["day"] in _FORENOON else "p") if match["day"] else None
+    am_pm = ("a" if match["day"] in _FORENOON else "p") if match["day"] else None
     day = _day(int(match["y"]), int(match["mo"]), int(match["d"]))
-    return _timed_or_day(day, match, match.string, half=half)
+    return _with_time_or_day(day, match, match.string, am_pm=am_pm)
 
 
-def _digits(text: str) -> Moment | None:
+def _epoch_or_compact(text: str) -> Moment | None:
     """Parse seconds or milliseconds since 1970, or `20240501103000`."""
     if not (text.isascii() and text.isdigit()):
         return None
     if len(text) in {12, 14} and text[:2] in {"19", "20"}:
         return _iso(f"{text[:8]}T{text[8:]}")
     # Up to 2034, `2024050110` may be seconds, or an hour of 2024.
-    is_clear = len(text) == 13 or (len(text) == 10 and text[:2] not in {"19", "20"})
-    return _from_epoch(int(text)) if is_clear else None
+    is_unambiguous = len(text) == 13 or (len(text) == 10 and text[:2] not in {"19", "20"})
+    return _from_epoch(int(text)) if is_unambiguous else None
 
 
-_READERS = (_iso, _javascript, _named, _slashed, _digits, _cjk)
+_READERS = (_iso, _javascript, _named_month, _slashed, _epoch_or_compact, _cjk)
 
 
 def _from_epoch(value: float) -> Moment | None:
     """Parse seconds or milliseconds since 1970, which are always UTC."""
-    at = value / 1000 if value > 100_000_000_000 else value
-    if not 100_000_000 < at < 4_102_444_800:
+    epoch_s = value / 1000 if value > 100_000_000_000 else value
+    if not 100_000_000 < epoch_s < 4_102_444_800:
         return None
-    return _EPOCH + timedelta(seconds=at)
+    return _EPOCH + timedelta(seconds=epoch_s)
 
 
 def pick(

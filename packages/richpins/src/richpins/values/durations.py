@@ -84,11 +84,11 @@ _TIMES = re.compile(r"(\d)\s?[x×]\s?(\d{1,3})(?=\s?[^\W\d])", re.IGNORECASE)
 
 def minutes(value: Any) -> int | None:
     """Return whole minutes, rounded half up, or None if the value is zero or not a duration."""
-    length_s = seconds(value, bare_unit="m")
-    if length_s is None:
+    duration_s = seconds(value, bare_unit="m")
+    if duration_s is None:
         return None
-    whole = int((length_s / 60).to_integral_value(rounding="ROUND_HALF_UP"))
-    return whole if 0 < whole <= MAX_MINUTES else None
+    rounded = int((duration_s / 60).to_integral_value(rounding="ROUND_HALF_UP"))
+    return rounded if 0 < rounded <= MAX_MINUTES else None
 
 
 def seconds(value: Any, *, bare_unit: str = "s") -> Decimal | None:
@@ -117,15 +117,15 @@ def _iso(text: str) -> Decimal | None:
         text = f"PT{match['MO']}M"  # `P30M` alone means 30 minutes, not months
         match = _ISO.fullmatch(text)
     if match:
-        part = {name: _number(match[name]) for name in ("Y", "MO", "W", "D", "H", "M", "S")}
-        days = part["Y"] * 365 + part["MO"] * 30 + part["W"] * 7 + part["D"]
-        return ((days * 24 + part["H"]) * 60 + part["M"]) * 60 + part["S"]
-    bare = _BARE_AFTER_T.fullmatch(text)
-    if bare:
-        return (_number(bare[1]) * 60 + _number(bare[2])) * 60
-    odd = _MISPLACED.fullmatch(text)
-    if odd:
-        days, hours, mins, secs = (_number(part) for part in odd.groups())
+        parts = {name: _number(match[name]) for name in ("Y", "MO", "W", "D", "H", "M", "S")}
+        days = parts["Y"] * 365 + parts["MO"] * 30 + parts["W"] * 7 + parts["D"]
+        return ((days * 24 + parts["H"]) * 60 + parts["M"]) * 60 + parts["S"]
+    short = _BARE_AFTER_T.fullmatch(text)
+    if short:
+        return (_number(short[1]) * 60 + _number(short[2])) * 60
+    misplaced = _MISPLACED.fullmatch(text)
+    if misplaced:
+        days, hours, mins, secs = (_number(parts) for parts in misplaced.groups())
         return ((days * 24 + hours) * 60 + mins) * 60 + secs
     return _informal(re.sub(r"^PT?\s*", "", text, flags=re.IGNORECASE), "m")
 
@@ -137,43 +137,43 @@ def _informal(text: str, bare_unit: str) -> Decimal | None:
         if clock[3] is None and bare_unit == "s":
             return first * 60 + second
         return (first * 60 + second) * 60 + third
-    text = _plain_fractions(text)
+    text = _replace_words_and_fractions(text)
     try:
         if re.fullmatch(r"\d+(?:\.\d+)?", text):
             return Decimal(text) * (60 if bare_unit == "m" else 1)
     except ArithmeticError:
         return None
     text = _RANGE.sub(lambda m: m[2], text)
-    total, last = Decimal(0), None
+    total, last_unit = Decimal(0), None
     for match in _QUANTITY.finditer(text):
         unit = match.lastgroup or "m"
-        if last is not None and _UNIT_MINUTES[unit] >= _UNIT_MINUTES[last]:
+        if last_unit is not None and _UNIT_MINUTES[unit] >= _UNIT_MINUTES[last_unit]:
             break
         total += _number(match[1]) * _UNIT_MINUTES[unit] * 60
-        last = unit
-    tail = _BARE_MINUTES.search(text.rstrip())
-    if tail and last == "h":
-        total += _number(tail[1]) * 60
-    return total if last is not None else None
+        last_unit = unit
+    trailing_minutes = _BARE_MINUTES.search(text.rstrip())
+    if trailing_minutes and last_unit == "h":
+        total += _number(trailing_minutes[1]) * 60
+    return total if last_unit is not None else None
 
 
-def _plain_fractions(text: str) -> str:
+def _replace_words_and_fractions(text: str) -> str:
     plain = _PLAIN_WORDS.get(text.lower().replace("’", "'"))
     if plain is not None:
         return plain
     text = _PRIMES.sub(r"\1 min", text) if _PRIMES.fullmatch(text) else text
     text = _TIMES.sub(lambda m: str(int(m[1]) * int(m[2])), text)
     text = _MIXED.sub(_as_decimal, text)
-    for sign, part in _FRACTIONS.items():
-        if sign in text:
-            pattern, decimal = _WITH_FRACTION[sign]
-            text = pattern.sub(decimal, text).replace(sign, f"0{part}")
+    for symbol, decimals in _FRACTIONS.items():
+        if symbol in text:
+            pattern, decimal = _WITH_FRACTION[symbol]
+            text = pattern.sub(decimal, text).replace(symbol, f"0{decimals}")
     return text
 
 
 def _as_decimal(match: re.Match[str]) -> str:
-    whole, above, below = (int(part or 0) for part in match.groups())
-    return f"{whole + above / below:.3f}" if below else match[0]
+    whole, numerator, denominator = (int(part or 0) for part in match.groups())
+    return f"{whole + numerator / denominator:.3f}" if denominator else match[0]
 
 
 def _number(text: str | None) -> Decimal:

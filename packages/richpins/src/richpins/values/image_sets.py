@@ -18,15 +18,15 @@ def largest(srcset: str) -> str | None:
     sizes are equal or missing, the first URL is returned.
     """
     best: tuple[float, str] | None = None
-    at, text = 0, srcset[:_MAX_CHARS]
+    position, text = 0, srcset[:_MAX_CHARS]
     for _ in range(_MAX_CANDIDATES):
-        match = _CANDIDATE.match(text, at)
+        match = _CANDIDATE.match(text, position)
         if match is None:
             break
         url = match["url"].rstrip(",")
-        ended = url != match["url"]
-        at = match.end("url") if ended else match.end()
-        size = None if ended else _SIZE.search(match["sizes"])
+        ends_with_comma = url != match["url"]
+        position = match.end("url") if ends_with_comma else match.end()
+        size = None if ends_with_comma else _SIZE.search(match["sizes"])
         pixels = float(size[1]) if size else 0.0
         if url and (best is None or pixels > best[0]):
             best = pixels, url

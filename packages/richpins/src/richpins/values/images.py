@@ -33,7 +33,7 @@ class Image:
 
 
 MAX_IMAGES = 20
-MAX_SHOWN = 100
+MAX_EXAMINED = 100
 PRESENTABLE_PIXELS = 400
 SMALL_PIXELS = 200
 """An image with a declared side below this is an icon, used only if there is no other image."""
@@ -42,8 +42,8 @@ SMALL_PIXELS = 200
 def read(value: Any, sources: Sources) -> list[Image]:
     """Return the images in a value: a URL, an ImageObject, or a list of them."""
     result: list[Image] = []
-    for each in value if isinstance(value, list) else [value]:
-        image = _image(each, sources)
+    for item in value if isinstance(value, list) else [value]:
+        image = _image(item, sources)
         if image is not None and len(result) < MAX_IMAGES:
             result.append(image)
     return result
@@ -52,7 +52,7 @@ def read(value: Any, sources: Sources) -> list[Image]:
 def _image(value: Any, sources: Sources) -> Image | None:
     if isinstance(value, str):
         url = sources.absolute(value.split(",http")[0])
-        return _sized(Image(url)) if url else None
+        return _with_size_from_url(Image(url)) if url else None
     if not isinstance(value, Node):
         return None
     url = next(
@@ -67,7 +67,9 @@ def _image(value: Any, sources: Sources) -> Image | None:
     )
     if url is None:
         return None
-    return _sized(Image(url, _side(value.first("width")), _side(value.first("height"))))
+    return _with_size_from_url(
+        Image(url, _side(value.first("width")), _side(value.first("height")))
+    )
 
 
 _RELATIVE = re.compile(r"(?:%|em|vw|vh)\s*\Z", re.IGNORECASE)
@@ -111,7 +113,7 @@ def _open_graph_image(
     if absolute.startswith("http:") and secure and secure.startswith("https:"):
         absolute = secure
     image = Image(absolute, _side(facts.get("width")), _side(facts.get("height")), facts.get("alt"))
-    yield _sized(image), Candidate(url, "opengraph", "og:image")
+    yield _with_size_from_url(image), Candidate(url, "opengraph", "og:image")
 
 
 def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
@@ -124,38 +126,42 @@ def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
         return
     words = _words(sources.document.heading or sources.document.title)
     large: Image | None = None
-    for node in sources.document.tree.tags("img")[:MAX_SHOWN]:
+    for node in sources.document.tree.tags("img")[:MAX_EXAMINED]:
         attributes = node.attributes
-        alike = words & _words(attributes.get("alt"))
-        is_called = len(alike) >= 2 or (bool(alike) and len(words) == 1)
-        if not is_called and (large is not None or not attributes.get("width")):
+        shared_words = words & _words(attributes.get("alt"))
+        resembles_page = len(shared_words) >= 2 or (bool(shared_words) and len(words) == 1)
+        if not resembles_page and (large is not None or not attributes.get("width")):
             continue
         url = address(attributes, sources)
         if url is None:
             continue
-        image = _sized(Image(url, _side(attributes.get("width")), _side(attributes.get("height"))))
+        image = _with_size_from_url(
+            Image(url, _side(attributes.get("width")), _side(attributes.get("height")))
+        )
         if not is_presentable(image) or _is_logo(node, attributes):
             continue
-        if is_called:
+        if resembles_page:
             yield image, Candidate(url, "html", "img")
             return
         if large is None and min(image.width or 0, image.height or 0) >= PRESENTABLE_PIXELS // 2:
             large = image
-    large = large or _of_the_article(sources)
+    large = large or _article_image(sources)
     if large is not None:
         yield large, Candidate(large.url, "html", "img")
 
 
-def _of_the_article(sources: Sources) -> Image | None:
+def _article_image(sources: Sources) -> Image | None:
     """Return the first picture in a figure of the page's only article, or of its main part."""
     tree = sources.document.tree
     articles = tree.css("article")
-    around = articles[0] if len(articles) == 1 else tree.css_first("main")
-    for node in around.css("figure img")[:MAX_SHOWN] if around is not None else ():
+    container = articles[0] if len(articles) == 1 else tree.css_first("main")
+    for node in container.css("figure img")[:MAX_EXAMINED] if container is not None else ():
         attributes = node.attributes
         url = address(attributes, sources)
         image = (
-            _sized(Image(url, _side(attributes.get("width")), _side(attributes.get("height"))))
+            _with_size_from_url(
+                Image(url, _side(attributes.get("width")), _side(attributes.get("height")))
+            )
             if url
             else None
         )
@@ -179,23 +185,26 @@ def _is_logo(node: LexborNode, attributes: dict[str, str | None]) -> bool:
     """Return True for an image in the page's header, footer or menus, or with a logo's name."""
     if any("logo" in (attributes.get(name) or "").lower() for name in ("class", "id", "alt")):
         return True
-    at = node.parent
+    ancestor = node.parent
     for _ in range(_MAX_CLIMB):
-        if at is None or at.tag in {"article", "main", "body"}:
+        if ancestor is None or ancestor.tag in {"article", "main", "body"}:
             return False
-        if at.tag in _FRAME or "logo" in (at.attributes.get("class") or "").lower():
-            return at.tag != "header" or at.css_first("h1") is None
-        at = at.parent
+        if (
+            ancestor.tag in _SITE_FRAME_TAGS
+            or "logo" in (ancestor.attributes.get("class") or "").lower()
+        ):
+            return ancestor.tag != "header" or ancestor.css_first("h1") is None
+        ancestor = ancestor.parent
     return False
 
 
 def sized(url: str, width: Any, height: Any) -> Image:
     """Return an image with its declared size, or else with the size in its URL."""
-    return _sized(Image(url, _side(width), _side(height)))
+    return _with_size_from_url(Image(url, _side(width), _side(height)))
 
 
 _WORD = re.compile(r"\w{3,}+")
-_FRAME = frozenset({"header", "nav", "footer"})
+_SITE_FRAME_TAGS = frozenset({"header", "nav", "footer"})
 _MAX_CLIMB = 8
 
 
@@ -210,7 +219,7 @@ def best(images: Iterable[Image]) -> Image | None:
     Among images of equal or unknown size, it prefers https, then the most trusted one, which comes
     first. An icon or logo is used only if there is no other image.
     """
-    ranked = [(_rank(image), -place, image) for place, image in enumerate(images)]
+    ranked = [(_rank(image), -index, image) for index, image in enumerate(images)]
     return max(ranked, key=lambda entry: entry[:2])[2] if ranked else None
 
 
@@ -242,7 +251,7 @@ def is_presentable(image: Image) -> bool:
     return not is_icon(image) and (not sides or max(sides) >= PRESENTABLE_PIXELS)
 
 
-def _sized(image: Image) -> Image:
+def _with_size_from_url(image: Image) -> Image:
     """Return the image with the size in its URL, if none is declared."""
     if image.width and image.height:
         return image

@@ -29,15 +29,15 @@ def once(entries: list[str]) -> list[str]:
 
     Templates write one copy for the screen and one for printing, or one for each system of units.
     """
-    named = [_AMOUNT.sub("", entry) for entry in entries]
+    names = [_AMOUNT.sub("", entry) for entry in entries]
     for parts in (2, 3):
         size, odd = divmod(len(entries), parts)
         if (
             size > 1
             and not odd
             and all(
-                named[:size] == named[start : start + size]
-                for start in range(size, len(named), size)
+                names[:size] == names[start : start + size]
+                for start in range(size, len(names), size)
             )
         ):
             return entries[:size]
@@ -46,8 +46,8 @@ def once(entries: list[str]) -> list[str]:
 
 def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
     """Return the steps by section, with nesting and numbering resolved, or None without steps."""
-    collector = _Steps()
-    collector.take(raw, None, 0)
+    collector = _StepCollector()
+    collector.add(raw, None, 0)
     groups = [Group(name, tuple(steps)) for name, steps in collector.groups if steps]
     if len(groups) == 1:
         groups = [Group(groups[0].name, tuple(unnumbered(once(list(groups[0].entries)))))]
@@ -58,68 +58,72 @@ def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
     )
 
 
-class _Steps:
+class _StepCollector:
     """Collects steps by section. Visits each item once, so cyclic references terminate."""
 
     def __init__(self) -> None:
         self.groups: list[tuple[str | None, list[str]]] = []
-        self.left = MAX_STEPS
-        self.seen: set[int] = set()
+        self.steps_left = MAX_STEPS
+        self.visited: set[int] = set()
 
-    def take(self, raw: list[Any], section: str | None, depth: int) -> None:
+    def add(self, raw: list[Any], section: str | None, depth: int) -> None:
         """Add the steps in `raw` under the heading `section`."""
         for value in raw:
-            if self.left <= 0 or depth > _MAX_NESTING:
+            if self.steps_left <= 0 or depth > _MAX_NESTING:
                 return
             if isinstance(value, Node):
-                if id(value) not in self.seen:
-                    self.seen.add(id(value))
-                    self._take_node(value, section, depth)
+                if id(value) not in self.visited:
+                    self.visited.add(id(value))
+                    self._add_node(value, section, depth)
             elif isinstance(value, str):
-                self._add([line for text in _listed_in(value) for line in lines(text)], section)
+                self._add_lines(
+                    [line for text in _parse_printed_list(value) for line in lines(text)], section
+                )
 
-    def _add(self, steps: list[str], section: str | None) -> None:
+    def _add_lines(self, steps: list[str], section: str | None) -> None:
         if not self.groups or self.groups[-1][0] != section:
             self.groups.append((section, []))
-        lines = [line for line in steps if not _STEP_HEADING.fullmatch(line)][: self.left]
-        self.left -= len(lines)
+        lines = [line for line in steps if not _STEP_HEADING.fullmatch(line)][: self.steps_left]
+        self.steps_left -= len(lines)
         self.groups[-1][1].extend(lines)
 
-    def _take_node(self, node: Node, section: str | None, depth: int) -> None:
+    def _add_node(self, node: Node, section: str | None, depth: int) -> None:
         inner = node.all("itemlistelement", "steps", "step", "item")
         name = scalars.text(node.first("name"))
-        own = node.first("text", "description")
-        is_section = node.is_a(_SECTIONS) or (inner and not own and not node.is_a(_STEPS))
+        text = node.first("text", "description")
+        is_section = node.is_a(_SECTIONS) or (inner and not text and not node.is_a(_STEPS))
         if is_section and inner:
-            self.take(inner, name or section, depth + 1)
-        elif own is None and inner:
-            self.take(inner, section, depth + 1)
+            self.add(inner, name or section, depth + 1)
+        elif text is None and inner:
+            self.add(inner, section, depth + 1)
         else:
-            result = lines(own) if isinstance(own, str) else []
+            result = lines(text) if isinstance(text, str) else []
             if name and not result and not inner:
                 result = lines(name)
-            self._add(result, section)
+            self._add_lines(result, section)
 
 
-def _listed_in(text: str) -> list[str]:
+def _parse_printed_list(text: str) -> list[str]:
     """Return the texts of a list that a template printed in PHP, Python or JSON syntax."""
     start = text[:_MAX_LIST_START].lstrip()
     if start[:2] == "a:" and _SERIALIZED.match(start):
         cut = (_PHP_TEXT.split(part, maxsplit=1) for part in text.split('";'))
         return [str(part[1]) for part in cut if len(part) > 1 and not part[1].isdigit()]
-    if start.startswith("Array") and _PRINTED.match(start):
+    if start.startswith("Array") and _PRINTED_ARRAY.match(start):
         return [step for part in _PHP_KEYS.split(text)[1:] if (step := part.strip(" \t\r\n)"))]
     if start[:1] == "[" and text.rstrip()[-1:] == "]":
         parts: list[str] = _BETWEEN_QUOTES.split(text.strip()[1:-1].strip())
-        quoted = all(len(part) > 1 and part[0] == part[-1] and part[0] in "\"'" for part in parts)
-        return [part[1:-1] for part in parts] if quoted else [text]
+        are_quoted = all(
+            len(part) > 1 and part[0] == part[-1] and part[0] in "\"'" for part in parts
+        )
+        return [part[1:-1] for part in parts] if are_quoted else [text]
     return [text]
 
 
 _MAX_LIST_START = 40
 _SERIALIZED = re.compile(r"a:\d{1,4}:\{")
 _PHP_TEXT = re.compile(r's:\d{1,6}:"')
-_PRINTED = re.compile(r"Array\s{0,9}\(")
+_PRINTED_ARRAY = re.compile(r"Array\s{0,9}\(")
 _PHP_KEYS = re.compile(r"\[\d{1,4}\] =>\s?")
 _BETWEEN_QUOTES = re.compile(r"(?<=[\"']),\s?(?=[\"'])")
 
@@ -141,31 +145,31 @@ def unnumbered(steps: list[str]) -> list[str]:
     meaning.
     """
     if len(steps) == 1:
-        steps = _parts_of(steps[0])
-    counted = [
-        (place, match) for place, step in enumerate(steps) if (match := _NUMBERED.match(step))
+        steps = _split_numbered(steps[0])
+    numbered = [
+        (index, match) for index, step in enumerate(steps) if (match := _NUMBERED.match(step))
     ]
-    if len(counted) < 2 or [int(match[1]) for _, match in counted] != list(
-        range(1, len(counted) + 1)
+    if len(numbered) < 2 or [int(match[1]) for _, match in numbered] != list(
+        range(1, len(numbered) + 1)
     ):
         return steps
-    bare = dict(counted)
-    return [step[bare[n].end() :] if n in bare else step for n, step in enumerate(steps)]
+    matches = dict(numbered)
+    return [step[matches[n].end() :] if n in matches else step for n, step in enumerate(steps)]
 
 
-def _parts_of(text: str) -> list[str]:
-    places = [0]
+def _split_numbered(text: str) -> list[str]:
+    starts = [0]
     expected = 1
     for match in _NUMBER_INSIDE.finditer(text):
         if int(match[1]) == expected:
             expected += 1
-            places.append(match.start())
+            starts.append(match.start())
     if expected < _MIN_PARTS + 1:
         return [text]
-    cut = [
-        text[start:end].strip() for start, end in zip(places, [*places[1:], len(text)], strict=True)
+    parts = [
+        text[start:end].strip() for start, end in zip(starts, [*starts[1:], len(text)], strict=True)
     ]
-    return [part for part in cut if part]
+    return [part for part in parts if part]
 
 
 _MIN_PARTS = 3

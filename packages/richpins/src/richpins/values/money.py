@@ -60,7 +60,7 @@ _PLAIN = re.compile(rf"(?P<number>{_NUMBER})(?:{_MULTIPLIER})?")
 _SUFFIXES = "|".join(
     map(re.escape, ("€", "zł", "kč", "руб.", "руб", "₽", "лв.", "лв", "грн", "lei"))
 )
-_CENTS_BEHIND = re.compile(
+_CENTS_AFTER_SYMBOL = re.compile(
     rf"(?<=\d)\s?(?:(?i:{_SUFFIXES})|(?<=\d)[€$£])\s?(\d\d)"
     rf"(?:\s?(?i:cents?|ct|c|gr|коп|kop|bani))?\.?(?=[\s)/*]*\Z|\s?[/(*])"
 )
@@ -75,7 +75,7 @@ _CURRENT_PRICE = re.compile(
     r"\b(?:now|sale|only|our\sprice|jetzt|nur|ahora|maintenant|ora|por)\b[\s:.]{0,3}\Z",
     re.IGNORECASE,
 )
-_SEVERAL = re.compile(
+_FOR_SEVERAL = re.compile(
     r"(?<![\w.,])[2-9]\d?\s?(?:(?:pairs?|pieces|pcs|packs|items|stück|paar|paires?|pares)\s)?(?:for|für|pour|per|za)\s{0,2}\Z|[万萬만億亿억千천]\s?\Z",
     re.IGNORECASE,
 )
@@ -85,7 +85,7 @@ _MEASURED = re.compile(
     r"stück|stk|gb|tb|w|v|reviews?|ratings?|stars?|cents?|ct|cts|c|p|pence|коп|groszy|øre|öre)\b)",
     re.IGNORECASE,
 )
-_WORDS_BEFORE = 20
+_LABEL_CHARS = 20
 _MINUS_BEFORE = re.compile(rf"-[$€£ ]*|(?:(?i:{MARKS})|{_CODE})\s?-\s?")
 
 
@@ -104,8 +104,8 @@ class _Amount:
 
     def value(self, text: str, currency: str | None) -> Decimal | None:
         """Return the value, or None if the surrounding text may change it."""
-        if _CHANGES_VALUE.match(text, self.end) or _SEVERAL.search(
-            text[max(0, self.start - _WORDS_BEFORE) : self.start]
+        if _CHANGES_VALUE.match(text, self.end) or _FOR_SEVERAL.search(
+            text[max(0, self.start - _LABEL_CHARS) : self.start]
         ):
             return None
         power = self.power.strip().rstrip(".")
@@ -126,9 +126,9 @@ def currency_of(value: Any, country: str | None = None) -> str | None:
     """
     if not isinstance(value, str) or len(value) > MAX_CHARS:
         return None
-    text = _as_shown(value)
-    named = currencies.named(text, country)
-    return named or next((a.code for a in _amounts(text, country) if a.code), None)
+    text = _readable(value)
+    code = currencies.named(text, country)
+    return code or next((a.code for a in _amounts(text, country) if a.code), None)
 
 
 def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
@@ -142,7 +142,7 @@ def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
         return numbers.decimal(value, currency)
     if len(value) > MAX_CHARS:
         return None
-    text = _as_shown(value)
+    text = _readable(value)
     amounts = _amounts(text, None) or list(_bare_amounts(text))
     if not amounts:
         return None
@@ -153,18 +153,18 @@ def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
 
 def count_of_amounts(text: str) -> int:
     """Return how many numbers in a text have a currency next to them."""
-    return len(_amounts(_as_shown(text[:MAX_CHARS]), None))
+    return len(_amounts(_readable(text[:MAX_CHARS]), None))
 
 
-def _as_shown(value: str) -> str:
+def _readable(value: str) -> str:
     """Return a text without escapes and tags, and with the decimals before the symbol."""
     if "\\u" in value:
         value = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
     text = numbers.readable(clean(value))
-    return _CENTS_BEHIND.sub(_with_cents, text)
+    return _CENTS_AFTER_SYMBOL.sub(_move_cents, text)
 
 
-def _with_cents(match: re.Match[str]) -> str:
+def _move_cents(match: re.Match[str]) -> str:
     mark = match[0].partition(match[1])[0].strip()
     return f".{match[1]} {mark}"
 
@@ -172,19 +172,21 @@ def _with_cents(match: re.Match[str]) -> str:
 def _price_amount(text: str, amounts: list[_Amount]) -> _Amount:
     if len(amounts) == 1:
         return amounts[0]
-    before = [text[max(0, each.start - _WORDS_BEFORE) : each.start] for each in amounts]
-    for label, amount in zip(before, amounts, strict=True):
+    labels = [
+        text[max(0, candidate.start - _LABEL_CHARS) : candidate.start] for candidate in amounts
+    ]
+    for label, amount in zip(labels, amounts, strict=True):
         if _CURRENT_PRICE.search(label):
             return amount
-    left = [
-        amount for label, amount in zip(before, amounts, strict=True) if not _FORMER.search(label)
+    current = [
+        amount for label, amount in zip(labels, amounts, strict=True) if not _FORMER.search(label)
     ]
-    return (left or amounts)[0]
+    return (current or amounts)[0]
 
 
-def _is_negative(text: str, at: int) -> bool:
-    """Return True if a minus sign precedes the first amount, which starts at `at`."""
-    return _MINUS_BEFORE.fullmatch(text[:at]) is not None
+def _is_negative(text: str, position: int) -> bool:
+    """Return True if a minus sign precedes the first amount, which starts at `position`."""
+    return _MINUS_BEFORE.fullmatch(text[:position]) is not None
 
 
 def _bare_amounts(text: str) -> Iterator[_Amount]:
@@ -207,8 +209,8 @@ def _amounts(text: str, country: str | None) -> list[_Amount]:
             touching.add(match.start(mark))
         _add_amount(result, match, text, country)
     for match in _AFTER.finditer(text):
-        at = match.start("mark" if match["code"] is None else "code")
-        if at not in touching or text[at - 1] != " ":
+        position = match.start("mark" if match["code"] is None else "code")
+        if position not in touching or text[position - 1] != " ":
             _add_amount(result, match, text, country)
     return [result[end] for end in sorted(result)]
 

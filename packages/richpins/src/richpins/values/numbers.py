@@ -21,7 +21,7 @@ _NUMBER = re.compile(rf"[-+]?(?:{DIGITS})")
 _POWER = re.compile(r"[eE]([+-]?\d{1,3})(?![\w.,])")
 """The exponent of a number such as `1.25E7`, which Java and PHP write for large numbers."""
 _MANTISSA = re.compile(r"[-+]?\d(?:\.\d{1,20})?")
-_CUT = re.compile(
+_CONTINUES = re.compile(
     r"[eE][+-]?\d|'\d|[kKmMbB](?![^\W\d_])|\s?[万萬만億亿억千천]|"
     r"\s?(?:[KMB]|mil|mio|mln|[bm]illi?ons?|thousand|lakhs?|crores?)(?![^\W\d_])"
 )
@@ -29,15 +29,15 @@ _CUT = re.compile(
 _MAX_DIGITS = 18
 _ARABIC_MARKS = {ord("٫"): ".", ord("٬"): ",", ord("،"): ","}
 """Arabic and Persian separators. Python already reads the digits of these scripts."""
-_BLANKS = dict.fromkeys(
+_SPACES = dict.fromkeys(
     map(ord, "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2007\u2008\u2009\u202f"), " "
 )
-_UNSEEN = dict.fromkeys(
+_INVISIBLE = dict.fromkeys(
     [0xAD, 0x61C, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF]
 )
 _APOSTROPHES = dict.fromkeys(map(ord, "’‘ʼʹ´`＇"), "'")
 _SIGNS = {ord("−"): "-", ord("﹣"): "-", ord("－"): "-", ord("＋"): "+"}
-_WIDE = {
+_FULL_WIDTH = {
     ord("，"): ",",
     ord("．"): ".",
     ord("￥"): "¥",
@@ -49,7 +49,7 @@ _RAISED_DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _RAISED = re.compile(rf"(?<=\d)[.,]?([{_RAISED_DIGITS}]{{2}})(?![{_RAISED_DIGITS}])")
 _DIGITS_OF = {ord(raised): str(digit) for digit, raised in enumerate(_RAISED_DIGITS)}
 _REPLACEMENTS = (
-    _ARABIC_MARKS | _BLANKS | _UNSEEN | _APOSTROPHES | _SIGNS | _WIDE
+    _ARABIC_MARKS | _SPACES | _INVISIBLE | _APOSTROPHES | _SIGNS | _FULL_WIDTH
     | {ord("０") + digit: str(digit) for digit in range(10)}
 )  # fmt: skip
 _THREE_DECIMALS = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
@@ -79,7 +79,7 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
-        return _finite(repr(value))
+        return _parse_finite(repr(value))
     if not isinstance(value, str) or len(value) > 200:
         return None
     text = readable(value)
@@ -88,8 +88,12 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
         return None
     power = _POWER.match(text, match.end())
     if power is not None and _MANTISSA.fullmatch(match[0]):
-        return _finite(f"{match[0]}e{power[1]}")
-    return None if _CUT.match(text, match.end()) else _finite(_plain(match[0], currency))
+        return _parse_finite(f"{match[0]}e{power[1]}")
+    return (
+        None
+        if _CONTINUES.match(text, match.end())
+        else _parse_finite(_normalize_separators(match[0], currency))
+    )
 
 
 def plain_decimal(value: Any, currency: str) -> Decimal | None:
@@ -99,12 +103,12 @@ def plain_decimal(value: Any, currency: str) -> Decimal | None:
     Software may write three decimals for a currency with two; the last one is then zero. In a
     currency without decimals, the point can only group thousands.
     """
-    if not isinstance(value, str) or _THREE_WITH_ZERO.fullmatch(value.strip()) is None:
+    if not isinstance(value, str) or _ZERO_THIRD_DECIMAL.fullmatch(value.strip()) is None:
         return None
-    return None if currency in _THREE_DECIMALS | _NO_DECIMALS else _finite(value.strip())
+    return None if currency in _THREE_DECIMALS | _NO_DECIMALS else _parse_finite(value.strip())
 
 
-_THREE_WITH_ZERO = re.compile(r"[1-9]\d{0,2}\.\d\d0")
+_ZERO_THIRD_DECIMAL = re.compile(r"[1-9]\d{0,2}\.\d\d0")
 _NO_DECIMALS = frozenset(
     "ALL AMD BIF CLP COP CRC DJF GNF HUF IDR IQD IRR ISK JPY KMF KRW KZT LAK LBP MGA MMK MNT NGN "
     "PKR PYG RSD RWF TZS UGX UYU UZS VND VUV XAF XOF XPF XXX ARS".split()
@@ -119,45 +123,45 @@ def count(value: Any) -> int | None:
     return int(number)
 
 
-def _plain(text: str, currency: str | None) -> str:
+def _normalize_separators(text: str, currency: str | None) -> str:
     text = text.rstrip(".,").replace("'", "").replace(" ", "")
     dots, commas = text.count("."), text.count(",")
     if dots and commas:
-        mark = "." if text.rfind(".") > text.rfind(",") else ","
-        whole, _, rest = text.rpartition(mark)
-        other = "," if mark == "." else "."
-        return f"{whole.replace(other, '')}.{rest}" if _groups(whole, other) else ""
-    mark = "." if dots else ","
+        separator = "." if text.rfind(".") > text.rfind(",") else ","
+        whole, _, rest = text.rpartition(separator)
+        other = "," if separator == "." else "."
+        return f"{whole.replace(other, '')}.{rest}" if _are_groups(whole, other) else ""
+    separator = "." if dots else ","
     if dots + commas > 1:
-        return text.replace(mark, "") if _groups(text, mark) else ""
-    if dots + commas == 1 and _is_grouping(text, mark, currency):
-        return text.replace(mark, "")
+        return text.replace(separator, "") if _are_groups(text, separator) else ""
+    if dots + commas == 1 and _is_grouping(text, separator, currency):
+        return text.replace(separator, "")
     return text.replace(",", ".")
 
 
-def _groups(text: str, mark: str) -> bool:
+def _are_groups(text: str, separator: str) -> bool:
     """Return True for groups of three digits, or as in India, of two before the last three."""
-    first, *rest = text.lstrip("+-").split(mark)
+    first, *rest = text.lstrip("+-").split(separator)
     if not (0 < len(first) <= 3 and rest and all(map(str.isdigit, (first, *rest)))):
         return False
     sizes = {len(part) for part in rest[:-1]}
     return len(rest[-1]) == 3 and (sizes <= {3} or sizes == {2})
 
 
-def _is_grouping(text: str, mark: str, currency: str | None) -> bool:
+def _is_grouping(text: str, separator: str, currency: str | None) -> bool:
     """
     Return True if a single separator groups thousands.
 
     `1,299` is grouped. `1.299` is grouped in a currency with two decimals. `0.299` never is, nor is
     any number in a currency with three decimals.
     """
-    whole, _, rest = text.lstrip("+-").partition(mark)
+    whole, _, rest = text.lstrip("+-").partition(separator)
     if len(rest) != 3 or not whole or whole == "0" or len(whole) > 3:
         return False
-    return currency not in _THREE_DECIMALS and (mark == "," or currency is not None)
+    return currency not in _THREE_DECIMALS and (separator == "," or currency is not None)
 
 
-def _finite(text: str) -> Decimal | None:
+def _parse_finite(text: str) -> Decimal | None:
     try:
         number = Decimal(text)
     except InvalidOperation:

@@ -22,14 +22,16 @@ _PRICES = ("price", "lowprice", "minprice")
 _HIGH_PRICES = ("highprice", "maxprice")
 _CURRENCIES = ("pricecurrency", "currency", "currencycode")
 _FEES = frozenset({"deliverychargespecification", "paymentchargespecification"})
-_LISTED = frozenset(
+_LIST_PRICE_TYPES = frozenset(
     {"listprice", "strikethroughprice", "msrp", "srp", "suggestedretailprice", "regularprice"}
 )
 _NOT_FOR_BUYERS = frozenset({"invoiceprice", "minimumadvertisedprice"})
 _SPECIAL_CONDITIONS = ("pricecomponenttype", "validformembertier", "membershippointsearned")
-_PIECES = frozenset({"c62", "ea", "h87", "pce", "pcs", "nmp", "pr", "set", "unit", "piece", ""})
+_PIECE_UNITS = frozenset(
+    {"c62", "ea", "h87", "pce", "pcs", "nmp", "pr", "set", "unit", "piece", ""}
+)
 """Unit codes and words that mean pieces. A price per kilogram is not a product's price."""
-_RENTS = frozenset({"leaseout", "rent", "lease", "offerforlease"})
+_RENTAL_FUNCTIONS = frozenset({"leaseout", "rent", "lease", "offerforlease"})
 _MAX_CLIMB = 4
 
 NO_CURRENCY = "XXX"
@@ -48,7 +50,7 @@ class Price:
     """The price before a reduction."""
     offer: Node | None = field(default=None, compare=False)
     """The offer that has this price, or None if it is from another source."""
-    passed_over: tuple[Node, ...] = field(default=(), compare=False)
+    not_chosen: tuple[Node, ...] = field(default=(), compare=False)
     """The offers with prices that were not chosen."""
 
 
@@ -72,13 +74,15 @@ def price_of_offer(offer: Node, country: str | None, *, is_plain: IsPlain = _nev
     listed = None
     for specification in specifications:
         kind = word_of(specification.first("pricetype") or "")
-        if kind in _LISTED:
+        if kind in _LIST_PRICE_TYPES:
             listed = listed or _amount(specification, _PRICES, code, is_plain)
         elif amount is None and kind not in _NOT_FOR_BUYERS and _is_of_one_piece(specification):
             amount = _amount(specification, _PRICES, code, is_plain)
             high = high or _amount(specification, _HIGH_PRICES, code, is_plain)
     former = _amount(offer, (FORMER_PRICE,), code, is_plain)
-    amount = next((each for each in (amount, high, former) if each is not None), None)
+    amount = next(
+        (candidate for candidate in (amount, high, former) if candidate is not None), None
+    )
     if former is not None and amount is not None and former > amount:
         listed = listed or former
     if amount is None or code is None or amount < 0:
@@ -96,7 +100,7 @@ def rank_of(offer: Node) -> int:
     has_conditions = (
         any(offer.all(name) for name in _SPECIAL_CONDITIONS) or _min_quantity(offer) > 1
     )
-    is_rent = word_of(offer.first("businessfunction") or "").rpartition("#")[2] in _RENTS
+    is_rent = word_of(offer.first("businessfunction") or "").rpartition("#")[2] in _RENTAL_FUNCTIONS
     return 3 if has_conditions or is_rent else rank(availability_of(offer))
 
 
@@ -112,7 +116,7 @@ def _is_of_one_piece(specification: Node) -> bool:
             unit = reference.first("unitcode", "unittext") or unit
         else:
             unit = None
-    return word_of(unit or "") in _PIECES and _min_quantity(specification) <= 1
+    return word_of(unit or "") in _PIECE_UNITS and _min_quantity(specification) <= 1
 
 
 def _min_quantity(node: Node) -> Decimal:
@@ -130,11 +134,11 @@ def _currency(offer: Node, specifications: list[Node], country: str | None) -> s
     """Return the currency of an offer, or None if its text and its property differ."""
     declared = next(_declared_currencies(offer, specifications, country), None)
     texts = [text for name in _PRICES if isinstance(text := offer.first(name), str)]
-    shown = next((code for text in texts if (code := money.currency_of(text))), None)
-    if declared and shown and declared != shown:
+    in_text = next((code for text in texts if (code := money.currency_of(text))), None)
+    if declared and in_text and declared != in_text:
         return None
-    guessed = (money.currency_of(text, country) for text in texts)
-    return declared or shown or next(filter(None, guessed), None)
+    guesses = (money.currency_of(text, country) for text in texts)
+    return declared or in_text or next(filter(None, guesses), None)
 
 
 def _declared_currencies(
@@ -144,14 +148,14 @@ def _declared_currencies(
     Yield the currencies of an offer, of its amounts and specifications, and of its
     parent nodes.
     """
-    for node in [offer, *_nodes(offer.all(*_PRICES)), *specifications, *_around(offer)]:
+    for node in [offer, *_nodes(offer.all(*_PRICES)), *specifications, *_ancestors(offer)]:
         raw = node.first(*_CURRENCIES)
         code = money.currency_of(scalars.text(raw), country) if raw is not None else None
         if code:
             yield code
 
 
-def _around(offer: Node) -> Iterator[Node]:
+def _ancestors(offer: Node) -> Iterator[Node]:
     node = offer.parent
     for _ in range(_MAX_CLIMB):
         if node is None:
@@ -166,7 +170,7 @@ def _amount(
     """Return the amount of the first of `names` that has one; None if its values differ."""
     for name in names:
         amounts = (_amount_of(value, currency, is_plain) for value in node.all(name))
-        amount = _agreed([each for each in amounts if each is not None])
+        amount = _common_amount([candidate for candidate in amounts if candidate is not None])
         if amount is not None:
             return amount
     return None
@@ -174,10 +178,10 @@ def _amount(
 
 def _amount_of(value: Any, currency: str | None, is_plain: IsPlain) -> Decimal | None:
     """Return the amount of one value, or None if it is in another currency."""
-    named: Any = value if isinstance(value, str) else None
+    currency_text: Any = value if isinstance(value, str) else None
     if isinstance(value, Node):
-        named, value = value.first(*_CURRENCIES), value.first("price", "value", "minvalue")
-    code = money.currency_of(named)
+        currency_text, value = value.first(*_CURRENCIES), value.first("price", "value", "minvalue")
+    code = money.currency_of(currency_text)
     if code and currency and code != currency:
         return None
     return read_amount(value, currency or NO_CURRENCY, is_plain)
@@ -189,14 +193,16 @@ def read_amount(value: Any, currency: str, is_plain: IsPlain) -> Decimal | None:
     return plain if plain is not None and is_plain(value) else money.amount_of(value, currency)
 
 
-def _agreed(amounts: list[Decimal]) -> Decimal | None:
+def _common_amount(amounts: list[Decimal]) -> Decimal | None:
     """
     Return the amount if all values agree, or None.
 
     Templates print 0 for an unset value, and may print an amount both with and without cents.
     """
-    stated = list(dict.fromkeys(amount for amount in amounts if amount)) or amounts[:1]
-    if len(stated) > 1:
-        whole = {amount.to_integral_value(ROUND_DOWN) for amount in stated}
-        stated = [amount for amount in stated if len(whole) > 1 or amount not in whole]
-    return stated[0] if len(stated) == 1 else None
+    distinct = list(dict.fromkeys(amount for amount in amounts if amount)) or amounts[:1]
+    if len(distinct) > 1:
+        whole_amounts = {amount.to_integral_value(ROUND_DOWN) for amount in distinct}
+        distinct = [
+            amount for amount in distinct if len(whole_amounts) > 1 or amount not in whole_amounts
+        ]
+    return distinct[0] if len(distinct) == 1 else None

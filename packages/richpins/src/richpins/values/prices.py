@@ -25,20 +25,20 @@ ShownPrice = Callable[[Sources, str | None], tuple[Decimal, str, Candidate] | No
 
 def offers_of(nodes: list[Node]) -> Iterator[Node]:
     """Yield the offers of products, of their variants, and inside aggregate offers."""
-    left = MAX_OFFERS
+    offers_left = MAX_OFFERS
     for node in nodes:
         if node.role == "itemoffered" and node.parent is not None:
             yield node.parent
-        for holder in [node, *_nodes(node.all("hasvariant", "model"))]:
-            for offer in _nodes(holder.all("offers", "offer")):
-                left -= 1
-                if left < 0:
+        for item in [node, *_nodes(node.all("hasvariant", "model"))]:
+            for offer in _nodes(item.all("offers", "offer")):
+                offers_left -= 1
+                if offers_left < 0:
                     return
                 yield offer
-                yield from _nodes(offer.all("offers", "offer"))[: max(left, 0)]
+                yield from _nodes(offer.all("offers", "offer"))[: max(offers_left, 0)]
 
 
-_PRICED = frozenset({"price", "lowprice", "minprice"})
+_PRICE_PROPERTIES = frozenset({"price", "lowprice", "minprice"})
 
 
 def _nodes(values: list[Any]) -> list[Node]:
@@ -50,7 +50,7 @@ def _price_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate
         offers = list(offers_of([node]))
         if offers:
             yield Candidate(offers, node.syntax, f"{node.where}.offers")
-        elif node.properties.keys() & _PRICED:
+        elif node.properties.keys() & _PRICE_PROPERTIES:
             yield Candidate([node], node.syntax, f"{node.where}.price")
     loose = [n for n in sources.graph.of_types(_OFFER_TYPES) if n.parent is None]
     for offer in loose[:1]:
@@ -118,16 +118,18 @@ def country_of(sources: Sources) -> str | None:
         return region
     if locale[:2].lower() in _COUNTRY_OF_LANGUAGE and len(locale) == 2:
         return _COUNTRY_OF_LANGUAGE[locale[:2].lower()]
-    ending = sources.document.url.partition("://")[2].partition("/")[0].rpartition(".")[2].lower()
-    if len(ending) == 2 and ending not in _NO_COUNTRIES:
-        return ending
+    top_level = (
+        sources.document.url.partition("://")[2].partition("/")[0].rpartition(".")[2].lower()
+    )
+    if len(top_level) == 2 and top_level not in _GENERIC_ENDINGS:
+        return top_level
     return "us" if locale.lower() == "en" and _mentions_only_us_dollar(sources) else None
 
 
 def _mentions_only_us_dollar(sources: Sources) -> bool:
     """Return True for an English page without a country that mentions only the US dollar."""
     body = sources.words.body
-    return not any(_OTHER_DOLLAR.match(body, at) for at in _dollar_offsets(body))
+    return not any(_OTHER_DOLLAR.match(body, offset) for offset in _dollar_offsets(body))
 
 
 def _dollar_offsets(body: bytes) -> Iterator[int]:
@@ -135,24 +137,24 @@ def _dollar_offsets(body: bytes) -> Iterator[int]:
     Yield where another dollar may be mentioned. The regular expression alone would take 1 ms for 60
     KB.
     """
-    for start in range(0, len(body), _PIECE_BYTES):
-        piece = body[start : start + _PIECE_BYTES + _MAX_PRICE_BYTES]
-        for _, at, _ in _NAMES_OF_DOLLARS.find_matches_as_indexes(piece):
-            yield start + at
+    for start in range(0, len(body), _CHUNK_BYTES):
+        piece = body[start : start + _CHUNK_BYTES + _MAX_PRICE_BYTES]
+        for _, offset, _ in _OTHER_DOLLARS.find_matches_as_indexes(piece):
+            yield start + offset
 
 
 _CODES = ("AUD", "CAD", "NZD", "HKD", "SGD", "TWD", "MXN", "ARS", "CLP", "COP")
 _COUNTRIES = ("Australia", "Canada", "Canadian", "New Zealand", "Singapore", "Hong Kong")
-_SIGNS = ("A$", "AU$", "C$", "CA$", "NZ$", "HK$", "S$")
-_NAMES_OF_DOLLARS = BytesAhoCorasick(
-    [name.encode() for name in (*_CODES, *_COUNTRIES, *_SIGNS)],
+_SYMBOLS = ("A$", "AU$", "C$", "CA$", "NZ$", "HK$", "S$")
+_OTHER_DOLLARS = BytesAhoCorasick(
+    [name.encode() for name in (*_CODES, *_COUNTRIES, *_SYMBOLS)],
     matchkind=MatchKind.LeftmostLongest,
 )
 _MAX_PRICE_BYTES = 20
-_PIECE_BYTES = 262_144
+_CHUNK_BYTES = 262_144
 _OTHER_DOLLAR = re.compile(
     rf"\b(?:{'|'.join((*_CODES, *_COUNTRIES))})\b"
-    rf"|\b(?:{'|'.join(map(re.escape, _SIGNS))})(?=\s?\d)".encode()
+    rf"|\b(?:{'|'.join(map(re.escape, _SYMBOLS))})(?=\s?\d)".encode()
 )
 
 
@@ -160,7 +162,9 @@ _COUNTRY_OF_LANGUAGE = {
     "ja": "jp", "sv": "se", "da": "dk", "nb": "no", "nn": "no", "no": "no", "hi": "in",
 }  # fmt: skip
 """Languages used in one country, for a page that declares no region."""
-_NO_COUNTRIES = frozenset({"io", "co", "me", "tv", "ai", "to", "ly", "gg", "eu", "fm", "cc", "ws"})
+_GENERIC_ENDINGS = frozenset(
+    {"io", "co", "me", "tv", "ai", "to", "ly", "gg", "eu", "fm", "cc", "ws"}
+)
 """Country top-level domains that sites of all countries use."""
 
 
@@ -171,14 +175,14 @@ def _is_grouped_in_text(body: bytes, text: str) -> bool:
     """
     whole, _, rest = text.strip().encode().partition(b".")
     gap = rb"(?:[.,' ]|\xc2\xa0|\xe2\x80\xaf|&nbsp;|)"
-    shown = (
+    pattern = (
         rb">[^<>\"{}]{0,40}?(?<![\d.,])"
         + re.escape(whole)
         + gap
         + re.escape(rest)
         + rb"(?![\d]|[.,]\d{3})"
     )
-    return re.search(shown, body) is not None
+    return re.search(pattern, body) is not None
 
 
 def _price(raw: Any, country: str | None, is_plain: IsPlain) -> Price | None:
@@ -192,18 +196,18 @@ def _price_in_tags(
 ) -> Price | None:
     """Return the price in meta elements, or None if amount and currency disagree."""
     amount, currency, listed = raw
-    declared, shown = money.currency_of(currency), money.currency_of(amount)
-    if declared and shown and declared != shown:
+    declared, in_text = money.currency_of(currency), money.currency_of(amount)
+    if declared and in_text and declared != in_text:
         return None
     code = declared or money.currency_of(amount, country)
     number = offers.read_amount(amount, code or NO_CURRENCY, is_plain)
     if number is None or number < 0 or code is None:
         return None
-    before = offers.read_amount(listed, code, is_plain)
-    return Price(number, code, None, before if before and before > number else None)
+    list_price = offers.read_amount(listed, code, is_plain)
+    return Price(number, code, None, list_price if list_price and list_price > number else None)
 
 
-_RARELY_USABLE = 3
+_WORST_RANK = 3
 """The rank of offers that hardly any buyer can use."""
 
 
@@ -214,30 +218,30 @@ def _best_price(raw: list[Node], country: str | None, is_plain: IsPlain) -> Pric
     Sold-out offers rank after those in stock, and then count only for the highest price. The
     currency is that of the first offer with the best rank.
     """
-    read = ((offer, offers.price_of_offer(offer, country, is_plain=is_plain)) for offer in raw)
-    priced = [(offer, price) for offer, price in read if price]
+    prices = ((offer, offers.price_of_offer(offer, country, is_plain=is_plain)) for offer in raw)
+    priced = [(offer, price) for offer, price in prices if price]
     if not priced:
         return None
-    known = {id(offer) for offer, _ in priced if offers.availability_of(offer)}
+    with_availability = {id(offer) for offer, _ in priced if offers.availability_of(offer)}
     ranked = [
         (offers.rank_of(offer), price)
         for offer, price in priced
-        if not any(id(part) in known for part in _nodes(offer.all("offers", "offer")))
+        if not any(id(part) in with_availability for part in _nodes(offer.all("offers", "offer")))
     ]
-    top = min(rank for rank, _ in ranked)
-    best = [price for rank, price in ranked if rank == top]
-    same = [price for price in best if price.currency == best[0].currency]
-    lowest = min(same, key=lambda price: price.amount)
-    alike = [
+    best_rank = min(rank for rank, _ in ranked)
+    best = [price for rank, price in ranked if rank == best_rank]
+    same_currency = [price for price in best if price.currency == best[0].currency]
+    lowest = min(same_currency, key=lambda price: price.amount)
+    comparable = [
         price
         for offer, price in priced
-        if offers.rank_of(offer) < _RARELY_USABLE and price.currency == lowest.currency
-    ] or same
-    high = max(max(price.amount, price.high or price.amount) for price in alike)
-    listed = [price.listed for price in (lowest, *same) if price.listed]
+        if offers.rank_of(offer) < _WORST_RANK and price.currency == lowest.currency
+    ] or same_currency
+    high = max(max(price.amount, price.high or price.amount) for price in comparable)
+    listed = [price.listed for price in (lowest, *same_currency) if price.listed]
     return replace(
         lowest,
         high=high if high > lowest.amount else None,
         listed=next((amount for amount in listed if amount > lowest.amount), None),
-        passed_over=tuple(offer for offer, _ in priced if offer is not lowest.offer),
+        not_chosen=tuple(offer for offer, _ in priced if offer is not lowest.offer),
     )

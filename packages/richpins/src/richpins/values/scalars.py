@@ -37,9 +37,9 @@ def words(value: Any) -> tuple[str, ...] | None:
     """Return texts split at commas or semicolons: keywords, categories."""
     values = value if isinstance(value, list) else [value]
     result: dict[str, None] = {}
-    for each in values[:MAX_NAMES]:
-        whole = text(each)
-        for part in re.split(r"[,;|]", whole or ""):
+    for item in values[:MAX_NAMES]:
+        joined = text(item)
+        for part in re.split(r"[,;|]", joined or ""):
             if part.strip():
                 result[part.strip()] = None
     return tuple(result)[:MAX_NAMES] or None
@@ -55,7 +55,7 @@ def name(value: Any) -> str | None:
         result = value.first("name", "alternatename", "legalname")
         if result is None:
             given, family = value.first("givenname"), value.first("familyname")
-            result = " ".join(filter(None, map(text, (given, family)))) or _in_role(value)
+            result = " ".join(filter(None, map(text, (given, family)))) or _name_in_role(value)
         value = result
     result = text(value)
     if not result or len(result) > 200 or _NOT_A_NAME.search(result):
@@ -63,7 +63,7 @@ def name(value: Any) -> str | None:
     return _BY.sub("", result).strip(" ,;|") or None
 
 
-def _in_role(node: Node) -> str | None:
+def _name_in_role(node: Node) -> str | None:
     """Return the name in a schema.org Role, which nests the value under the same property again."""
     inner = node.first(node.role) if node.role else None
     return text(inner.first("name")) if isinstance(inner, Node) else None

@@ -20,10 +20,10 @@ ZONE_HOURS = {
 Unambiguous abbreviations with their offset from UTC in hours. `EDT`, `IST` and `BST` are ambiguous.
 """
 _MINUS = r"\-−﹣－"
-_PARTS_OF_HOURS = (
+_FRACTIONAL_HOURS = (
     -570, -270, -210, -150, 210, 270, 330, 345, 390, 450, 510, 525, 570, 630, 690, 765, 825,
 )  # fmt: skip
-_MINUTES = frozenset([*(60 * hours for hours in range(-12, 15)), *_PARTS_OF_HOURS])
+_VALID_OFFSETS = frozenset([*(60 * hours for hours in range(-12, 15)), *_FRACTIONAL_HOURS])
 """All zone offsets since 1970 in the IANA time zone database, in minutes."""
 
 _NUMERIC = re.compile(
@@ -34,43 +34,43 @@ _NUMERIC = re.compile(
 _UTC = re.compile(r"\s{0,3}\(?(?:UTC|GMT|UT|Zulu|Z)(?![^\W_])\)?", re.IGNORECASE)
 _NAMED = re.compile(rf"\s{{0,3}}\(?({'|'.join(ZONE_HOURS)})(?![^\W_])\)?")
 _BRACKET = re.compile(r"\s{0,3}(?:\[[^\]]{0,60}\]|\([^)]{0,60}\))")
-_WRONG_REST = re.compile(rf"\s{{0,3}}(?:\d|[+{_MINUS}]|[:.,]\d)")
+_INVALID_REST = re.compile(rf"\s{{0,3}}(?:\d|[+{_MINUS}]|[:.,]\d)")
 
 Offset = tuple[timezone | None, int]
 """A time zone, or None if the text has none, and the position after it."""
 
 
-def zone_at(text: str, at: int) -> Offset | None:
+def zone_at(text: str, position: int) -> Offset | None:
     """
-    Return the zone at position `at`, right after a time, and the position where it ends.
+    Return the zone at position `position`, right after a time, and the position where it ends.
 
     Returns None if the text makes the time unreadable: more digits, an offset that no zone has, or
     two different offsets.
     """
     zones: list[timezone] = []
-    while (step := _one(text, at)) is not None:
-        zone, at = step
+    while (match := _next_zone(text, position)) is not None:
+        zone, position = match
         if zone is None:
             return None
         zones.append(zone)
-    named = _NAMED.match(text, at)
-    if named is not None:
-        zones = zones or [timezone(timedelta(hours=ZONE_HOURS[named[1]]))]
-        at = named.end()
+    abbreviation = _NAMED.match(text, position)
+    if abbreviation is not None:
+        zones = zones or [timezone(timedelta(hours=ZONE_HOURS[abbreviation[1]]))]
+        position = abbreviation.end()
     for _ in range(2):
-        bracket = _BRACKET.match(text, at)
-        at = bracket.end() if bracket else at
-    if _WRONG_REST.match(text, at) or len({zone.utcoffset(None) for zone in zones}) > 1:
+        bracket = _BRACKET.match(text, position)
+        position = bracket.end() if bracket else position
+    if _INVALID_REST.match(text, position) or len({zone.utcoffset(None) for zone in zones}) > 1:
         return None
-    return (zones[0] if zones else None), at
+    return (zones[0] if zones else None), position
 
 
-def _one(text: str, at: int) -> Offset | None:
-    """Return the zone at `at`, None if there is none, or (None, end) if it is impossible."""
-    numeric = _NUMERIC.match(text, at)
+def _next_zone(text: str, position: int) -> Offset | None:
+    """Return the zone at `position`, None if there is none, or (None, end) if it is impossible."""
+    numeric = _NUMERIC.match(text, position)
     if numeric is not None:
         return _offset(numeric), numeric.end()
-    utc = _UTC.match(text, at)
+    utc = _UTC.match(text, position)
     return (UTC, utc.end()) if utc is not None else None
 
 
@@ -79,4 +79,4 @@ def _offset(match: re.Match[str]) -> timezone | None:
     total = 60 * hours + minutes
     if (match["sign"] or match["alone"]) != "+":
         total = -total
-    return timezone(timedelta(minutes=total)) if minutes < 60 and total in _MINUTES else None
+    return timezone(timedelta(minutes=total)) if minutes < 60 and total in _VALID_OFFSETS else None

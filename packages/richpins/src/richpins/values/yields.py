@@ -82,17 +82,17 @@ def read_yield(value: Any) -> Yield | None:
 
     If a bare number is next to a range (`4`, `4-6 bowls`), the number is the page's choice.
     """
-    parsed = [read for part in _flat(value) if (read := _yield_of(part)) is not None]
+    parsed = [result for part in _as_list(value) if (result := _yield_of(part)) is not None]
     if not parsed:
         return None
-    named = next((parsed_yield for parsed_yield, has_unit in parsed if has_unit), parsed[0][0])
-    bare = parsed[0][0]
-    if named.quantity_min is not None and bare.quantity_min is None:
-        return Yield(bare.quantity, named.unit)
-    return named
+    with_unit = next((parsed_yield for parsed_yield, has_unit in parsed if has_unit), parsed[0][0])
+    first = parsed[0][0]
+    if with_unit.quantity_min is not None and first.quantity_min is None:
+        return Yield(first.quantity, with_unit.unit)
+    return with_unit
 
 
-def _flat(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value[:20] if isinstance(value, list) else [value]
 
 
@@ -104,34 +104,36 @@ def _yield_of(value: Any) -> tuple[Yield, bool] | None:
     raw = scalars.text(value)
     if not raw or len(raw) > 200:
         return None
-    text = _LEAD.sub("", _spelled_out(_FRACTION.sub(_in_digits, raw)).strip())
+    text = _LEAD.sub("", _words_to_digits(_FRACTION.sub(_fraction_to_decimal, raw)).strip())
     matches = (pattern.search(text) for pattern in (_RANGE, _MIXED, _NUMBER))
-    first = min((each for each in matches if each), key=lambda each: each.start(), default=None)
+    first = min(
+        (match for match in matches if match), key=lambda match: match.start(), default=None
+    )
     if first is None:
         return None
     low, high = _bounds(first)
-    most = low if high is None else high
-    if most is None or not 0 < most <= 100_000:
+    quantity = low if high is None else high
+    if quantity is None or not 0 < quantity <= 100_000:
         return None
     unit = _unit(text, first.end())
-    return Yield(most, unit or "servings", None if high is None else low), unit is not None
+    return Yield(quantity, unit or "servings", None if high is None else low), unit is not None
 
 
-def _in_digits(match: re.Match[str]) -> str:
+def _fraction_to_decimal(match: re.Match[str]) -> str:
     """Return a number with a one-character fraction as a decimal: `1½` becomes `1.5`."""
     fraction = Decimal(unicodedata.numeric(match[2])).quantize(Decimal("0.01"))
     number = f"{Decimal(match[1] or 0) + fraction:f}"
     return number.rstrip("0").rstrip(".") if "." in number else number
 
 
-def _spelled_out(text: str) -> str:
+def _words_to_digits(text: str) -> str:
     """Return a text in which the first number is in digits, if it is a word before other words."""
     word = _SPELLED.search(text)
     digit = _NUMBER.search(text)
     if word is None or (digit is not None and digit.start() < word.start()):
         return text
-    spelled = "a\\sdozen" if word[0][:1].lower() == "a" and " " in word[0] else word[0].lower()
-    return f"{text[: word.start()]}{_WORDS[spelled]}{text[word.end() :]}"
+    key = "a\\sdozen" if word[0][:1].lower() == "a" and " " in word[0] else word[0].lower()
+    return f"{text[: word.start()]}{_WORDS[key]}{text[word.end() :]}"
 
 
 def _bounds(match: re.Match[str]) -> tuple[Decimal | None, Decimal | None]:
@@ -139,8 +141,8 @@ def _bounds(match: re.Match[str]) -> tuple[Decimal | None, Decimal | None]:
         low, high = numbers.decimal(match[1]), numbers.decimal(match[2])
         return low, (high if low is not None and high is not None and high > low else None)
     if match.re is _MIXED and match[3].strip("0"):
-        whole, above, below = (int(part or 0) for part in match.groups())
-        return (Decimal(whole) + Decimal(above) / below).quantize(Decimal("0.01")), None
+        whole, numerator, denominator = (int(part or 0) for part in match.groups())
+        return (Decimal(whole) + Decimal(numerator) / denominator).quantize(Decimal("0.01")), None
     return numbers.decimal(match[0].replace(",", ".")), None
 
 

@@ -3,6 +3,8 @@ Contract tests for cell table engines, for authors of new engines.
 
     cell_table.py  `CellTableContract`: a subclass named `Test…` supplies the engine
     edge_lists.py  `EdgeListsContract`: orders, takes and trims of a `Graph`
+    edge_takes.py  `EdgeTakesContract`: takes and trims alone
+    graph_contract.py  the graph and the fixtures of these tests
     packed_lists.py  `PackedListsContract`: packed lists
     packed_moves.py  `PackedMovesContract`: edges that a repair packs and unpacks
     prefixes.py  `PrefixContract`: lookups by prefix

@@ -24,7 +24,7 @@ from zengraph.errors import CorruptRow, InvalidArgument, SizeExceeded
 from zengraph.tables import Tables
 from zengraph.testing import examples
 from zengraph.testing.dying_tables import Died, DyingTables
-from zengraph.testing.edge_lists import node
+from zengraph.testing.graph_contract import node
 
 POOL, NAMED, PLAIN = 20, 21, 22
 SCHEMA = Schema(packed=(POOL, NAMED), ordered=(NAMED,))

@@ -18,7 +18,7 @@ from zengraph import IN, OUT, EdgeKey, Graph, NewEdge, Schema
 from zengraph.clock import ManualClock
 from zengraph.tables import Tables
 from zengraph.testing.dying_tables import Died, DyingTables
-from zengraph.testing.edge_lists import node
+from zengraph.testing.graph_contract import node
 from zengraph.testing.packed_lists import NAMED, POOL, SCHEMA, A, B, C
 
 

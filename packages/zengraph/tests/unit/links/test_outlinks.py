@@ -19,7 +19,7 @@ LINKS = st.lists(
 
 
 @given(LINKS)
-def test_links_are_read_back_the_first_of_each_target_without_line_breaks(links):
+def test_links_round_trip_with_the_first_text_of_each_target(links):
     decoded = list(from_lines(to_lines(links)))
 
     first = {target: (text, tag) for target, text, tag in reversed(links)}
@@ -33,7 +33,7 @@ def test_links_are_read_back_the_first_of_each_target_without_line_breaks(links)
 
 
 @given(LINKS, LINKS)
-def test_a_difference_leads_from_one_list_to_the_other(one, other):
+def test_difference_turns_one_list_into_the_other(one, other):
     old, new = to_lines(one), to_lines(other)
     differs = difference(old, new)
 
@@ -50,7 +50,7 @@ def test_a_difference_leads_from_one_list_to_the_other(one, other):
 
 
 @given(st.integers(0, 2**62), st.lists(st.binary(min_size=12, max_size=12), max_size=40), LINKS)
-def test_an_outlinks_cell_is_read_back_with_its_last_changes(at_ms, changes, links):
+def test_outlinks_cell_round_trips_with_its_last_changes(at_ms, changes, links):
     cell = Outlinks()
     lines = to_lines(links)
     for change in changes:
@@ -65,7 +65,7 @@ def test_an_outlinks_cell_is_read_back_with_its_last_changes(at_ms, changes, lin
 
 
 @given(st.binary(max_size=40))
-def test_garbage_in_an_outlinks_cell_is_corrupt_or_empty_never_a_surprise(data):
+def test_malformed_outlinks_cell_is_corrupt_or_empty(data):
     with contextlib.suppress(CorruptRow):
         assert isinstance(outlinks.unpack(data).lines, bytes)
 
@@ -74,7 +74,7 @@ LINE_LISTS = st.lists(st.integers(0, 99).map(lambda i: b"http://%d/\t\ttext" % i
 
 
 @given(st.lists(st.tuples(URLS, st.integers(0, 2**60), LINE_LISTS, LINE_LISTS), max_size=5))
-def test_a_journal_row_is_read_back(parts):
+def test_journal_row_round_trips(parts):
     entries = [
         Entry(
             url, at, b"12345678", journal.compress_lines(added), b"", journal.compress_lines(gone)
@@ -89,7 +89,7 @@ def test_a_journal_row_is_read_back(parts):
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"[[1]]\n", b'[["u",1,"00",5,0,0]]\nab', b"\xff\n"])
-def test_a_damaged_journal_row_is_corrupt(data):
+def test_damaged_journal_row_is_corrupt(data):
     with pytest.raises(CorruptRow):
         list(journal.unpack(data))
 
@@ -102,7 +102,7 @@ POSTINGS = st.lists(
 
 
 @given(POSTINGS, st.integers(1, 4))
-def test_merged_lists_hold_the_newest_posting_of_each_source(lines, parts):
+def test_merged_lists_have_the_newest_posting_of_each_source(lines, parts):
     runs = [sorted(lines[i::parts]) for i in range(parts)]
 
     merged = list(newest(runs))
@@ -114,7 +114,7 @@ def test_merged_lists_hold_the_newest_posting_of_each_source(lines, parts):
 
 
 @given(st.integers(-9, 9), POSTINGS)
-def test_a_piece_is_read_back(net, lines):
+def test_posting_delta_round_trips(net, lines):
     value = postings.pack(net, lines * 30)
 
     assert postings.unpack(value) == (net, lines * 30)
@@ -122,7 +122,7 @@ def test_a_piece_is_read_back(net, lines):
 
 
 @given(st.lists(st.integers(257, 5000), min_size=1, max_size=200))
-def test_a_list_has_few_segments_whatever_comes(incoming):
+def test_list_always_has_few_segments(incoming):
     sizes: list[int] = []
     for lines in incoming:
         count = spill(sizes, lines)
@@ -133,7 +133,7 @@ def test_a_list_has_few_segments_whatever_comes(incoming):
 
 
 @given(LINKS)
-def test_packed_links_hold_what_the_lines_of_the_links_hold(links):
+def test_packed_links_equal_the_lines_of_the_links(links):
     packed = PackedLinks.of(links)
 
     assert packed.lines == to_lines(links)

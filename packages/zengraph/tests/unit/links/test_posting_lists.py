@@ -1,4 +1,4 @@
-"""Posting lists in groups: divided, passed on, long, killed anywhere, against a naive model."""
+"""Posting lists in groups: splits, moves, long lists and kills, compared with a naive model."""
 
 from functools import partial
 
@@ -34,7 +34,7 @@ HISTORY = st.lists(st.one_of(ADD, st.just("forget")), min_size=1, max_size=14)
 
 
 class Model:
-    """Lists written by toggling links, and what they must show."""
+    """Lists written by toggling links, and their expected content."""
 
     def __init__(self, tables, limits):
         self.tables = tables
@@ -43,7 +43,7 @@ class Model:
         self.number = 0
 
     def batch(self, pairs):
-        """Toggle these links, one after the other."""
+        """Toggles these links, one after the other."""
         self.number += 1
         lines, removals = {}, {}
         for step, (source, target) in enumerate(pairs):
@@ -58,13 +58,13 @@ class Model:
         return self.changes(lines, removals)
 
     def changes(self, lines, removals):
-        """What a compaction adds: lines by target, at the depths that it stores in its plan."""
+        """The input of a compaction: lines by target, at the depths stored in its plan."""
         groups = NAMING.by_group(lines)
         depths = self.lists.depths(self.lists.deepest(groups))
         return LinkChanges(self.number, NOW_MS + self.number, groups, removals, depths)
 
     def forget(self):
-        """Delete every removed link, as a takedown does."""
+        """Deletes every removed link, as a takedown does."""
         self.number += 1
         ids = [list_id(target) for target in TARGETS]
         self.lists.forget_removed(ids, NOW_MS + self.number)
@@ -78,7 +78,7 @@ class Model:
         assert self.lists.count([list_id(t) for t in TARGETS]) == sum(self.links.values())
 
     def stored(self):
-        """All values of the lists' rows, uncompressed."""
+        """All values of the list rows, uncompressed."""
         for _, row in self.tables["l"].scan(b"", None):
             for cell in row.values():
                 plain, *packed = cell.value.split(zstd.MAGIC)
@@ -88,9 +88,7 @@ class Model:
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 @settings(max_examples=25, deadline=None)
 @given(HISTORY)
-def test_after_each_step_of_any_history_lists_and_counts_are_those_of_a_naive_model(
-    limits, history
-):
+def test_random_histories_agree_with_a_naive_model(limits, history):
     model = Model(MemoryTables(masking=True), limits)
     for step in history:
         if step == "forget":
@@ -113,11 +111,10 @@ def mortal_model(fuse, limits):
 
 
 def killed_anywhere(limits, begin, *, writes=1):
-    """
-    Yield each model whose change was killed, before its first write, its second, and so on.
+    """Yields each model whose change was killed before its first write, its second, and so on.
 
-    `begin(model)` prepares a change and returns the call that makes it, which is yielded as well.
-    The change must make at least this many `writes`.
+    `begin(model)` prepares a change and returns the call that applies it; that call is yielded as
+    well. The change must make at least `writes` writes.
     """
     for point in range(1000):
         fuse = Fuse()
@@ -141,7 +138,7 @@ def assert_later_changes_work(model):
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-def test_a_change_killed_anywhere_and_repeated_is_made_once(limits):
+def test_change_killed_anywhere_and_repeated_is_applied_once(limits):
     def begin(model):
         return partial(model.lists.add, model.batch(EVERYTHING[::3]))
 
@@ -151,7 +148,7 @@ def test_a_change_killed_anywhere_and_repeated_is_made_once(limits):
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-def test_a_rewrite_killed_anywhere_and_repeated_loses_nothing(limits):
+def test_rewrite_killed_anywhere_and_repeated_loses_nothing(limits):
     def begin(model):
         model.lists.add(model.batch(EVERYTHING[:6]))
         return model.forget
@@ -163,8 +160,8 @@ def test_a_rewrite_killed_anywhere_and_repeated_loses_nothing(limits):
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-def test_a_list_is_shown_and_counted_right_while_lines_move(limits):
-    """A process killed in the middle of a compaction leaves what readers see at that moment."""
+def test_list_and_count_stay_correct_while_lines_move(limits):
+    """A process killed in the middle of a compaction leaves the state that readers see then."""
 
     def begin(model):
         return partial(model.lists.add, model.batch([(b"http://x.example/", TARGETS[0])]))
@@ -177,7 +174,7 @@ def test_a_list_is_shown_and_counted_right_while_lines_move(limits):
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-def test_after_forgetting_no_row_contains_a_removed_link(limits):
+def test_no_row_contains_a_removed_link_after_forgetting(limits):
     model = Model(MemoryTables(masking=True), limits)
     gone, *rest = SOURCES
     model.lists.add(model.batch(EVERYTHING))
@@ -191,7 +188,7 @@ def test_after_forgetting_no_row_contains_a_removed_link(limits):
     assert all(any(source in value for value in model.stored()) for source in rest)
 
 
-def test_a_host_with_many_links_has_many_small_groups():
+def test_host_with_many_links_has_many_small_groups():
     model = Model(MemoryTables(), ListLimits(group_lines=64, large_lines=64))
     targets = [b"http://big.example/%d" % number for number in range(3000)]
     lines = dict.fromkeys(targets, b"http://s.example/\t%013d\t+\t\ttext" % NOW_MS)
@@ -205,7 +202,7 @@ def test_a_host_with_many_links_has_many_small_groups():
     assert model.lists.count([list_id(target) for target in targets]) == 3000
 
 
-def test_a_group_whose_row_was_lost_is_mended_so_that_the_groups_below_are_found():
+def test_lost_group_row_is_repaired_so_that_lower_groups_are_found():
     model = Model(MemoryTables(), LIMITS[0])
     pairs = [(SOURCES[0], target) for target in TARGETS]
     model.lists.add(model.batch(pairs))
@@ -220,13 +217,13 @@ def test_a_group_whose_row_was_lost_is_mended_so_that_the_groups_below_are_found
 
 
 def many_lines(number, targets):
-    """A line from a new source for each target, as of the compaction with that number."""
+    """A line from a new source for each target, written by the compaction with that number."""
     line = b"http://s.example/%d\t%013d\t+\t\ttext" % (number, NOW_MS + number)
     return dict.fromkeys(targets, line)
 
 
 def large_model(count=3000, **limits):
-    """A host with this many targets, whose first groups are divided twice, and those targets."""
+    """A host with `count` targets whose first groups have been divided twice, and those targets."""
     limits = {"group_lines": 64, "large_lines": 64, "delta_lines": 8} | limits
     model = Model(MemoryTables(), ListLimits(**limits))
     targets = [b"http://big.example/%d" % number for number in range(count)]
@@ -236,7 +233,7 @@ def large_model(count=3000, **limits):
     return model, targets
 
 
-def test_lines_of_a_large_batch_are_not_written_to_groups_that_would_only_pass_them_on():
+def test_large_batch_skips_groups_that_would_only_pass_its_lines_on():
     model, targets = large_model()
     model.number += 1
     changes = model.changes(many_lines(model.number, targets), {})
@@ -256,10 +253,12 @@ def rows_of(model, lengths):
     return [(key, row) for key, row in rows if len(key) in lengths]
 
 
-def test_a_line_does_not_overtake_earlier_ones_that_a_group_above_still_contains():
+def test_line_does_not_overtake_earlier_ones_still_in_a_group_above():
     model, targets = large_model()
     model.number += 1
-    model.lists.add(model.changes(many_lines(model.number, targets[:1]), {}))  # stays at the top
+    model.lists.add(
+        model.changes(many_lines(model.number, targets[:1]), {})
+    )  # stays in the top group
     model.number += 1
 
     changes = model.changes(many_lines(model.number, targets), {})
@@ -269,8 +268,8 @@ def test_a_line_does_not_overtake_earlier_ones_that_a_group_above_still_contains
     assert model.lists.count([list_id(target) for target in targets]) == 9001
 
 
-def test_leaves_of_a_large_host_are_not_all_divided_in_the_same_moment():
-    """They grow alike, and dividing all of them took as long as all that was added to them."""
+def test_leaves_of_a_large_host_are_not_all_divided_at_once():
+    """Leaves grow alike, and dividing all of them at once took as long as all previous additions."""
     model, _ = large_model(6000, group_lines=32, large_lines=32)
 
     leaves = {len(key) for key, row in model.tables["l"].scan(b"", None) if is_leaf(key, row)}
@@ -282,8 +281,8 @@ def is_leaf(key, row):
     return is_group(key) and not ListGroup(key, row).header.divided
 
 
-def test_links_of_a_plan_that_an_earlier_version_completed_are_counted_once():
-    """Earlier versions write all lines to the first group, whatever depths a plan has."""
+def test_links_of_a_plan_completed_by_an_earlier_version_are_counted_once():
+    """Earlier versions write all lines to the first group, regardless of the depths in a plan."""
     model, targets = large_model()
     model.number += 1
     changes = model.changes(many_lines(model.number, targets), {})

@@ -1,4 +1,4 @@
-"""What the HBase adapter computes, without an HBase."""
+"""Pure functions of the HBase adapter."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from zengraph.tables.hbase.table import MAX_PAGE_BYTES, MAX_PAGE_ROWS, _before, 
 
 
 @given(st.binary(min_size=1, max_size=6), st.binary(max_size=6))
-def test_the_key_before_is_smaller_and_leaves_no_key_of_the_range_out(key, other):
+def test_previous_key_is_smaller_and_excludes_no_key_of_the_range(key, other):
     before = _before(key)
 
     if before is None:
         assert key == b"\0"
     else:
         assert before < key
-        # A backward scan goes down to `before`, exclusive: whatever is in the range is above it.
+        # A backward scan ends before `before`, so every key of the range must be greater.
         assert not other >= key or other > before
 
 
-def test_nothing_is_before_the_empty_key():
+def test_empty_key_has_no_previous_key():
     assert _before(b"") is None
 
 
@@ -38,7 +38,7 @@ def test_pages_grow_with_small_rows_and_shrink_with_large_ones(size, values):
         assert after <= size
 
 
-def test_a_gateway_is_left_out_longer_each_time_and_taken_back_at_once():
+def test_gateway_is_ejected_for_longer_each_time_and_restored_immediately():
     breaker, waits = Gateway("there:9090").breaker, []
 
     for _ in range(20):

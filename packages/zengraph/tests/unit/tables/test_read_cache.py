@@ -1,4 +1,4 @@
-"""The cache of nodes in a process of the API."""
+"""The cache of nodes in an API process."""
 
 import random
 import tracemalloc
@@ -12,7 +12,7 @@ ROW = b"r" * 16
 
 
 class Reads:
-    """What a store returns for any row, and which rows were read."""
+    """Returns the same values for any row, and records which rows were read."""
 
     def __init__(self, value=b"v"):
         self.value, self.rows = value, []
@@ -27,7 +27,7 @@ def cache_of(clock=None, *, max_bytes=1_000_000):
     return ReadCache(2.0, max_bytes, lambda: clock.now_ms() / 1000)
 
 
-def test_what_was_read_is_not_read_again_until_it_is_too_old():
+def test_cached_row_is_not_read_again_until_it_expires():
     clock, reads = ManualClock(0), Reads()
     cache = cache_of(clock)
 
@@ -40,7 +40,7 @@ def test_what_was_read_is_not_read_again_until_it_is_too_old():
     assert reads.rows == [[ROW], [b"other"], [ROW]]
 
 
-def test_age_counts_from_before_the_read():
+def test_age_is_counted_from_before_the_read():
     clock, reads = ManualClock(0), Reads()
     cache = cache_of(clock)
 
@@ -55,14 +55,14 @@ def test_age_counts_from_before_the_read():
     assert len(reads.rows) == 2
 
 
-def test_other_columns_are_another_entry():
+def test_other_columns_are_a_separate_entry():
     cache, reads = cache_of(), Reads()
 
     assert cache.read([ROW], COLUMNS, reads)[ROW] == (b"v", None)
     assert cache.read([ROW], COLUMNS[:1], reads)[ROW] == (b"v",)
 
 
-def test_a_write_drops_the_row_for_all_columns():
+def test_write_drops_the_row_for_all_columns():
     cache, reads = cache_of(), Reads()
     cache.read([ROW], COLUMNS, reads)
     cache.read([ROW], COLUMNS[:1], reads)
@@ -74,7 +74,7 @@ def test_a_write_drops_the_row_for_all_columns():
     assert cache.read([ROW], COLUMNS[:1], reads)[ROW][0] == b"new"
 
 
-def test_what_was_read_while_its_row_was_written_is_not_kept():
+def test_row_written_during_its_read_is_not_cached():
     cache, reads = cache_of(), Reads(b"old")
 
     def overtaken(rows, columns):
@@ -88,14 +88,14 @@ def test_what_was_read_while_its_row_was_written_is_not_kept():
     assert cache.read([ROW], COLUMNS, reads)[ROW][0] == b"new"
 
 
-def test_missing_rows_are_not_kept():
+def test_missing_rows_are_not_cached():
     cache, reads = cache_of(), Reads()
 
     assert cache.read([ROW], COLUMNS, lambda *_: {}) == {}
     assert cache.read([ROW], COLUMNS, reads)[ROW][0] == b"v"
 
 
-def test_memory_is_bounded_whatever_is_read():
+def test_memory_is_bounded():
     rng = random.Random(1)
     cache = cache_of(max_bytes=500_000)
     tracemalloc.start()
@@ -114,7 +114,7 @@ def test_memory_is_bounded_whatever_is_read():
     assert used_bytes < 600_000
 
 
-def test_more_sets_of_columns_than_are_kept_are_all_answered():
+def test_more_column_sets_than_the_cache_keeps_are_all_read():
     cache = cache_of()
 
     for number in range(200):
@@ -125,7 +125,7 @@ def test_more_sets_of_columns_than_are_kept_are_all_answered():
     assert cache.read([ROW], (b"m:199",), Reads(b"new"))[ROW] == (b"new",)
 
 
-def test_each_write_of_nodes_drops_its_rows_also_if_it_fails():
+def test_every_write_to_nodes_drops_the_rows_even_if_it_fails():
     inner = MemoryTables(ManualClock())
     cache = cache_of()
     tables = CachedTables(inner, cache)

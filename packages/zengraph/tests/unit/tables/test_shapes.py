@@ -1,4 +1,4 @@
-"""Shapes of packed rows are read as the JSON lists that they are, whatever was read before."""
+"""Shapes of packed rows are parsed as JSON lists, regardless of what was parsed before."""
 
 import orjson
 from hypothesis import given
@@ -18,20 +18,20 @@ def json_of(columns):
 
 
 @given(COLUMNS)
-def test_a_shape_is_a_json_list_and_is_read_back(columns):
+def test_shape_is_a_json_list_and_round_trips(columns):
     assert shape_of(columns) == json_of(columns)
     assert columns_of(shape_of(columns)) == columns
 
 
 @given(st.lists(COLUMNS, max_size=12), st.lists(NAMES, max_size=3).map(tuple))
-def test_columns_are_found_whatever_shapes_were_read_before(shapes, wanted):
+def test_columns_are_found_after_parsing_other_shapes(shapes, columns_read):
     for columns in shapes:
-        expected = tuple(columns.index(c) if c in columns else None for c in wanted)
-        assert numbers_of(json_of(columns), wanted) == expected
+        expected = tuple(columns.index(c) if c in columns else None for c in columns_read)
+        assert numbers_of(json_of(columns), columns_read) == expected
 
 
-def test_shapes_with_a_column_of_their_own_are_not_parsed_again():
-    """Each page that is stored in a pack has one, and most of the time of a read was parsing."""
+def test_shapes_with_a_unique_column_are_not_parsed_again():
+    """Every page stored in a pack has such a column, and reads spent most of their time on parsing."""
     shapes = [shape_of([b"m:a", b"s:rec:%d" % number, b"s:url"]) for number in range(1000)]
     wanted = (b"m:a", b"s:url", b"s:none")
     for shape in shapes[:2]:

@@ -1,4 +1,4 @@
-"""SQLite files that are damaged or cannot be written for a while: the other files go on."""
+"""Damaged or temporarily unwritable SQLite files do not affect the others."""
 
 import logging
 import multiprocessing
@@ -33,7 +33,7 @@ def opened(folder):
 
 
 def filled(folder, rows=2000):
-    """Nodes and edges in two files, closed; the nodes of both."""
+    """Fills the nodes and edges of two files and closes them; returns the nodes."""
     tables, rng = opened(folder), random.Random(7)
     nodes = {rng.randbytes(16): rng.randbytes(300) for _ in range(rows)}
     for key, value in nodes.items():
@@ -44,14 +44,14 @@ def filled(folder, rows=2000):
 
 
 def damage(path, how):
-    """Damage a closed file; `how` changes its bytes."""
+    """Damages a closed file; `how` changes its bytes."""
     content = bytearray(path.read_bytes())
     how(content)
     path.write_bytes(content)
 
 
 def scribble(content):
-    """Ten pages of the tables are overwritten."""
+    """Overwrites ten pages of the tables."""
     rng = random.Random(3)
     for page in rng.sample(range(15, len(content) // PAGE), 10):
         content[page * PAGE : (page + 1) * PAGE] = rng.randbytes(PAGE)
@@ -70,13 +70,13 @@ def lose_everything(content):
 
 
 def first_hit(tables, keys):
-    """Read until the damage is met."""
+    """Reads until the damage is hit."""
     with pytest.raises(StoreDamaged) as caught:
         tables["n"].get_many(keys)
     return caught.value
 
 
-def test_a_damaged_file_is_set_aside_with_its_name_and_the_remedy(folder, caplog):
+def test_damaged_file_is_set_aside_and_reported_with_a_remedy(folder, caplog):
     nodes = filled(folder)
     damage(folder / "00.db", scribble)
     tables = opened(folder)
@@ -99,7 +99,7 @@ def test_a_damaged_file_is_set_aside_with_its_name_and_the_remedy(folder, caplog
     tables.close()
 
 
-def test_another_process_learns_of_the_damage_and_of_the_repair_at_once(folder):
+def test_other_processes_see_damage_and_repair_immediately(folder):
     nodes = filled(folder)
     tables = opened(folder)
     even = [key for key in nodes if key[0] % 2 == 0]
@@ -140,7 +140,7 @@ def test_another_process_learns_of_the_damage_and_of_the_repair_at_once(folder):
     ("how", "least"),
     [(scribble, 0.9), (lose_the_first_page, 1.0), (cut_in_half, 0.3), (lose_everything, 0.0)],
 )
-def test_salvage_saves_every_row_that_can_be_read(folder, how, least):
+def test_salvage_saves_every_readable_row(folder, how, least):
     nodes = filled(folder)
     damage(folder / "00.db", how)
     tables = opened(folder)
@@ -162,8 +162,8 @@ def test_salvage_saves_every_row_that_can_be_read(folder, how, least):
 
 
 @pytest.mark.parametrize("rows", [0, 200])
-def test_salvage_reads_files_with_pages_of_both_sizes(folder, rows):
-    """A file whose first page is lost does not say how large its pages are."""
+def test_salvage_reads_both_page_sizes(folder, rows):
+    """A file without its first page does not record its page size."""
     opened(folder).close()
     for name in ("00.db", "01.db"):
         open_file(folder / name, FORMAT, new_page_bytes=4096).close()
@@ -182,7 +182,7 @@ def test_salvage_reads_files_with_pages_of_both_sizes(folder, rows):
 
 
 def sizes(folder):
-    """The pages of each file, by its name."""
+    """The page size of each file, by name."""
     found = {}
     for path in folder.glob("*.db"):
         with closing(sqlite3.connect(path)) as db, suppress(sqlite3.DatabaseError):
@@ -190,7 +190,7 @@ def sizes(folder):
     return found
 
 
-def test_salvage_saves_what_is_still_in_the_write_ahead_log(folder):
+def test_salvage_saves_rows_in_the_write_ahead_log(folder):
     filled(folder, rows=200)
     tables = opened(folder)
     tables["n"].put(b"\x00" * 16, {b"m:a": b"in the log"}, at_ms=5)
@@ -204,7 +204,7 @@ def test_salvage_saves_what_is_still_in_the_write_ahead_log(folder):
     tables.close()
 
 
-def test_what_an_old_connection_meets_does_not_set_the_new_file_aside(folder):
+def test_error_of_an_old_connection_does_not_set_the_new_file_aside(folder):
     filled(folder, rows=200)
     tables = opened(folder)
     tables["n"].get(b"\x00")
@@ -218,7 +218,7 @@ def test_what_an_old_connection_meets_does_not_set_the_new_file_aside(folder):
     tables.close()
 
 
-def test_the_generations_are_known_from_the_files_names(folder):
+def test_generations_are_restored_from_the_file_names(folder):
     filled(folder, rows=200)
     damage(folder / "00.db", lose_the_first_page)
     tables = opened(folder)
@@ -234,7 +234,7 @@ def test_the_generations_are_known_from_the_files_names(folder):
 
 
 def as_nobody(folder, body):
-    """Run `body(pipe)` in a child that file permissions bind, root or not."""
+    """Runs `body(pipe)` in a child process subject to file permissions, even under root."""
     ours, theirs = FORK.Pipe()
 
     def child():
@@ -252,8 +252,8 @@ def as_nobody(folder, body):
     return process, ours
 
 
-def test_a_file_that_was_read_only_for_a_while_is_written_again(tmp_path):
-    """What was seen: 2,300 URLs waited until a restart, for connections opened read-only."""
+def test_file_that_was_read_only_for_a_while_is_writable_again(tmp_path):
+    """Regression: 2,300 URLs waited until a restart because connections had been opened read-only."""
     folder = tmp_path / "t"
     filled(folder, rows=20)
     file = folder / "00.db"
@@ -261,7 +261,7 @@ def test_a_file_that_was_read_only_for_a_while_is_written_again(tmp_path):
         path.chmod(0o777 if path.is_dir() else 0o666)
         if os.getuid() == 0:
             os.chown(path, NOBODY, NOBODY)
-    # pytest's own folders, up to the one that all users share.
+    # pytest's own folders, up to the one shared by all users.
     for path in (tmp_path, *tmp_path.parents):
         if path == Path(tempfile.gettempdir()):
             break
@@ -295,7 +295,7 @@ def test_a_file_that_was_read_only_for_a_while_is_written_again(tmp_path):
     assert after == "done"
 
 
-def test_an_error_of_the_disk_has_every_connection_opened_anew(folder):
+def test_disk_error_reopens_every_connection(folder):
     filled(folder, rows=20)
     tables = opened(folder)
     before, other = tables._shards.connection(0), tables._shards.connection(1)

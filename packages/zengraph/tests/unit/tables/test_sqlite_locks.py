@@ -1,4 +1,4 @@
-"""Locks of the SQLite files: they have a limit, and their errors name who holds them."""
+"""Locks of the SQLite files: waiting is limited, and errors name the process that holds the lock."""
 
 import multiprocessing
 import os
@@ -34,7 +34,7 @@ time.sleep(600)
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with two files in it."""
+    """A folder with two files."""
     folder = tmp_path / "t"
     tables = SqliteTables(folder, shards=2)
     tables.create()
@@ -44,7 +44,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def stopped():
-    """Starts a program that takes a lock, and stops it while it has the lock."""
+    """Starts a program that takes a lock, and suspends it while it holds the lock."""
     started = []
 
     def start(program, path):
@@ -61,8 +61,8 @@ def stopped():
         process.communicate()
 
 
-def test_files_that_exist_are_opened_while_a_stopped_process_has_the_lock(folder, stopped):
-    """What was seen: 8 pages in 180 s, and no message."""
+def test_existing_files_are_opened_while_a_stopped_process_holds_the_lock(folder, stopped):
+    """Regression: 8 pages in 180 s, and no message."""
     stopped(LOCKER, folder / "shards")
     started_s = time.monotonic()
 
@@ -74,7 +74,9 @@ def test_files_that_exist_are_opened_while_a_stopped_process_has_the_lock(folder
     tables.close()
 
 
-def test_who_waits_for_the_lock_of_a_new_file_gives_up_and_says_who_has_it(folder, stopped):
+def test_waiting_for_the_lock_of_a_new_file_ends_with_an_error_that_names_the_holder(
+    folder, stopped
+):
     process = stopped(LOCKER, folder / "shards")
     (folder / "00.db").unlink()
     tables = SqliteTables(folder, shards=2, waits_s=(30, 0.2))
@@ -87,7 +89,7 @@ def test_who_waits_for_the_lock_of_a_new_file_gives_up_and_says_who_has_it(folde
     tables.close()
 
 
-def test_a_writer_that_waits_for_a_stopped_one_says_who_that_is(folder, stopped):
+def test_writer_blocked_by_a_stopped_process_names_it(folder, stopped):
     process = stopped(WRITER, folder / "00.db")
     tables = SqliteTables(folder, shards=2, waits_s=(0.2, 10))
 
@@ -98,7 +100,7 @@ def test_a_writer_that_waits_for_a_stopped_one_says_who_that_is(folder, stopped)
     tables.close()
 
 
-def test_the_lock_of_a_thread_of_this_process_is_named_as_such(folder):
+def test_lock_held_by_a_thread_of_this_process_is_reported_as_such(folder):
     tables = SqliteTables(folder, shards=2)
     with tables._shards.writing(0):
         assert holder(folder / "00.db-shm") == "another thread of this process"
@@ -106,8 +108,8 @@ def test_the_lock_of_a_thread_of_this_process_is_named_as_such(folder):
     tables.close()
 
 
-def test_processes_that_open_and_close_all_the_time_get_no_error(folder):
-    """The last connection that closes removes the log, under whoever opens the file in the meantime."""
+def test_processes_that_keep_opening_and_closing_get_no_error(folder):
+    """The last connection to close removes the log, even if another process is opening the file."""
 
     def child():
         try:
@@ -128,7 +130,7 @@ def test_processes_that_open_and_close_all_the_time_get_no_error(folder):
     assert [process.exitcode for process in processes] == [0] * 4
 
 
-def test_processes_that_create_one_folder_together_get_no_error(tmp_path):
+def test_processes_that_create_the_same_folder_get_no_error(tmp_path):
     def child():
         try:
             tables = SqliteTables(tmp_path / "new", shards=8)

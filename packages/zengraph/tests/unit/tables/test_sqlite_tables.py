@@ -1,4 +1,4 @@
-"""What SQLite alone does: files, processes, threads, faults."""
+"""Behavior specific to SQLite: files, processes, threads and faults."""
 
 import multiprocessing
 import os
@@ -17,7 +17,7 @@ from zengraph.tables import FORMAT, Cell
 from zengraph.tables.sqlite import SqliteTables
 from zengraph.tables.sqlite.checkpoints import CheckpointTimes, log_use
 
-# Python 3.12 and on warn of a fork beside threads; what is forked here does not use them.
+# Python 3.12 and later warn about forking with threads; the forked code does not use them.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
 FORK = multiprocessing.get_context("fork")
@@ -30,7 +30,7 @@ def tables(tmp_path):
     opened.close()
 
 
-def test_rows_are_there_after_closing_and_opening(tmp_path):
+def test_rows_survive_closing_and_reopening(tmp_path):
     first = SqliteTables(tmp_path / "t", shards=2)
     first["n"].put(b"r", {b"m:a": b"1"}, at_ms=1)
     first.close()
@@ -41,14 +41,14 @@ def test_rows_are_there_after_closing_and_opening(tmp_path):
     second.close()
 
 
-def test_another_number_of_files_is_refused_with_the_remedy(tmp_path):
+def test_different_number_of_files_is_refused_with_a_remedy(tmp_path):
     SqliteTables(tmp_path / "t", shards=2).close()
 
     with pytest.raises(InvalidConfig, match=r"^shards: is 4.*made with 2.*set it to 2"):
         SqliteTables(tmp_path / "t", shards=4)
 
 
-def test_the_folder_of_a_later_version_is_refused_in_one_line(tmp_path):
+def test_folder_of_a_later_version_is_refused_in_one_line(tmp_path):
     SqliteTables(tmp_path / "t", shards=2).close()
     (tmp_path / "t" / "format").write_text("9\n")
 
@@ -58,19 +58,19 @@ def test_the_folder_of_a_later_version_is_refused_in_one_line(tmp_path):
         SqliteTables(tmp_path / "t", shards=2)
 
 
-def test_a_number_of_files_that_is_not_a_power_of_two_is_refused(tmp_path):
+def test_number_of_files_must_be_a_power_of_two(tmp_path):
     with pytest.raises(InvalidConfig, match="power of two"):
         SqliteTables(tmp_path / "t", shards=3)
 
 
-def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path):
+def test_folder_that_cannot_be_created_is_named_in_the_error(tmp_path):
     (tmp_path / "file").write_text("")
 
     with pytest.raises(InvalidConfig, match=r"^folder: "):
         SqliteTables(tmp_path / "file" / "t")
 
 
-def test_a_forked_process_opens_its_own_connections(tables):
+def test_forked_process_opens_its_own_connections(tables):
     tables["n"].put(b"r", {b"m:a": b"1"}, at_ms=1)
 
     def child():
@@ -86,8 +86,8 @@ def test_a_forked_process_opens_its_own_connections(tables):
     assert tables["n"].get(b"s")[b"m:a"].value == b"2"
 
 
-def test_files_may_be_made_by_several_processes_at_once(tmp_path):
-    """What failed was "database is locked", at the first use of a new folder."""
+def test_files_may_be_created_by_several_processes_at_once(tmp_path):
+    """Regression: "database is locked" at the first use of a new folder."""
     barrier = FORK.Barrier(4)
 
     def child(round_, sent):
@@ -109,7 +109,7 @@ def test_files_may_be_made_by_several_processes_at_once(tmp_path):
         assert [p.exitcode for p in processes] == [0] * 4, reported.recv()
 
 
-def test_a_folder_that_is_gone_is_a_store_that_does_not_answer(tables, tmp_path):
+def test_deleted_folder_makes_the_store_unavailable(tables, tmp_path):
     shutil.rmtree(tmp_path / "t")
 
     with pytest.raises(StoreUnavailable, match="No such file"):
@@ -130,7 +130,7 @@ def test_threads_may_share_the_tables(tables):
     assert tables["n"].incr(b"r", b"c:x", 0) == 200
 
 
-def test_what_was_acknowledged_outlives_kill_9(tables):
+def test_acknowledged_writes_survive_kill_9(tables):
     ours, theirs = FORK.Pipe()
 
     def child():
@@ -155,7 +155,7 @@ def test_what_was_acknowledged_outlives_kill_9(tables):
     assert all(len(row) == 2 for row in rows.values())
 
 
-def test_a_full_disk_is_reported_as_such_and_nothing_is_half_written(tables):
+def test_full_disk_is_reported_and_nothing_is_partly_written(tables):
     tables["n"].put(b"\x00", {b"m:a": b"1"}, at_ms=1)
     db = tables._shards.connection(0)
     pages = db.execute("PRAGMA page_count").fetchone()[0]
@@ -172,7 +172,7 @@ def test_a_full_disk_is_reported_as_such_and_nothing_is_half_written(tables):
     tables["n"].put(b"\x00", {b"m:a": b"2"}, at_ms=2)
 
 
-def test_a_file_that_is_not_a_database_is_damaged(tmp_path):
+def test_file_that_is_not_a_database_is_damaged(tmp_path):
     folder = tmp_path / "t"
     folder.mkdir()
     (folder / "00.db").write_bytes(b"no database" * 1000)
@@ -184,7 +184,7 @@ def test_a_file_that_is_not_a_database_is_damaged(tmp_path):
     broken.close()
 
 
-def test_every_error_of_the_library_is_ours_afterwards(tables):
+def test_every_sqlite_error_is_translated(tables):
     leaves = [
         sqlite3.Error,
         *sqlite3.Error.__subclasses__(),
@@ -198,20 +198,20 @@ def test_every_error_of_the_library_is_ours_afterwards(tables):
 
 @pytest.fixture
 def with_checkpoints(tmp_path):
-    """Tables whose checkpoints have these times."""
+    """Makes tables with these checkpoint settings."""
     opened = []
 
-    def of(**times):
+    def make(**times):
         checkpoints = CheckpointTimes(every_s=0.01, **times)
         opened.append(SqliteTables(tmp_path / "t", shards=2, checkpoints=checkpoints))
         return opened[-1]
 
-    yield of
+    yield make
     for each in opened:
         each.close()
 
 
-def test_a_log_that_has_grown_too_large_is_emptied_by_its_writer(with_checkpoints, tmp_path):
+def test_oversized_log_is_emptied_by_its_writer(with_checkpoints, tmp_path):
     tables = with_checkpoints(past_bytes=10**12, restart_past_bytes=100_000)
     log = tmp_path / "t" / "00.db-wal"
 
@@ -223,7 +223,7 @@ def test_a_log_that_has_grown_too_large_is_emptied_by_its_writer(with_checkpoint
     assert largest < 400 * 50_000
 
 
-def test_a_write_that_is_committed_does_not_fail_because_its_log_cannot_be_emptied(
+def test_committed_write_succeeds_even_if_its_log_cannot_be_emptied(
     with_checkpoints,
 ):
     table = with_checkpoints(past_bytes=10**12, restart_past_bytes=0)["e"]
@@ -234,13 +234,13 @@ def test_a_write_that_is_committed_does_not_fail_because_its_log_cannot_be_empti
 
     with shards.reading(0) as db:
         reader = db.execute("SELECT * FROM e")
-        reader.fetchone()  # a reader keeps the log of its own connection
+        reader.fetchone()  # an open reader keeps the log in use
         table.put(b"\0c", {b"p:x": b"1"}, at_ms=1)
 
     assert table.get(b"\0c")
 
 
-def test_a_row_with_too_many_cells_is_refused_and_stays(tables):
+def test_row_with_too_many_cells_is_refused_and_unchanged(tables):
     before = {b"m:a": b"1"}
     tables["n"].put(b"\0" * 16, before, at_ms=1)
 
@@ -250,7 +250,7 @@ def test_a_row_with_too_many_cells_is_refused_and_stays(tables):
     assert tables["n"].get(b"\0" * 16).keys() == before.keys()
 
 
-def test_checkpoints_are_made_in_the_background(with_checkpoints, tmp_path):
+def test_checkpoints_run_in_the_background(with_checkpoints, tmp_path):
     tables = with_checkpoints(past_bytes=1000)
     file = tmp_path / "t" / "00.db"
     tables["n"].put(b"\x00", {b"m:a": os.urandom(500_000)}, at_ms=1)
@@ -260,7 +260,7 @@ def test_checkpoints_are_made_in_the_background(with_checkpoints, tmp_path):
 
 @pytest.fixture
 def emptied_log(with_checkpoints, tmp_path):
-    """Tables without checkpoints of their own, of which the first log held 2 MB and was moved."""
+    """Tables without automatic checkpoints, whose first log held 2 MB that were then moved."""
     tables = with_checkpoints(past_bytes=10**12, restart_past_bytes=10**12)
     for round_ in range(4):
         tables["n"].put(b"\x00", {b"m:a": os.urandom(500_000)}, at_ms=round_)
@@ -269,7 +269,7 @@ def emptied_log(with_checkpoints, tmp_path):
     return tables, tmp_path / "t" / "00.db-wal"
 
 
-def test_a_log_that_was_once_large_counts_by_what_it_holds_now(emptied_log):
+def test_log_size_is_measured_by_its_current_content(emptied_log):
     tables, log = emptied_log
     full = log_use(log)
 
@@ -282,7 +282,7 @@ def test_a_log_that_was_once_large_counts_by_what_it_holds_now(emptied_log):
     assert log.stat().st_size > 2_000_000
 
 
-def test_a_log_that_was_once_large_is_not_moved_with_each_small_write(emptied_log, tmp_path):
+def test_log_that_was_once_large_is_not_moved_at_each_small_write(emptied_log, tmp_path):
     _, log = emptied_log
     tables = SqliteTables(
         tmp_path / "t",
@@ -295,19 +295,19 @@ def test_a_log_that_was_once_large_is_not_moved_with_each_small_write(emptied_lo
             tables["e"].put(b"\x00", {b"p:x": b"%d" % round_}, at_ms=round_)
             assert wait_until(lambda: not any(shards._checkpoints.written))
         assert not shards._checkpoints.log_is_long[0]
-        assert log_use(log).frames >= 5  # a log moved entirely would have begun anew
+        assert log_use(log).frames >= 5  # a log that was moved entirely would have restarted
     finally:
         tables.close()
 
 
-def test_the_use_of_an_empty_log_is_nothing(tmp_path):
+def test_empty_log_has_no_frames(tmp_path):
     log = tmp_path / "log"
     log.touch()
 
     assert log_use(log).frames == 0
 
 
-def test_a_new_folder_has_the_newest_form_and_one_with_data_keeps_its_own(tmp_path):
+def test_new_folder_has_the_newest_format_and_one_with_data_keeps_its_own(tmp_path):
     SqliteTables(tmp_path / "new", shards=2).close()
     assert SqliteTables(tmp_path / "new", shards=2).format() == FORMAT
 
@@ -320,7 +320,7 @@ def test_a_new_folder_has_the_newest_form_and_one_with_data_keeps_its_own(tmp_pa
         old.close()
 
 
-def test_large_cells_lie_beside_the_tree_of_their_keys_only_in_new_folders(tmp_path):
+def test_large_cells_are_stored_outside_the_key_tree_only_in_new_folders(tmp_path):
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "format").write_text("1\n")
     for name, in_the_tree in (("old", True), ("new", False)):
@@ -334,8 +334,8 @@ def test_large_cells_lie_beside_the_tree_of_their_keys_only_in_new_folders(tmp_p
         assert ("WITHOUT ROWID" in sql) is in_the_tree
 
 
-def test_new_files_have_small_pages_and_those_of_the_first_form_keep_theirs(tmp_path):
-    """A transaction writes whole pages to the log, and a node took one of 4 KB for itself."""
+def test_new_files_have_small_pages_and_old_ones_keep_theirs(tmp_path):
+    """Transactions write whole pages to the log, and one node took up a whole 4 KB page."""
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "format").write_text("1\n")
     written = {}

@@ -1,4 +1,4 @@
-"""What an import of an engine says where its extra is not installed."""
+"""The error for importing an engine whose extra is not installed."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 @pytest.mark.parametrize(
     ("engine", "module"), [("postgres", "psycopg"), ("hbase", "happybase"), ("hbase", "thriftpy2")]
 )
-def test_an_engine_without_its_extra_names_the_command(engine, module):
+def test_engine_without_its_extra_shows_the_install_command(engine, module):
     code = f"import sys; sys.modules[{module!r}] = None; import zengraph.tables.{engine}"
     ended = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""What doctor says of a PostgreSQL server, from what the server says of itself."""
+"""Problems that doctor reports about a PostgreSQL server, based on its settings."""
 
 import pytest
 
@@ -20,14 +20,14 @@ def test_a_supported_server_has_no_problem():
         ({"autovacuum": "off"}, "set autovacuum and track_counts to on"),
     ],
 )
-def test_a_problem_is_named_with_its_remedy(changes, problem):
+def test_problem_is_reported_with_its_remedy(changes, problem):
     (found,) = problems_of_server(FINE._replace(**changes))
 
     assert problem in found
 
 
-def test_a_replica_is_named_once():
-    """A replica is read-only as well."""
+def test_replica_is_reported_once():
+    """A replica is also read-only."""
     found = list(problems_of_server(FINE._replace(is_replica="true", is_read_only="on")))
 
     assert found == ["the server is a replica: name the primary in dsn"]
