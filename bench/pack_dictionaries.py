@@ -39,7 +39,7 @@ from aragog.urlstore.packs.dictionaries import PackDictionaries
 from aragog.urlstore.records import ContentWrite, PageWrite
 from aragog.urlstore.store import UrlStore
 from bench.crawl import page_sets
-from bench.packs import HEADERS, HELD, s3_content
+from bench.packs import HEADERS, HELD, collect_like_a_worker, s3_content
 from bench.quick import add_quick
 from bench.urlstore import BATCH
 
@@ -213,6 +213,7 @@ def main() -> None:
     add_quick(parser, pages=60, reads=20)
     options = parser.parse_args()
     sites = sites_of(options.folder, options.pages, spread=options.spread)
+    collect_like_a_worker()
     report({name: measure(pages, options.reads, s3=options.s3) for name, pages in sites.items()})
 
 

@@ -105,15 +105,12 @@ class PackRecords:
             offset: set(map(self.zen.node_id, urls))
             for offset, urls in self.packs.catalog.sharing(name).items()
         }
-        rows = self._candidates({url for _, _, block in blocks for url in block.urls})
+        rows, near_url = self._candidates({url for _, _, block in blocks for url in block.urls})
         ids = {one for shared in sharing.values() for one in shared} - rows.keys()
         rows |= self.zen.nodes.get_many(sorted(ids)) if ids else {}
         for frame, raw_bytes, block in blocks:
             pointer = PackPointer.of(name, frame.offset, frame.data)
-            near = {self.zen.node_id(url) for url in block.urls} | sharing.get(frame.offset, set())
-            for url in block.urls:
-                canonical = alias_of(rows.get(self.zen.node_id(url), {}), url)
-                near |= {self.zen.node_id(canonical)} if canonical else set()
+            near = sharing.get(frame.offset, set()).union(*(near_url[url] for url in block.urls))
             known = [
                 (one, rows[one])
                 for one in sorted(near)
@@ -137,16 +134,20 @@ class PackRecords:
                 tuple(known),
             )
 
-    def _candidates(self, urls: set[str]) -> dict[bytes, Row]:
-        """Return the complete nodes of these URLs and of their canonical URLs, by id."""
-        rows = dict(self.zen.nodes.get_many([self.zen.node_id(url) for url in sorted(urls)]))
-        named = {
-            canonical
-            for url in urls
-            if (canonical := alias_of(rows.get(self.zen.node_id(url), {}), url)) is not None
-        }
-        more = sorted({self.zen.node_id(url) for url in named} - rows.keys())
-        return rows | (self.zen.nodes.get_many(more) if more else {})
+    def _candidates(self, urls: set[str]) -> tuple[dict[bytes, Row], dict[str, set[bytes]]]:
+        """
+        Return the complete nodes of these URLs and of their canonical URLs, by id.
+
+        Also returns the ids of each URL's node and of its canonical URL's node.
+        """
+        ids = {url: self.zen.node_id(url) for url in sorted(urls)}
+        rows = dict(self.zen.nodes.get_many([*ids.values()]))
+        near = {url: {one} for url, one in ids.items()}
+        for url, one in ids.items():
+            if (canonical := alias_of(rows.get(one, {}), url)) is not None:
+                near[url].add(self.zen.node_id(canonical))
+        more = sorted(set[bytes]().union(*near.values()).difference(ids.values()))
+        return rows | (self.zen.nodes.get_many(more) if more else {}), near
 
     def forget(self, records: Sequence[PackedRecord]) -> None:
         """Delete the cells that refer to deleted records."""

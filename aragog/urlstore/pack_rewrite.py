@@ -1,9 +1,9 @@
 """
 Move the live records of packs into new packs.
 
-A record is copied unchanged, or compressed again if the new pack's dictionary saves enough space
-(`pack_groups`). If a page shares the record of a page that was taken down or has a different body
-now, the body is written again in a record with only the sharing page's URL.
+A record is copied unchanged, or compressed again if the new pack's dictionary saves space
+(`pack_groups`, `pack_trial`). If a page shares the record of a page that was taken down or has a
+different body now, the body is written again in a record with only the sharing page's URL.
 
 Several processes may run this, and may repeat it: a pack is claimed, and if a run is killed, the
 next run completes it. A takedown between two steps takes precedence: it marks its pages first, and
@@ -23,6 +23,7 @@ from aragog.urlstore.compression import content_hash
 from aragog.urlstore.node_ids import host_of
 from aragog.urlstore.pack_groups import GROUP_BYTES, parts
 from aragog.urlstore.pack_records import PackedRecord, PackRecords
+from aragog.urlstore.pack_trial import TRIED_RECORDS, Trial, saves_enough
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.dictionaries import Dictionary, sampled
 from aragog.urlstore.packs.pack_writer import PackRecord
@@ -31,7 +32,7 @@ from aragog.urlstore.warc_records import WarcPage, page_head
 from zengraph import MultiGraph
 from zengraph.records import Cell, Mutation, Row, put_properties
 
-MOVES_AT_ONCE = 200
+MOVES_AT_ONCE = 500
 _OF_THE_BODY = ("content_type", "fetched_at_ms")
 """The metadata that stays when a record is written again under another page's URL."""
 
@@ -44,6 +45,8 @@ class Rewritten:
     """Packs whose live records have moved."""
     empty: list[str] = field(default_factory=list)
     """Those packs that had no live records; no reader has a pointer to them."""
+    busy: list[str] = field(default_factory=list)
+    """Packs that another process has claimed, or had claimed when it was killed."""
     problems: list[str] = field(default_factory=list)
     """A line of text for each pack that could not be read."""
 
@@ -124,12 +127,15 @@ class PackRewriter:
         """The reader for packs and their records."""
         return PackRecords(self.zen, self.packs)
 
-    def rewrite(self, names: Sequence[str]) -> Rewritten:
+    def rewrite(self, names: Sequence[str], *, only_if_smaller: bool = False) -> Rewritten:
         """
         Move the live records of packs into new packs, in groups of about 64 MB of records.
 
         The old packs are then marked as moved: no node points to them any more, but readers that
         read a node earlier may.
+
+        With `only_if_smaller`, a group is left as it is if dictionaries would save too little. A
+        rewrite that was killed is completed in any case.
         """
         done = Rewritten()
         left = list(names)
@@ -138,12 +144,18 @@ class PackRewriter:
             while count < len(left) and size < GROUP_BYTES:
                 size += self.packs.catalog.size(left[count]) or 0
                 count += 1
-            self._rewrite_together(left[:count], done)
+            self._rewrite_together(left[:count], done, only_if_smaller=only_if_smaller)
             left = left[count:]
         return done
 
-    def _rewrite_together(self, names: Sequence[str], done: Rewritten) -> None:
-        claimed = [name for name in names if self.packs.catalog.claim(name)]
+    def _rewrite_together(
+        self, names: Sequence[str], done: Rewritten, *, only_if_smaller: bool
+    ) -> None:
+        catalog = self.packs.catalog
+        interrupted = set(filter(catalog.is_begun, names))
+        claimed = [name for name in names if catalog.claim(name)]
+        done.busy += [name for name in names if name not in claimed]
+        only_if_smaller = only_if_smaller and interrupted.isdisjoint(claimed)
         begun: list[_Rewrite] = []
         for name in claimed:
             try:
@@ -155,16 +167,51 @@ class PackRewriter:
             for one in begun
             for record in one.live
         ]
-        most = self.packs.settings.pack_bytes
-        for part, is_worthwhile in parts(copies, _host_of, _size_of, _raw_size_of, most):
-            self._put(part, is_worthwhile=is_worthwhile)
-        for one in begun:
-            self.packs.catalog.moved(one.name)
-            done.names.append(one.name)
-            if not one.live:
-                done.empty.append(one.name)
+        if self._put_parts(copies, only_if_smaller=only_if_smaller):
+            for one in begun:
+                catalog.moved(one.name)
+                done.names.append(one.name)
+                if not one.live:
+                    done.empty.append(one.name)
         for name in claimed:
-            self.packs.catalog.release(name)
+            catalog.release(name)
+
+    def _put_parts(self, copies: Sequence[_Copy], *, only_if_smaller: bool) -> bool:
+        """
+        Put records into new packs, by host; returns False if nothing was put.
+
+        Each dictionary is tried on a sample before anything is put.
+        """
+        most = self.packs.settings.pack_bytes
+        tried = [
+            (part, self._trial(part) if is_worthwhile else None)
+            for part, is_worthwhile in parts(copies, _host_of, _size_of, _raw_size_of, most)
+        ]
+        saved = sum(trial.saved_bytes for _, trial in tried if trial)
+        if only_if_smaller and not saves_enough(saved, sum(map(_size_of, copies))):
+            return False
+        for part, trial in tried:
+            self._put(part, trial)
+        return True
+
+    def _trial(self, copies: Sequence[_Copy]) -> Trial | None:
+        """Return a dictionary for these records, or None if it would save too little."""
+        if not self.packs.settings.dictionaries or self.packs.writer.compression != "zstd":
+            return None
+        samples = sampled(copies)
+        dictionary = Dictionary.trained(list(map(self._raw, samples)))
+        if dictionary is None:
+            return None
+        trained = {one.record.pointer for one in samples}
+        others = [one for one in copies if one.record.pointer not in trained]
+        tried = sampled(others or copies, TRIED_RECORDS)
+        raw = [self._raw(one) for one in tried]
+        return Trial.of(
+            dictionary,
+            {one.record.pointer: data for one, data in zip(tried, raw, strict=True)},
+            sum(map(_plain_size, tried, raw)),
+            sum(map(_raw_size_of, copies)),
+        )
 
     def _begin(self, name: str) -> _Rewrite:
         """Read a pack; returns its live records, and which of them must be rewritten or erased."""
@@ -179,14 +226,13 @@ class PackRewriter:
         body_only = [one.pointer for one in live if one.pointer.offset in erased or not one.is_sent]
         return _Rewrite(name, live, frozenset(body_only), erased)
 
-    def _put(self, copies: Sequence[_Copy], *, is_worthwhile: bool) -> None:
+    def _put(self, copies: Sequence[_Copy], trial: Trial | None) -> None:
         """Put records as one pack, and point their pages to it."""
-        dictionary, raw = None, {}
-        is_zstd = self.packs.writer.compression == "zstd"
-        if is_worthwhile and self.packs.settings.dictionaries and is_zstd:
-            raw = {one.record.pointer: self._raw(one) for one in sampled(copies)}
-            dictionary = Dictionary.trained([*raw.values()])
-        records = [self._copy_of(one, dictionary, raw.get(one.record.pointer)) for one in copies]
+        dictionary = trial.dictionary if trial else None
+        compressed = trial.frames if trial else {}
+        records = [
+            self._copy_of(one, dictionary, compressed.get(one.record.pointer)) for one in copies
+        ]
         ticket = self.packs.writer.put_together(records, dictionary)
         moves = []
         for one, pointer in zip(copies, ticket.wait(), strict=True):
@@ -205,17 +251,19 @@ class PackRewriter:
     def _raw(self, copy: _Copy) -> bytes:
         return self._body_only(copy.record) if copy.is_body_only else copy.record.record
 
-    def _copy_of(self, copy: _Copy, dictionary: Dictionary | None, raw: bytes | None) -> PackRecord:
+    def _copy_of(
+        self, copy: _Copy, dictionary: Dictionary | None, compressed: bytes | None
+    ) -> PackRecord:
         """
         Return a record as it is put into a pack with this dictionary (None: without one).
 
-        `raw` has its decompressed bytes, if they are at hand.
+        `compressed` is the record compressed with the dictionary, if that is already done.
         """
         old, compression = copy.record, self.packs.writer.compression
         if copy.is_body_only:
-            return PackRecord(raw or self._raw(copy), compression, dictionary)
+            return PackRecord(self._raw(copy), compression, dictionary)
         if dictionary is not None:
-            frame = dictionary.compress(raw or old.record)
+            frame = compressed or dictionary.compress(old.record)
         elif old.dictionary is not None:
             frame = frames.compress(old.record, compression)
         else:
@@ -291,6 +339,12 @@ def _host_of(copy: _Copy) -> bytes:
 
 def _size_of(copy: _Copy) -> int:
     return len(copy.record.frame)
+
+
+def _plain_size(copy: _Copy, raw: bytes) -> int:
+    """Return the size of a record that is compressed without a dictionary."""
+    has_own = copy.record.dictionary is None
+    return _size_of(copy) if has_own else len(frames.compress(raw, "zstd"))
 
 
 def _raw_size_of(copy: _Copy) -> int:

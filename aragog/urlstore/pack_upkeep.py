@@ -8,8 +8,9 @@ the record of a page that was taken down or has a different body now, the body i
 record with only the sharing page's URL.
 
 Rewriting groups records by host, with a dictionary if a host has enough records (`pack_groups`).
-This may also be worthwhile for newly written packs: if large hosts have enough of their bytes, they
-are rewritten once, as soon as there are several such packs, or after an hour.
+This may also be worthwhile for newly written packs: if large hosts have enough of their bytes, and
+dictionaries save enough of a sample (`pack_trial`), they are rewritten once, as soon as there are
+several such packs, or after an hour.
 
 Before a pack is deleted, all nodes that may refer to its records are read again, to find pointers
 that were moved or written in the meantime.
@@ -30,7 +31,7 @@ from aragog.runtime.clock import Clock
 from aragog.urlstore.bodies import Bodies, Packs
 from aragog.urlstore.pack_groups import FreshPack, fresh_groups
 from aragog.urlstore.pack_records import PackedRecord, PackRecords
-from aragog.urlstore.pack_rewrite import PackRewriter
+from aragog.urlstore.pack_rewrite import PackRewriter, Rewritten
 from aragog.urlstore.packs.catalog import (
     DEAD,
     ERASE,
@@ -94,10 +95,12 @@ class PackUpkeep:
             if not self._is_left_alone(packs, name)
         ]
         for group in fresh_groups(sorted(fresh), self.clock.now_ms()):
+            busy: Sequence[str] = ()
             if group.is_worthwhile:
-                self._rewrite(packs, group.names, report)
+                busy = self._rewrite(packs, group.names, report, only_if_smaller=True).busy
             for name in group.names:
-                packs.catalog.looked_at(name)
+                if name not in busy:  # the process that claimed it may be killed
+                    packs.catalog.looked_at(name)
 
     def inspect(self, name: str) -> int:
         """
@@ -162,13 +165,21 @@ class PackUpkeep:
         packs.files.delete(name)
         packs.catalog.forget(name)
 
-    def _rewrite(self, packs: Packs, names: Sequence[str], report: UpkeepReport) -> None:
+    def _rewrite(
+        self,
+        packs: Packs,
+        names: Sequence[str],
+        report: UpkeepReport,
+        *,
+        only_if_smaller: bool = False,
+    ) -> Rewritten:
         """Move the live records of packs; a pack without live records is deleted at once."""
-        done = PackRewriter(self.zen, packs).rewrite(names)
+        done = PackRewriter(self.zen, packs).rewrite(names, only_if_smaller=only_if_smaller)
         report.rewritten += len(done.names)
         report.problems += done.problems
         for name in done.empty:
             self._run_step(report, name, self._finish)
+        return done
 
     def _to_erase(self, packs: Packs, most: int) -> list[str]:
         """

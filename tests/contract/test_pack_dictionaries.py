@@ -223,6 +223,47 @@ def test_upkeep_killed_after_putting_a_pack_is_completed_by_the_next():
     assert stand.store.content(f"{HOST}8").body == text_of(8).encode()
 
 
+def unlike(n):
+    return words(n, 1100)
+
+
+def unlike_pages(stand, seeds, at_ms=NOW_MS):
+    write(stand, [fetched(f"{HOST}{n}", unlike(seed), at_ms) for n, seed in enumerate(seeds)])
+
+
+def test_packs_stay_if_a_dictionary_would_save_too_little():
+    stand = pack_stand()
+    unlike_pages(stand, range(PAGES))
+    before = stand.names()
+
+    assert stand.upkeep(hours=1).rewritten == 0
+    assert stand.names() == before
+    assert not list(stand.store.bodies.packs.catalog.walk(FRESH))  # they are not tried again
+
+
+def test_a_half_dead_pack_is_rewritten_even_if_a_dictionary_would_save_too_little():
+    stand = pack_stand()
+    unlike_pages(stand, range(PAGES))
+    stand.upkeep(hours=1)
+    unlike_pages(stand, range(PAGES, 2 * PAGES - 20), NOW_MS + 1)
+
+    assert stand.upkeep(hours=1).rewritten == 1
+    assert dictionary_bytes(stand) == []
+    assert stand.store.content(f"{HOST}{PAGES - 1}").body == unlike(PAGES - 1).encode()
+
+
+def test_a_killed_rewrite_is_completed_even_if_a_dictionary_would_save_too_little():
+    stand = pack_stand()
+    unlike_pages(stand, range(PAGES))
+    (name,) = stand.names()
+    stand.clock.advance_ms(HOUR_MS)
+    assert stand.store.bodies.packs.catalog.claim(name)  # by a process that is killed then
+
+    assert stand.upkeep().rewritten == 0  # the claim lasts ten minutes
+    assert stand.upkeep(hours=1).rewritten == 1
+    assert stand.store.content(f"{HOST}8").body == unlike(8).encode()
+
+
 def test_packs_of_many_hosts_stay_unchanged():
     stand = pack_stand()
     write(stand, [fetched(f"http://h{n}.example/", text_of(n)) for n in range(40)])

@@ -151,6 +151,15 @@ class PackCatalog:
         before = None if cell is None else cell.value
         return self._registry.check_and_put(row, _BUSY, before, b"%d" % (now_ms + BUSY_MS))
 
+    def is_begun(self, pack: str) -> bool:
+        """
+        Return True if a rewrite of the pack has begun and not ended.
+
+        Its process was killed, perhaps after it moved some of the records, or is still running.
+        """
+        cell = self._registry.get(self._row(PACK, pack), [_BUSY]).get(_BUSY)
+        return cell is not None and cell.value != b"0"
+
     def release(self, pack: str) -> None:
         """Release a claimed pack."""
         row = self._row(PACK, pack)

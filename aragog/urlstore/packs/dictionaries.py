@@ -116,9 +116,9 @@ class Dictionary:
         return codec
 
 
-def sampled(records: Sequence[T]) -> Sequence[T]:
-    """At most `SAMPLES` records, evenly spaced."""
-    count = min(SAMPLES, len(records))
+def sampled(records: Sequence[T], most: int = SAMPLES) -> Sequence[T]:
+    """At most `most` records, evenly spaced."""
+    count = min(most, len(records))
     return [records[at * len(records) // count] for at in range(count)]
 
 
