@@ -11,6 +11,7 @@ from support.hooked_tables import HookedTables
 
 from zengraph.clock import ManualClock
 from zengraph.links import ListLimits, Naming, PostingLists
+from zengraph.links._inlinks import list_block
 from zengraph.links._inlinks.group_rows import GroupHeader, ListGroup, Pass, is_group
 from zengraph.links._inlinks.postings import HEADER, LinkChanges
 from zengraph.tables import Cell
@@ -21,6 +22,7 @@ NAMING = Naming(lambda name: name.split(b"/", 3)[2])
 TARGETS = [b"http://big.example/%d" % number for number in range(400)]
 IDS = [NAMING.list_id(target) for target in TARGETS]
 ROOT = IDS[0][:4]
+LINE = b"http://v.example/\t%013d\t+\t\ttext" % NOW_MS
 LIMITS = ListLimits(group_lines=1, inline_lines=64, large_lines=0, many_deltas=4, delta_lines=32)
 
 
@@ -206,6 +208,31 @@ def test_links_of_a_pass_that_an_earlier_version_completed_are_counted_once(larg
         copy.add_new(200, random.Random(5))
         copy.check(every=3)
     assert seen
+
+
+def changed_header(host, key, change):
+    """Replace the header of a group."""
+    group = host.groups()[key]
+    value = change(group.header).pack()
+    assert host.tables["l"].check_and_put(key, HEADER, group.row[HEADER].value, value)
+
+
+def test_a_group_waits_only_for_groups_that_can_pass_on_their_lines(large):
+    """A lost header, and a repaired group that has only a block, would be waited for forever."""
+    for change in (
+        lambda _: GroupHeader(),
+        lambda header: header._replace(block=list_block.pack({IDS[0][4:]: LINE})),
+    ):
+        host, rng = large.copied(), random.Random(6)
+        key = host.collecting()[0]
+        for digit in b"37":
+            changed_header(host, key + bytes([digit]), change)
+        before = host.groups()[key].header.passes
+
+        for _ in range(12):
+            host.add_new(200, rng)
+
+        assert host.groups()[key].header.passes > before
 
 
 def test_headers_of_earlier_versions_are_read():

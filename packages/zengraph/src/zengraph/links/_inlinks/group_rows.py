@@ -187,14 +187,12 @@ class GroupHeader(NamedTuple):
         )
 
 
-def _packed(
-    now: Pass | None,
-) -> tuple[list[int], bool, int, int] | tuple[list[int], bool, int] | None:
-    """Encode a pass; the usual one level is left out, as before there were passes over a level."""
+def _packed(now: Pass | None) -> tuple[object, ...] | None:
+    """Encode a pass. One level is left out, as in earlier versions, which had no other number."""
     if now is None:
         return None
-    usual = to_names(now.upto), now.divided, now.inline_lines
-    return usual if now.levels == 1 else (*usual, now.levels)
+    parts = to_names(now.upto), now.divided, now.inline_lines
+    return parts if now.levels == 1 else (*parts, now.levels)
 
 
 class ListGroup:

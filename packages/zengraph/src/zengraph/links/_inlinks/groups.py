@@ -8,10 +8,10 @@ compaction and a header with the merged lists.
 
 When a group exceeds `group_lines`, it is divided into sixteen groups, by the next hexadecimal
 digit of the list ids. From then on it is a buffer: when it again has that many lines, it passes
-them on to the sixteen groups (a buffer tree, Arge 1995). So a link is written once for each level,
-always in large values, and all groups stay small. A list longer than `inline_lines` leaves its
-group and gets its own rows (`Segments`). A list's oldest lines are therefore in its own rows, newer
-ones in the deepest group, and the newest in the first group.
+them on to the sixteen groups (a buffer tree, Arge 1995), or over them (`levels_below`). So a link
+is written a few times, always in large values, and all groups stay small. A list longer than
+`inline_lines` leaves its group and gets its own rows (`Segments`). A list's oldest lines are
+therefore in its own rows, newer ones in the deepest group, and the newest in the first group.
 
 Any number of processes can write groups at the same time. Deltas are only added (`delta_names`).
 The header is replaced by check-and-put, together with the names of the deltas that it now includes;
@@ -228,16 +228,17 @@ class Groups:
 
         Also returns the groups that have to wait, with the groups below them that contain lines.
         """
-        open_groups = [g for g in groups if g.header.divided and not g.header.passing]
-        forced = [group for group in open_groups if group.key in down]
-        full = [g for g in open_groups if g.key not in down and self._is_full(g)]
+        ready = [g for g in groups if g.header.divided and not g.header.passing]
+        forced = [group for group in ready if group.key in down]
+        full = [group for group in ready if group.key not in down and self._is_full(group)]
         short = [g for g in full if not g.header.collects]
         divided = divided_below(self._table, [g.key for g in short if g.depth >= COLLECTOR_DEPTH])
         routes = {g.key: _Route(1, g.header.collects or g.key in divided) for g in full + forced}
         least = MIN_FAR_FACTOR * self._limits.group_lines
         far = [g.key for g in full if g.header.collects and g.lines >= least]
-        left = {key: some for key, some in left_below(self._table, far).items() if some}
-        routes |= {key: _Route(2, True) for key in far}
+        below = left_below(self._table, far)
+        routes |= {key: _Route(2, True) if key in below else _Route() for key in far}
+        left = {key: some for key, some in below.items() if some}
         return {key: route for key, route in routes.items() if key not in left}, left
 
     def _is_full(self, group: ListGroup) -> bool:
@@ -253,11 +254,13 @@ class Groups:
         limits, header = self._limits, group.header
         if header.passing:
             return _Edit(group, header)
+        route = routes.get(group.key)
+        if route and (group.unmerged or header.block):  # a repaired group may have only a block
+            return _Edit(group, self._begin(group, route))
         if not group.unmerged:
             return _Edit(group, header) if group.deltas else None
         if header.divided:
-            route = routes.get(group.key)
-            return _Edit(group, self._begin(group, route)) if route else None
+            return None
         most = max_lines(group.key, limits.group_lines, header)
         many = many_deltas(group.key, limits.many_deltas)
         if not (group.lines > most or now or len(group.unmerged) >= many):

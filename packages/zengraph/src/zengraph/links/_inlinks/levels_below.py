@@ -41,7 +41,16 @@ def divided_below(table: CellTable, keys: Collection[bytes]) -> set[bytes]:
 
 
 def left_below(table: CellTable, keys: Collection[bytes]) -> dict[bytes, list[bytes]]:
-    """Return for each group the keys of the groups directly below that still contain lines."""
+    """
+    Return for each group the keys of the groups directly below that still contain lines.
+
+    Leaves out a group if one below it is not divided, which happens only if its header was lost.
+    """
     rows = table.get_many([key + digit for key in keys for digit in DIGITS])
-    left = {key for key, row in rows.items() if not ListGroup(key, row).is_passed_on}
-    return {key: [key + digit for digit in DIGITS if key + digit in left] for key in keys}
+    groups = {key: ListGroup(key, row) for key, row in rows.items()}
+    below = {key: [groups.get(key + digit) for digit in DIGITS] for key in keys}
+    return {
+        key: [group.key for group in some if group and not group.is_passed_on]
+        for key, some in below.items()
+        if all(group and group.header.divided for group in some)
+    }
