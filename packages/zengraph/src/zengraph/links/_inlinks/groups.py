@@ -269,8 +269,7 @@ class Groups:
         divided = merged.lines > most and group.depth < MAX_DEPTH
         if divided or merged.long:
             return _Edit(group, self._begin(group, _Route(divided=divided)), merged)
-        upto = extended(header.upto, group.unmerged)
-        block = list_block.pack(merged.texts)
+        upto, block = extended(header.upto, group.unmerged), list_block.pack(merged.texts)
         return _Edit(group, header._replace(upto=upto, block=block), merged)
 
     def _begin(self, group: ListGroup, route: _Route) -> GroupHeader:
