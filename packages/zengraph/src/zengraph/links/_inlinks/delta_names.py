@@ -23,6 +23,8 @@ PASSED = 128
 """The source of lines that a first group passes on. Each division below it adds one."""
 _NUMBER_BITS = 56
 _NUMBER = (1 << _NUMBER_BITS) - 1
+_SOURCE_STOP = len(DELTA) + 2
+"""The column of a delta begins with `DELTA` and two digits of the source."""
 
 Upto = Mapping[int, int]
 """The last included number, by source."""
@@ -38,6 +40,10 @@ def delta_column(name: int) -> bytes:
     return b"%s%016x" % (DELTA, name)
 
 
+def _source_prefix(source: int) -> bytes:
+    return b"%s%02x" % (DELTA, source)
+
+
 def number_of(name: int) -> int:
     """Return the number of a delta within its source."""
     return name & _NUMBER
@@ -48,10 +54,16 @@ def deltas(row: Iterable[bytes]) -> list[bytes]:
     return sorted([column for column in row if column.startswith(DELTA)])
 
 
-def included(upto: Upto, column: bytes) -> bool:
-    """Return True if a header with that `upto` includes the delta."""
-    name = int(column[len(DELTA) :], 16)
-    return name & _NUMBER <= upto.get(name >> _NUMBER_BITS, 0)
+def not_included(upto: Upto, columns: Iterable[bytes]) -> list[bytes]:
+    """
+    Return the deltas that a header with that `upto` does not include, in the given order.
+
+    Compares columns instead of parsing them: a reader of a list looks at dozens.
+    """
+    last = {
+        _source_prefix(source): delta_column(delta_name(source, upto[source])) for source in upto
+    }
+    return [c for c in columns if c > last.get(c[:_SOURCE_STOP], b"")]
 
 
 def extended(upto: Upto, columns: Iterable[bytes]) -> dict[int, int]:
@@ -67,7 +79,10 @@ def extended(upto: Upto, columns: Iterable[bytes]) -> dict[int, int]:
 
 def last_of(source: int, upto: Upto, columns: Iterable[bytes]) -> int:
     """Return the last number of a source that a row has received, in its header or as a delta."""
-    return extended(upto, columns).get(source, 0)
+    prefix = _source_prefix(source)
+    received = [column for column in columns if column.startswith(prefix)]
+    number = int(max(received)[_SOURCE_STOP:], 16) if received else 0
+    return max(number, upto.get(source, 0))
 
 
 def to_names(upto: Upto) -> list[int]:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from itertools import product
 
 from zengraph.links._inlinks import list_block
-from zengraph.links._inlinks.group_rows import FAN_OUT, MAX_DEPTH, ListGroup
+from zengraph.links._inlinks.group_rows import DIGITS, FAN_OUT, MAX_DEPTH, ListGroup
 from zengraph.tables import CellTable
 
 ByGroup = Mapping[bytes, list_block.Lists]
@@ -26,7 +26,6 @@ ByGroup = Mapping[bytes, list_block.Lists]
 
 _LINE_BYTES = 16
 """Shorter than any line, which contains 13 digits and four tabs."""
-_DIGITS = [b"%x" % digit for digit in range(FAN_OUT)]
 
 
 def large_groups(groups: ByGroup, delta_lines: int) -> dict[bytes, int]:
@@ -55,7 +54,7 @@ def entry_depths(table: CellTable, deepest: Mapping[bytes, int]) -> dict[bytes, 
         keys = {group: _level(group, depth) for group in open_groups}
         rows = table.get_many([key for level in keys.values() for key in level])
         for group, level in keys.items():
-            passable = all(key in rows and _is_empty(ListGroup(key, rows[key])) for key in level)
+            passable = all(key in rows and ListGroup(key, rows[key]).is_passed_on for key in level)
             if passable:
                 depths[group] = depth + 1
             if not passable or depth + 1 == deepest[group]:
@@ -65,10 +64,4 @@ def entry_depths(table: CellTable, deepest: Mapping[bytes, int]) -> dict[bytes, 
 
 def _level(group: bytes, depth: int) -> list[bytes]:
     """The keys of all groups of a level."""
-    return [group + b"".join(digits) for digits in product(_DIGITS, repeat=depth)]
-
-
-def _is_empty(group: ListGroup) -> bool:
-    """True for a divided group that has passed on all of its lines."""
-    header = group.header
-    return header.divided and not (header.passing or header.block or group.unmerged)
+    return [group + b"".join(digits) for digits in product(DIGITS, repeat=depth)]

@@ -24,8 +24,8 @@ from zengraph.links._inlinks.delta_names import (
     PASSED,
     Upto,
     deltas,
-    included,
     last_of,
+    not_included,
     of_names,
     to_names,
 )
@@ -34,13 +34,24 @@ from zengraph.tables import Row
 
 FAN_OUT = 16
 """Number of groups into which a group is divided: one for each value of a hexadecimal digit."""
+DIGITS = [b"%x" % digit for digit in range(FAN_OUT)]
 MAX_DEPTH = 8
 """Maximum number of divisions. 16^8 groups of a thousand lines are more than enough."""
 
+COLLECTOR_DEPTH = 1
+"""Groups with at least this many divisions may collect lines (`levels_below`)."""
 _LARGE_DEPTH = 2
 """A group with that many divisions belongs to a host with at least 8,192 inlinks."""
-_BUFFER_FACTOR = 2
-_LEAF_FACTORS = [2 ** ((digit - 7.5) / 4) for digit in range(FAN_OUT)]
+
+# The limits of groups, relative to `group_lines` and `many_deltas`.
+BUFFER_FACTOR = 2
+_MANY_FACTOR = 4
+_LEAF_FACTORS = [2 ** ((digit - 5) / 4) for digit in range(FAN_OUT)]
+_COLLECTOR_FACTORS = [24 * 2 ** ((digit - 7.5) / 10) for digit in range(FAN_OUT)]
+MIN_FAR_FACTOR = 8
+"""A group with fewer lines does not pass them over a level: the deltas would be too small."""
+MAX_COLLECTED_DELTAS = 64
+"""With more deltas, a group collects no more lines than other groups, for the sake of readers."""
 
 _NUMBER_BYTES = 8
 
@@ -77,23 +88,44 @@ def lists_below(
     return {key + digits.encode(): part for digits, part in parts.items()}
 
 
-def max_lines(key: bytes, group_lines: int, *, divided: bool) -> float:
+def max_lines(key: bytes, group_lines: int, header: GroupHeader) -> float:
     """
     The number of lines at which a group is divided, or, if it was, passes them on.
 
     Groups below the first divisions belong to a large host. All of them grow at the same rate, so
     with the same limit, they would all be divided at about the same time, which takes as long as
-    adding the lines did. So the limit depends on the last digit: it is between a quarter of
-    `group_lines` and nearly four times as much. Buffers of large hosts are twice as large as
-    others, so that they pass on half as many deltas.
+    adding the lines did. So the limit depends on the last digit: it is between 0.4 and 5.7 times
+    `group_lines`. A smaller limit would only replace the group by a buffer that is as large.
+    Buffers of large hosts are twice as large as others, so that they pass on half as many deltas.
+    Collecting groups have 14 to 40 times `group_lines`, so that each of the 256 groups two levels
+    below gets about 32 lines; they also differ, so that not all of them pass at the same time.
     """
+    if header.collects:
+        return group_lines * _COLLECTOR_FACTORS[int(key[-1:], FAN_OUT)]
     if len(key) < GROUP_BYTES + _LARGE_DEPTH:
         return group_lines
-    return group_lines * (_BUFFER_FACTOR if divided else _LEAF_FACTORS[int(key[-1:], FAN_OUT)])
+    if header.divided:
+        return group_lines * BUFFER_FACTOR
+    return group_lines * _LEAF_FACTORS[int(key[-1:], FAN_OUT)]
+
+
+def large_delta(key: bytes, large_lines: int) -> int:
+    """The number of lines of a delta after which the size of its group is checked."""
+    return large_lines * (BUFFER_FACTOR if len(key) >= GROUP_BYTES + _LARGE_DEPTH else 1)
+
+
+def many_deltas(key: bytes, many: int) -> int:
+    """
+    The number of deltas at which an undivided group is merged.
+
+    Groups of large hosts get large deltas, so they are merged less often: each merge writes all of
+    the group's lines again.
+    """
+    return many * (_MANY_FACTOR if len(key) >= GROUP_BYTES + _LARGE_DEPTH else 1)
 
 
 _NONE: Upto = {}
-_DIVIDED, _MORE = 1, 2
+_DIVIDED, _MORE, _COLLECTS = 1, 2, 4
 
 
 class Pass(NamedTuple):
@@ -105,6 +137,8 @@ class Pass(NamedTuple):
     """True if the group is divided after the pass."""
     inline_lines: int
     """Lists with more lines get their own rows."""
+    levels: int = 1
+    """How many levels below the group the lines go: 2 to pass over the level between."""
 
 
 class GroupHeader(NamedTuple):
@@ -117,20 +151,16 @@ class GroupHeader(NamedTuple):
     """The number of the last pass."""
     passing: Pass | None = None
     """The last pass while it is in progress, otherwise None."""
+    collects: bool = False
+    """True if all groups below are divided, so that its lines can pass over them."""
 
     def pack(self) -> bytes:
         """Encode the header for its cell."""
         more = b""
         if self.passes or self.upto.keys() - {0}:
-            now = self.passing
-            parts = (
-                to_names(self.upto),
-                self.passes,
-                now and (to_names(now.upto), now.divided, now.inline_lines),
-            )
-            text = orjson.dumps(parts)
+            text = orjson.dumps((to_names(self.upto), self.passes, _packed(self.passing)))
             more = len(text).to_bytes(2) + text
-        flags = _DIVIDED * self.divided | _MORE * bool(more)
+        flags = _DIVIDED * self.divided | _MORE * bool(more) | _COLLECTS * self.collects
         number = self.upto.get(0, 0).to_bytes(_NUMBER_BYTES)
         return b"".join([number, bytes([flags]), more, self.block])
 
@@ -144,11 +174,25 @@ class GroupHeader(NamedTuple):
         flags, start = value[_NUMBER_BYTES], _NUMBER_BYTES + 1
         if not flags & _MORE:
             number = int.from_bytes(value[:_NUMBER_BYTES])
-            return GroupHeader({0: number}, bool(flags), value[start:])
+            return GroupHeader({0: number}, bool(flags & _DIVIDED), value[start:])
         stop = start + 2 + int.from_bytes(value[start : start + 2])
         names, passes, now = orjson.loads(value[start + 2 : stop])
-        passing = now and Pass(of_names(now[0]), now[1], now[2])
-        return GroupHeader(of_names(names), bool(flags & _DIVIDED), value[stop:], passes, passing)
+        return GroupHeader(
+            of_names(names),
+            bool(flags & _DIVIDED),
+            value[stop:],
+            passes,
+            now and Pass(of_names(now[0]), *now[1:]),
+            bool(flags & _COLLECTS),
+        )
+
+
+def _packed(now: Pass | None) -> tuple[object, ...] | None:
+    """Encode a pass. One level is left out, as in earlier versions, which had no other number."""
+    if now is None:
+        return None
+    parts = to_names(now.upto), now.divided, now.inline_lines
+    return parts if now.levels == 1 else (*parts, now.levels)
 
 
 class ListGroup:
@@ -167,7 +211,7 @@ class ListGroup:
         self.header = GroupHeader.of(row)
         self.deltas = deltas(row)
         upto = self.header.upto
-        self.unmerged = [c for c in self.deltas if not included(upto, c)] if upto else self.deltas
+        self.unmerged = not_included(upto, self.deltas) if upto else self.deltas
 
     @property
     def merged(self) -> list[bytes]:
@@ -194,13 +238,20 @@ class ListGroup:
     def passing_blocks(self) -> list[bytes]:
         """The blocks whose lines leave the group in the pass in progress."""
         passing = self.header.passing
-        columns = [c for c in self.unmerged if passing and included(passing.upto, c)]
+        later = {*not_included(passing.upto, self.unmerged)} if passing else self.unmerged
+        columns = [column for column in self.unmerged if column not in later]
         return [self.header.block, *(self.row[column].value for column in columns)]
 
     @property
     def lines(self) -> int:
         """The number of lines of all lists."""
         return list_block.lines_in(self.blocks)
+
+    @property
+    def is_passed_on(self) -> bool:
+        """True if the group is divided and all of its lines are in groups below."""
+        header = self.header
+        return header.divided and not (header.passing or header.block or self.unmerged)
 
     def received(self, source: int) -> int:
         """Return the number of the last delta that the group has received from a source."""
@@ -223,6 +274,6 @@ class ListGroup:
         if moved <= header.passes - bool(header.passing):
             return self.blocks
         if moved == header.passes and header.passing:
-            upto = header.passing.upto
-            return [self.row[c].value for c in self.unmerged if not included(upto, c)]
+            later = not_included(header.passing.upto, self.unmerged)
+            return [self.row[column].value for column in later]
         return []  # the row was read before that pass began, and the pass moved everything in it

@@ -8,10 +8,10 @@ compaction and a header with the merged lists.
 
 When a group exceeds `group_lines`, it is divided into sixteen groups, by the next hexadecimal
 digit of the list ids. From then on it is a buffer: when it again has that many lines, it passes
-them on to the sixteen groups (a buffer tree, Arge 1995). So a link is written once for each level,
-always in large values, and all groups stay small. A list longer than `inline_lines` leaves its
-group and gets its own rows (`Segments`). A list's oldest lines are therefore in its own rows, newer
-ones in the deepest group, and the newest in the first group.
+them on to the sixteen groups (a buffer tree, Arge 1995), or over them (`levels_below`). So a link
+is written a few times, always in large values, and all groups stay small. A list longer than
+`inline_lines` leaves its group and gets its own rows (`Segments`). A list's oldest lines are
+therefore in its own rows, newer ones in the deepest group, and the newest in the first group.
 
 Any number of processes can write groups at the same time. Deltas are only added (`delta_names`).
 The header is replaced by check-and-put, together with the names of the deltas that it now includes;
@@ -30,14 +30,21 @@ from zengraph._naming import GROUP_BYTES, Naming
 from zengraph.links._inlinks import list_block, postings
 from zengraph.links._inlinks.delta_names import delta_column, delta_name, extended, number_of
 from zengraph.links._inlinks.group_rows import (
+    BUFFER_FACTOR,
+    COLLECTOR_DEPTH,
+    MAX_COLLECTED_DELTAS,
     MAX_DEPTH,
+    MIN_FAR_FACTOR,
     GroupHeader,
     ListGroup,
     Pass,
     group_key,
+    large_delta,
     lists_below,
+    many_deltas,
     max_lines,
 )
+from zengraph.links._inlinks.levels_below import divided_below, left_below
 from zengraph.links._inlinks.postings import HEADER
 from zengraph.links._inlinks.segments import RemovedLinks
 from zengraph.links._values import ListLimits
@@ -66,6 +73,17 @@ class _Edit(NamedTuple):
     header: GroupHeader
     """Unchanged if only a pass has to be completed or leftover deltas deleted."""
     merged: _Merged | None = None
+
+
+class _Route(NamedTuple):
+    """Where a group passes its lines."""
+
+    levels: int = 1
+    """1 for the groups directly below, 2 for those below them."""
+    collects: bool = False
+    """True if the groups directly below are all divided."""
+    divided: bool = True
+    """False if only long lists leave the group."""
 
 
 class _PassingOn(NamedTuple):
@@ -122,7 +140,7 @@ class Groups:
         for depth in range(MAX_DEPTH + 1):
             look = keys = {group_key(list_id, depth) for list_id in list_ids}
             while look:
-                again, long = self._tidy(self._groups(look), now_ms, now=keys, down=True)
+                again, long = self._tidy(self._groups(look), now_ms, now=keys, down=keys)
                 look = again & keys
                 all_long |= long
         return all_long
@@ -151,7 +169,7 @@ class Groups:
         for key, lists, name in sorted(deltas, key=_key_of):
             block = list_block.pack(lists)
             puts.append((key, {delta_column(name): block}, now_ms))
-            large = list_block.lines_in([block]) > self._limits.large_lines
+            large = list_block.lines_in([block]) > large_delta(key, self._limits.large_lines)
             if large or (key[-1] + number_of(name)) % every == 0:
                 look.add(key)
         for at in range(0, len(puts), _PUT_ROWS):
@@ -164,16 +182,17 @@ class Groups:
         now_ms: int,
         *,
         now: Container[bytes] = (),
-        down: bool = False,
+        down: Container[bytes] = (),
     ) -> tuple[set[bytes], set[bytes]]:
         """
         Merge groups that have many deltas, and pass on the lines of groups that have too many.
 
-        Groups in `now` are always merged; with `down`, divided groups pass on any number of lines.
+        Groups in `now` are always merged; divided groups in `down` pass on any number of lines.
         Returns the keys of the groups to check next (those below, and those that another process
         has changed meanwhile), and the ids of the long lists.
         """
-        edits = [e for g in groups if (e := self._edit(g, now=g.key in now, down=down))]
+        routes, left = self._routes(groups, down)
+        edits = [e for g in groups if (e := self._edit(g, routes, now=g.key in now))]
         begun = [edit for edit in edits if edit.header is not edit.group.header]
         ended = [e.group for e in edits if e.header is e.group.header and not e.header.passing]
         passing_groups = [_passing_on(e.group) for e in edits if e.group.header.passing]
@@ -194,35 +213,72 @@ class Groups:
         look |= {p.group.key for p in passing_groups} - {group.key for group, _ in passed}
         self._drop_deltas([*ended, *(group for group, _ in passed)])
         self._forget_traces([*removed, *chain.from_iterable(p[1] for p in passed)], now_ms)
-        return look | below, long
+        if not left:
+            return look | below, long
+        # These groups wait until those below them are empty, and are then checked again.
+        keys = {*chain.from_iterable(left.values())}
+        more, also_long = self._tidy(self._groups(keys), now_ms, down=keys)
+        return look | below | more | left.keys(), long | also_long
 
-    def _edit(self, group: ListGroup, *, now: bool, down: bool) -> _Edit | None:
+    def _routes(
+        self, groups: Sequence[ListGroup], down: Container[bytes]
+    ) -> tuple[dict[bytes, _Route], dict[bytes, list[bytes]]]:
+        """
+        Return how the divided groups that are full, or in `down`, pass on their lines.
+
+        Also returns the groups that have to wait, with the groups below them that contain lines.
+        """
+        ready = [g for g in groups if g.header.divided and not g.header.passing]
+        forced = [group for group in ready if group.key in down]
+        full = [group for group in ready if group.key not in down and self._is_full(group)]
+        short = [g for g in full if not g.header.collects]
+        divided = divided_below(self._table, [g.key for g in short if g.depth >= COLLECTOR_DEPTH])
+        routes = {g.key: _Route(1, g.header.collects or g.key in divided) for g in full + forced}
+        least = MIN_FAR_FACTOR * self._limits.group_lines
+        far = [g.key for g in full if g.header.collects and g.lines >= least]
+        below = left_below(self._table, far)
+        routes |= {key: _Route(2, True) if key in below else _Route() for key in far}
+        left = {key: some for key, some in below.items() if some}
+        return {key: route for key, route in routes.items() if key not in left}, left
+
+    def _is_full(self, group: ListGroup) -> bool:
+        """True if a divided group has to pass on its lines."""
+        limits, header = self._limits, group.header
+        most = max_lines(group.key, limits.group_lines, header)
+        if header.collects and len(group.unmerged) > MAX_COLLECTED_DELTAS:
+            most = min(most, BUFFER_FACTOR * limits.group_lines)
+        return group.lines > most
+
+    def _edit(self, group: ListGroup, routes: Mapping[bytes, _Route], *, now: bool) -> _Edit | None:
         """Return the change that a group needs, or None."""
         limits, header = self._limits, group.header
         if header.passing:
             return _Edit(group, header)
+        route = routes.get(group.key)
+        if route and (group.unmerged or header.block):  # a repaired group may have only a block
+            return _Edit(group, self._begin(group, route))
         if not group.unmerged:
             return _Edit(group, header) if group.deltas else None
-        most = max_lines(group.key, limits.group_lines, divided=header.divided)
-        full = group.lines > most
         if header.divided:
-            return _Edit(group, self._begin(group, divided=True)) if full or down else None
-        if not (full or now or len(group.unmerged) >= limits.many_deltas):
+            return None
+        most = max_lines(group.key, limits.group_lines, header)
+        many = many_deltas(group.key, limits.many_deltas)
+        if not (group.lines > most or now or len(group.unmerged) >= many):
             return None
         merged = _merged(group.key, group.blocks, limits.inline_lines)
         divided = merged.lines > most and group.depth < MAX_DEPTH
         if divided or merged.long:
-            return _Edit(group, self._begin(group, divided=divided), merged)
-        upto = extended(header.upto, group.unmerged)
-        block = list_block.pack(merged.texts)
+            return _Edit(group, self._begin(group, _Route(divided=divided)), merged)
+        upto, block = extended(header.upto, group.unmerged), list_block.pack(merged.texts)
         return _Edit(group, header._replace(upto=upto, block=block), merged)
 
-    def _begin(self, group: ListGroup, *, divided: bool) -> GroupHeader:
+    def _begin(self, group: ListGroup, route: _Route) -> GroupHeader:
         """Return the header of a group that starts to pass on all of its lines."""
         upto = extended(group.header.upto, group.unmerged)
         return group.header._replace(
             passes=group.header.passes + 1,
-            passing=Pass(upto, divided, self._limits.inline_lines),
+            passing=Pass(upto, route.divided, self._limits.inline_lines, route.levels),
+            collects=route.collects,
         )
 
     def _pass_on(
@@ -330,10 +386,12 @@ def _passing_on(group: ListGroup, merged: _Merged | None = None) -> _PassingOn:
     """Return the lines that leave a group in its pass; every process computes the same."""
     header, blocks = group.header, group.passing_blocks
     passing = header.passing or Pass(header.upto, header.divided, 0)
-    after = GroupHeader(passing.upto, passing.divided, b"", header.passes)
+    after = GroupHeader(
+        passing.upto, passing.divided, passes=header.passes, collects=header.collects
+    )
     if header.divided:
-        lists = list_block.joined(blocks)
-        return _PassingOn(group, after, lists_below(group.key, lists), {}, ())
+        down = lists_below(group.key, list_block.joined(blocks), passing.levels)
+        return _PassingOn(group, after, down, {}, ())
     merged = merged or _merged(group.key, blocks, passing.inline_lines)
     if passing.divided:
         down = lists_below(group.key, merged.texts)

@@ -124,11 +124,11 @@ class PostingLists:
 def _text(groups: Sequence[ListGroup], target: bytes, row: Row) -> bytes:
     """Return a list's joined lines in groups, without moved lines that a later row contains."""
     texts = []
-    for group, below in zip(groups, [*groups[1:], None], strict=False):
-        moved = 0
+    for number, group in enumerate(groups):
+        below, moved = groups[number + 1 : number + 3], 0
         if group.header.passes or below or row:
             in_row = received(row, group.source) if row else 0
-            moved = max(in_row, below.received(group.source) if below else 0)
+            moved = max([in_row, *[one.received(group.source) for one in below]])
         if text := group.of_list(target, moved):
             texts.append(text)
     if len(texts) < 2:

@@ -29,7 +29,7 @@ from itertools import chain, islice
 
 from zengraph._codec import ID_BYTES, after
 from zengraph._naming import Naming
-from zengraph.links._inlinks.delta_names import deltas, extended, included, last_of
+from zengraph.links._inlinks.delta_names import deltas, extended, last_of, not_included
 from zengraph.links._inlinks.postings import (
     HEADER,
     Delta,
@@ -329,7 +329,7 @@ def _being_written(row: Row, head: ListHeader, now_ms: int) -> bool:
 
 def _pieces(row: Row, head: ListHeader) -> list[bytes]:
     """Return the deltas that the header doesn't include yet."""
-    return [row[column].value for column in deltas(row) if not included(head.upto, column)]
+    return [row[column].value for column in not_included(head.upto, deltas(row))]
 
 
 def _recent(row: Row, head: ListHeader) -> Delta:

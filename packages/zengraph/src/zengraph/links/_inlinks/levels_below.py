@@ -1,0 +1,56 @@
+"""
+Which groups pass their lines over the level below them, directly to the groups two levels below.
+
+Without it, a link of a large host would be written once on each level of its tree of groups. When
+all sixteen groups below a group are divided, it only costs time to write lines to them: each of
+them would collect the lines and pass them on. So the group above collects more lines itself, and
+passes them to the 256 groups two levels below.
+
+As in `entry_depths`, a line must not overtake an earlier change of its link, so lines pass over a
+level only while the groups there are empty. All of a group's earlier lines are below it before its
+next pass begins, and a compaction writes to groups below it only while it is empty. So if the
+groups below are read after the lines of the group, they show every earlier change of these lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from zengraph.links._inlinks.group_rows import DIGITS, GroupHeader, ListGroup
+from zengraph.links._inlinks.postings import HEADER
+from zengraph.tables import CellTable
+
+LAST_DIVIDED = DIGITS[-1]
+"""The digit of the groups with the highest limit: they are the last ones to be divided."""
+
+
+def divided_below(table: CellTable, keys: Collection[bytes]) -> set[bytes]:
+    """
+    Return those groups all of whose sixteen groups are divided.
+
+    Reads one header for nearly all groups, because few have begun to divide their last group.
+    """
+    last = table.get_many([key + LAST_DIVIDED for key in keys], [HEADER])
+    likely = [key for key in keys if GroupHeader.of(last.get(key + LAST_DIVIDED, {})).divided]
+    rows = table.get_many([key + digit for key in likely for digit in DIGITS], [HEADER])
+    return {
+        key
+        for key in likely
+        if all(GroupHeader.of(rows.get(key + digit, {})).divided for digit in DIGITS)
+    }
+
+
+def left_below(table: CellTable, keys: Collection[bytes]) -> dict[bytes, list[bytes]]:
+    """
+    Return for each group the keys of the groups directly below that still contain lines.
+
+    Leaves out a group if one below it is not divided, which happens only if its header was lost.
+    """
+    rows = table.get_many([key + digit for key in keys for digit in DIGITS])
+    groups = {key: ListGroup(key, row) for key, row in rows.items()}
+    below = {key: [groups.get(key + digit) for digit in DIGITS] for key in keys}
+    return {
+        key: [group.key for group in some if group and not group.is_passed_on]
+        for key, some in below.items()
+        if all(group and group.header.divided for group in some)
+    }
