@@ -31,7 +31,7 @@ def kafka() -> None:
 @click.option("--group", default="aragog", show_default=True, help="The consumer group.")
 @click.option("--until-end", is_flag=True, help="Stop when the end of the topic is reached.")
 @click.option(
-    "--most-in-flight",
+    "--max-in-flight",
     type=NOT_NEGATIVE,
     default=0,
     help="Pause while more than this many URLs are in flight; 0 means no limit.",

@@ -386,6 +386,12 @@ def _likeness(facts: dict[str, Any]) -> Likeness | None:
     return Likeness(body, sketch)
 
 
+def _parse_seen(wire: dict[str, Any]) -> Seen:
+    if "brought" in wire:  # the former name, which workers sent before an upgrade
+        wire["signal_count"] = wire.pop("brought")
+    return Seen(**known_fields(Seen, wire))
+
+
 def _parse_update(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
     """Parse an update, with its links from the stream. Ignores fields of later versions."""
     wire = {name: value for name, value in wire.items() if name in _WIRE_FIELDS}
@@ -403,7 +409,7 @@ def _parse_update(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
         fields=fields,
         report=None if report is None else FetchRecord.read(report),
         confirmation=None if confirmation is None else FetchRecord.read(confirmation),
-        seen=None if seen is None else Seen(**known_fields(Seen, seen)),
+        seen=None if seen is None else _parse_seen(seen),
         links=None if links is None else _links(links, stream),
         likeness=likeness,
     )

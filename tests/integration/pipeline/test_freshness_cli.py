@@ -81,7 +81,7 @@ def test_due_shows_the_date_in_a_sitemap_and_the_trust_in_it(a_store):
 
     assert "a sitemap that was read" in run("due", A)
     assert "not proven yet" in run("explain", A)
-    assert json.loads(run("due", A, "--json"))["signal"]["named_ms"] == NOW_MS + 5000
+    assert json.loads(run("due", A, "--json"))["signal"]["reported_ms"] == NOW_MS + 5000
 
 
 def test_due_shows_the_freshness_that_a_fetch_must_gain_when_fetches_are_scarce(a_store):

@@ -22,16 +22,16 @@ def test_second_crawl_adds_at_most_16_bytes_to_a_waiting_url(in_flight, redis_cl
     def size() -> int:
         return redis_client.memory_usage("entries:in_flight", samples=0)
 
-    in_flight.mark(urls, wants=DOCS)
+    in_flight.mark(urls, for_crawl=DOCS)
     in_flight.confirm(urls)
     of_one = size()
-    assert set(in_flight.mark(urls, wants=NEWS)) == {Mark.JOINED}
+    assert set(in_flight.mark(urls, for_crawl=NEWS)) == {Mark.JOINED}
 
     assert size() - of_one <= 16 * len(urls)
 
 
 def test_entry_expires_when_its_crawl_sets_it_to(in_flight, redis_client):
-    in_flight.mark([URL], wants=DOCS)
+    in_flight.mark([URL], for_crawl=DOCS)
     in_flight.confirm([URL])
 
     now_s = redis_client.time()[0]
@@ -47,8 +47,8 @@ def test_entries_with_decimal_times_are_still_read(in_flight, redis_client):
 
     assert in_flight.among([URL, expired]) == {URL}
     assert in_flight.sweep().expired == 1
-    assert in_flight.mark([URL], wants=DOCS) == [Mark.WAITING]
-    assert in_flight.mark([URL], wants=NEWS) == [Mark.JOINED]
+    assert in_flight.mark([URL], for_crawl=DOCS) == [Mark.WAITING]
+    assert in_flight.mark([URL], for_crawl=NEWS) == [Mark.JOINED]
     assert in_flight.end([UrlEnding(URL, 101, "stored")]) == [NextCrawl(202, 2)]
     assert in_flight.end([UrlEnding(URL, 202, "stored")]) == [None]
     assert in_flight.count() == 0

@@ -47,7 +47,7 @@ def test_command_runs_once_for_all_its_costs():
 
 
 @pytest.mark.parametrize(
-    ("only", "run"),
+    ("only", "expected"),
     [(["store"], {"crawl --rounds 1": ["store"]}), (["urlstore"], {"urlstore": ["rows_per_s"]})],
 )
 def test_only_selects_costs_and_commands(only, expected):

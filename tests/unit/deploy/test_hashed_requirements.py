@@ -51,11 +51,16 @@ def test_packages_chosen_by_pip_are_listed_with_their_hashes():
     [("six", None, "0" * 64), ("six", "0.1", None), ("none", "1", "0" * 64), ("six", None, "")],
 )
 def test_file_missing_in_the_lock_is_refused(name, version, digest):
-    locked, (good, *_) = digests("six")
+    locked, (locked_digest, *_) = digests("six")
 
     with pytest.raises(ValueError, match="does not have this file"):
         chosen(
-            {"install": [item(name, version or locked, good if digest is None else digest)]}, LOCK
+            {
+                "install": [
+                    item(name, version or locked, locked_digest if digest is None else digest)
+                ]
+            },
+            LOCK,
         )
 
 
@@ -81,7 +86,7 @@ def test_image_installs_nothing_without_hashes():
 
     assert len(installs) == 4
     for options in installs:
-        nothing_more = (
+        installs_nothing_else = (
             options.split()[:1] == ["--dry-run"] or "--no-deps --no-build-isolation" in options
         )
-        assert "--require-hashes" in options or nothing_more, options
+        assert "--require-hashes" in options or installs_nothing_else, options

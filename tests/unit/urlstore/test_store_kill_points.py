@@ -159,7 +159,7 @@ def settled(a_stand):
 
 
 def consistent(a_stand):
-    """Checks what must hold however little of the last write was done."""
+    """Checks the invariants that hold after any partial write."""
     for url in URLS:
         record = a_stand.store.get(url)
         content = a_stand.store.content(url)

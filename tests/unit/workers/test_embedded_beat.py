@@ -82,9 +82,7 @@ def terminated():
 
 
 def test_worker_stops_if_its_beat_cannot_start(terminated):
-    """Regression: Celery only logged the error of the signal receiver, and the worker ran without
-    beat.
-    """
+    """Regression: Celery only logged the error of the receiver, and the worker ran without beat."""
     worker_without_options = SimpleNamespace(controller=None)
 
     EmbeddedBeat(Celery(set_as_current=False)).start(worker_without_options)

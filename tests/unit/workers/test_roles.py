@@ -116,9 +116,7 @@ def test_role_with_a_process_pool_cannot_be_shared():
     ],
 )
 def test_roles_that_would_block_each_other_cannot_share_a_process(roles, broker, reason):
-    """Regression: other roles were accepted, so slow webhook receivers or fetches could block
-    store.
-    """
+    """Regression: other roles were accepted, so slow webhooks or fetches could block store."""
     with pytest.raises(ConfigError, match=reason):
         joined(roles, settings_of(broker))
 

@@ -145,7 +145,7 @@ def test_stalled_read_is_answered_by_the_standby(gate):
     hedged.close()
 
 
-def test_timely_read_is_answered_by_the_primary_alone():
+def test_timely_read_is_answered_only_by_the_primary():
     standby = Gated(a_store())
     hedged = reading(a_store(shop=b"primary"), standby)
     hedged.policy.delay_s = 60
@@ -179,7 +179,7 @@ def test_late_reads_over_the_budget_wait_for_the_primary(gate):
 
 
 @pytest.mark.parametrize(
-    ("down_after_s", "deadline_s"), [(0.05, 240), (120, 0.5)], ids=["it is silent", "deadline"]
+    ("down_after_s", "deadline_s"), [(0.05, 240), (120, 0.5)], ids=["no response", "deadline"]
 )
 def test_no_read_waits_for_an_unresponsive_primary(gate, down_after_s, deadline_s):
     # Regression: 10 of 29 reads ended with DeadlineExceeded, since those over the budget waited a
@@ -241,9 +241,9 @@ def test_standby_without_the_record_does_not_answer_for_the_primary(gate, error)
     hedged.close()
 
 
-def test_primary_outage_is_hidden_whatever_the_budget():
-    away = StoreUnavailable("hbase", "is unavailable")
-    hedged = reading(Gated(a_store(), error=away), a_store(shop=b"standby"))
+def test_primary_outage_is_hidden_for_any_budget():
+    unavailable = StoreUnavailable("hbase", "is unavailable")
+    hedged = reading(Gated(a_store(), error=unavailable), a_store(shop=b"standby"))
 
     record = [hedged.read(lambda store: store.get(URL)) for _ in range(100)]
 
@@ -265,7 +265,7 @@ def test_bad_input_is_not_sent_to_the_standby():
     hedged.close()
 
 
-def test_standby_is_read_now_and_then_to_stay_warm():
+def test_standby_is_read_occasionally_to_stay_warm():
     standby = Gated(a_store())
     hedged = reading(a_store(shop=b"primary"), standby)
     hedged.policy.delay_s = 60
@@ -310,7 +310,7 @@ def test_reads_with_a_standby_are_bounded():
     with pytest.raises(SizeExceeded, match="select the fields to read"):
         hedged.read(lambda store: store.get(MAX_BYTES + 1))
 
-    assert standby.began == [], "the standby has the same record"
+    assert standby.began == [], "the record on the standby has the same size"
     hedged.close()
 
 
@@ -334,7 +334,7 @@ def test_large_reads_take_turns(gate):
     ]
     for each in first:
         each.start()
-    wait_until(lambda: hedged._permits[0]._value == 0, otherwise="both have a place")
+    wait_until(lambda: hedged._permits[0]._value == 0, otherwise="a permit is free")
 
     with pytest.raises(TooManyReads):
         hedged.read(lambda store: store.get(FREE_BYTES + 1))

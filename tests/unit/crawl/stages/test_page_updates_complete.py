@@ -1,4 +1,6 @@
-"""When a fetch returns all fields of a page, so that missing ones are deleted."""
+"""Page writes in the spool, and when a write has all fields of a page, so that missing ones are deleted."""
+
+from dataclasses import replace
 
 import pytest
 
@@ -19,6 +21,20 @@ def read(body=PAGE, **facts):
     reading = read_page(result, body, agent="aragog", max_links=10)
     planned = page_write(result, reading, decide_canonical(reading.evidence, {}), Settings())
     return from_blob(to_blob([planned]))[0].write
+
+
+def test_signal_count_of_an_older_worker_is_read():
+    # What an upgraded worker once lost: older workers call the field `brought`.
+    result = fetch_result(job=UrlJob(url=URL), final_url=URL, fetched_at_ms=1, status=200)
+    reading = read_page(result, PAGE, agent="aragog", max_links=10)
+    update = page_write(result, reading, decide_canonical(reading.evidence, {}), Settings())
+    update = replace(
+        update, write=replace(update.write, seen=replace(update.write.seen, signal_count=2.5))
+    )
+
+    blob = to_blob([update]).replace(b'"signal_count"', b'"brought"')
+
+    assert from_blob(blob)[0].write.seen.signal_count == 2.5
 
 
 def test_fully_read_page_is_complete():
