@@ -298,20 +298,20 @@ def test_pages_of_other_hosts_go_into_a_pack_without_a_dictionary():
     assert stand.store.content(f"{OTHER}3").body == b"small 3"
 
 
-def test_half_dead_pack_gets_a_new_dictionary():
+def test_half_dead_pack_with_a_dictionary_is_rewritten():
     stand = pack_stand()
     site(stand)
     stand.upkeep(hours=1)
     stand.upkeep(hours=1)
     (first,) = stand.names()
     later_ms = stand.clock.now_ms()
-    for n in range(95):
+    for n in range(110):  # 60% of its bytes or more
         write(stand, [fetched(f"{HOST}{n}", f"new {n}", later_ms)])
     stand.upkeep()
     stand.upkeep(hours=1)
 
     assert first not in stand.names()
-    assert stand.store.content(f"{HOST}100").body == text_of(100).encode()
+    assert stand.store.content(f"{HOST}115").body == text_of(115).encode()
     assert stand.store.content(f"{HOST}5").body == b"new 5"
 
 
