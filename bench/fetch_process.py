@@ -30,7 +30,7 @@ from rich.table import Table
 from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.fetch_record.outcome import Fetched
 from aragog.runtime.green_threads import GreenPool
-from aragog.workers.preload import SWITCH_AFTER_S
+from aragog.workers.preload import SWITCH_INTERVAL_S
 from bench.fetcher import BATCH, SETTINGS, html
 from bench.quick import add_quick
 from bench.simulate.process import ProcessShape, run
@@ -103,7 +103,7 @@ def main() -> None:
     options = parser.parse_args()
     # A response of ten seconds would be most of a short run.
     web = replace(Web(latency_s=options.median_s), **({"hanging": 0.0} if options.quick else {}))
-    sys.setswitchinterval(SWITCH_AFTER_S)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     receiver, sender = multiprocessing.Pipe()
     context = multiprocessing.get_context("fork")
     origin = context.Process(target=serve, args=(sender, web), daemon=True)

@@ -30,7 +30,7 @@ from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.fetch_record.outcome import Fetched
 from aragog.runtime.green_threads import GreenPool
 from aragog.settings import FetchSettings, WorkerSettings
-from aragog.workers.preload import SWITCH_AFTER_S
+from aragog.workers.preload import SWITCH_INTERVAL_S
 from bench import figures
 from bench.quick import add_quick
 from tests.support.origin import Origin, page
@@ -160,7 +160,7 @@ def main() -> None:
         for name in variants:
             row = "".join(f"{best[name, p]:9.3f}" for p in ("/plain", "/kept", "/gzip"))
             print(f"{name:18}{row}")
-        sys.setswitchinterval(SWITCH_AFTER_S)
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
         compare_side_by_side(fetch_with_aragog, f"http://127.0.0.1:{port}/gzip", pages * ROUNDS)
     finally:
         os.kill(child, signal.SIGKILL)

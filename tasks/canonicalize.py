@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.crawl.pipeline.messages import ResultBatch
-from aragog.tasks.policy import called_as, stage
+from aragog.tasks.policy import callable_module, stage
 from aragog.tasks.routes import CANONICALIZE
 from aragog.tasks.stored_again import write_again
 from aragog.workers.services import pipeline, send_all
@@ -29,4 +29,4 @@ def canonicalize(message: dict[str, Any] | list[str] | str) -> None:
     send_all(pipeline().canonicalize.run(ResultBatch.read(message)))
 
 
-__getattr__ = called_as(canonicalize)
+__getattr__ = callable_module(canonicalize)

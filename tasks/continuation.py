@@ -31,10 +31,10 @@ from aragog.errors import InvalidMessage
 
 MAX_BYTES = 16_384
 """Maximum size of the linked tasks as JSON. It is limited because each URL carries a copy."""
-_KEPT = ("id", "root_id", "group", "group_index", "chord", "callbacks", "chain")
+_REQUEST_FIELDS = ("id", "root_id", "group", "group_index", "chord", "callbacks", "chain")
 
 
-def with_continuation(batch: FetchBatch, request: Any, backend: Any) -> FetchBatch:
+def add_continuation(batch: FetchBatch, request: Any, backend: Any) -> FetchBatch:
     """
     Return the batch with the tasks to run after each of its URLs.
 
@@ -46,12 +46,12 @@ def with_continuation(batch: FetchBatch, request: Any, backend: Any) -> FetchBat
     Raises:
         InvalidMessage: the linked tasks are larger than MAX_BYTES.
     """
-    waits = waits_for_result(request, backend)
-    if not (request.callbacks or request.chain or request.chord or waits):
+    has_result = waits_for_result(request, backend)
+    if not (request.callbacks or request.chain or request.chord or has_result):
         return batch
-    known = {name: getattr(request, name, None) for name in _KEPT}
-    then = {name: value for name, value in known.items() if value is not None}
-    then |= {"urls": len({job.url for job in batch.jobs}), "result": waits}
+    values = {name: getattr(request, name, None) for name in _REQUEST_FIELDS}
+    then = {name: value for name, value in values.items() if value is not None}
+    then |= {"urls": len({job.url for job in batch.jobs}), "result": has_result}
     text = orjson.dumps(then)
     if len(text) > MAX_BYTES:
         raise InvalidMessage(
@@ -78,7 +78,7 @@ def run_linked_tasks(app: Any, message: Finished, finished_urls: FinishedUrls) -
     linked tasks run again, under the same ids.
 
     Raises:
-        InvalidMessage: `then` was not created by `with_continuation`.
+        InvalidMessage: `then` was not created by `add_continuation`.
         OperationalError: the broker does not respond.
     """
     then, url = _then(message), str(message.answer["url"])
@@ -87,7 +87,7 @@ def run_linked_tasks(app: Any, message: Finished, finished_urls: FinishedUrls) -
         _send(app, then, answer)
     answers = finished_urls.note(then["id"], url, orjson.dumps(answer))
     if len(answers) == then["urls"]:
-        _store_result(app, then, [orjson.loads(one) for one in answers])
+        _store_result(app, then, [orjson.loads(encoded) for encoded in answers])
 
 
 def _then(message: Finished) -> dict[str, Any]:
@@ -100,24 +100,24 @@ def _then(message: Finished) -> dict[str, Any]:
 
 def _send(app: Any, then: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
     """Send the linked tasks, and the next task of the chain, as Celery would."""
-    of_caller = {"parent_id": then["id"], "root_id": then.get("root_id") or then["id"]}
-    several = then["urls"] > 1
+    ids = {"parent_id": then["id"], "root_id": then.get("root_id") or then["id"]}
+    is_batch = then["urls"] > 1
     callbacks = then.get("callbacks") or ()
-    if signatures := [_signature(app, one, then, answer, several) for one in callbacks]:
-        group(signatures, app=app).apply_async((answer,), **of_caller)
+    if signatures := [_signature(app, wire, then, answer, is_batch) for wire in callbacks]:
+        group(signatures, app=app).apply_async((answer,), **ids)
     if chain := then.get("chain"):
-        *rest, following = [_signature(app, one, then, answer, several) for one in chain]
-        following.apply_async((answer,), chain=rest, **of_caller)
+        *rest, next_task = [_signature(app, wire, then, answer, is_batch) for wire in chain]
+        next_task.apply_async((answer,), chain=rest, **ids)
 
 
 def _signature(
-    app: Any, wire: Any, then: Mapping[str, Any], answer: Mapping[str, Any], several: bool
+    app: Any, serialized: Any, then: Mapping[str, Any], answer: Mapping[str, Any], is_batch: bool
 ) -> Any:
     """Return the caller's signature; if it runs for several URLs, with a separate id for each."""
-    signature = Signature.from_dict(wire, app=app)
-    given = signature.options.get("task_id")
-    if several or given is None:
-        name = f"{then['id']} {given or signature.task} {answer['url']}"
+    signature = Signature.from_dict(serialized, app=app)
+    task_id = signature.options.get("task_id")
+    if is_batch or task_id is None:
+        name = f"{then['id']} {task_id or signature.task} {answer['url']}"
         signature.set(task_id=str(uuid.uuid5(uuid.NAMESPACE_URL, name)))
     return signature
 
@@ -126,5 +126,5 @@ def _store_result(app: Any, then: Mapping[str, Any], answers: list[Any]) -> None
     if not (then.get("result") or then.get("chord")):
         return
     result = answers if then["urls"] > 1 else answers[0]
-    request = Context({name: then.get(name) for name in _KEPT} | {"ignore_result": False})
+    request = Context({name: then.get(name) for name in _REQUEST_FIELDS} | {"ignore_result": False})
     app.backend.mark_as_done(then["id"], result, request, bool(then.get("result")))

@@ -16,7 +16,7 @@ from aragog.crawl.pipeline.producer_messages import read_fetch
 from aragog.crawl.pipeline.routing import FETCH_BY_MODULE
 from aragog.observability.tracing.context import HEADER
 from aragog.tasks import continuation
-from aragog.tasks.policy import called_as, stage
+from aragog.tasks.policy import callable_module, stage
 from aragog.tasks.routes import FETCH
 from aragog.workers.services import pipeline, send_all
 
@@ -37,7 +37,7 @@ def _fetch(message: dict[str, Any] | list[str] | str) -> None:
             batch, getattr(current_task.request, HEADER, None) or ""
         )
     request, backend = current_task.request, current_task.app.backend
-    send_all(stage.run(continuation.with_continuation(batch, request, backend)))
+    send_all(stage.run(continuation.add_continuation(batch, request, backend)))
     # Do this last, so that a run that fails earlier is retried with its linked tasks.
     waited_for = continuation.waits_for_result(request, backend)
     continuation.unlink_tasks(request)
@@ -47,4 +47,4 @@ def _fetch(message: dict[str, Any] | list[str] | str) -> None:
 
 fetch = stage(FETCH, has_result=True)(_fetch)
 fetch_by_module = stage(FETCH_BY_MODULE, has_result=True)(_fetch)
-__getattr__ = called_as(fetch)
+__getattr__ = callable_module(fetch)

@@ -30,9 +30,9 @@ MAX_RETRIES = 200
 # How long a message that this version cannot read is delayed. Each attempt takes a worker 1 ms.
 RETURN_DELAY_S = 20.0
 # At the limit, a message blocks its thread for LIMIT_WAIT_S, which limits how many messages are
-# resent per second. It is then resent with the delay FULL_S.
+# resent per second. It is then resent with the delay FULL_DELAY_S.
 LIMIT_WAIT_S = 0.25
-FULL_S = 2.0
+FULL_DELAY_S = 2.0
 
 
 class TaskLimit:
@@ -125,23 +125,23 @@ def stage(
                 return call()
             if not limit.acquire(LIMIT_WAIT_S if resend else 0.0):
                 if resend:
-                    return_message(task, f"{name}: too many run in this process", FULL_S)
+                    return_message(task, f"{name}: too many run in this process", FULL_DELAY_S)
                 return None
             try:
                 return call()
             finally:
                 limit.release()
 
-        return _shared(name, run, has_result=has_result)
+        return _register(name, run, has_result=has_result)
 
     return cast("Callable[[Callable[..., Any]], Any]", decorator)
 
 
-CALLS = frozenset({"apply", "apply_async", "delay", "s", "si", "signature", "subtask"})
+TASK_CALLS = frozenset({"apply", "apply_async", "delay", "s", "si", "signature", "subtask"})
 """Attributes that call a task or create its signature."""
 
 
-def called_as(task: Any) -> Callable[[str], Any]:
+def callable_module(task: Any) -> Callable[[str], Any]:
     """
     Return the `__getattr__` of a task's module, which makes the module callable like its task.
 
@@ -150,7 +150,7 @@ def called_as(task: Any) -> Callable[[str], Any]:
     """
 
     def get(name: str) -> Any:
-        if name in CALLS:
+        if name in TASK_CALLS:
             return getattr(task, name)
         raise AttributeError(f"the module of the task {task.name} has no attribute {name!r}")
 
@@ -177,7 +177,7 @@ def _run(task: Any, name: str, seconds: Observations, call: Callable[[], Any]) -
     return result
 
 
-def _shared(name: str, run: Callable[..., Any], *, has_result: bool) -> Any:
+def _register(name: str, run: Callable[..., Any], *, has_result: bool) -> Any:
     """Register the function as a task of every app, with the policy's options for Celery."""
     return shared_task(
         name=name,
@@ -190,14 +190,14 @@ def _shared(name: str, run: Callable[..., Any], *, has_result: bool) -> Any:
     )(run)
 
 
-def return_message(task: Any, why: str, about_s: float) -> NoReturn:
+def return_message(task: Any, why: str, mean_delay_s: float) -> NoReturn:
     """
     Return a message that cannot be processed now to the broker, so that another worker may get it.
 
     Brokers other than pinlater would deliver a requeued message at once. With those, the same
     message is sent again with a delay.
     """
-    wait_s = random.uniform(0.5, 1.5) * about_s
+    wait_s = random.uniform(0.5, 1.5) * mean_delay_s
     if is_job(task.request):
         raise RunLater(why, wait_s, counts=False)
     request = task.request

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.crawl.pipeline.messages import PageBatch
-from aragog.tasks.policy import called_as, stage
+from aragog.tasks.policy import callable_module, stage
 from aragog.tasks.routes import STORE
 from aragog.tasks.stored_again import write_again
 from aragog.workers.services import in_store_thread, pipeline, send_all
@@ -35,4 +35,4 @@ def store(message: dict[str, Any] | list[str] | str) -> None:
     send_all(in_store_thread(lambda: stage.finish(begun), urgent=urgent))
 
 
-__getattr__ = called_as(store)
+__getattr__ = callable_module(store)

@@ -41,7 +41,7 @@ NEW = "tests/system/test_new.py"
 PINLATER = "packages/pinlater/tests/test_readme.py"
 
 # Page, or `page#section`, and block, as `language: the beginning of its first line`, with the test
-# that runs it; a language alone stands for all its blocks. A section takes precedence over a page,
+# that runs it; a language alone means all its blocks. A section takes precedence over a page,
 # and the longest name counts.
 RUN_BY = {
     ("README.md", "console"): f"{DEMO}::test_commands_of_a_page_print_what_it_shows",
@@ -89,10 +89,10 @@ RUN_BY = {
         "tests/system/test_wheel.py::test_documented_pip_command_installs_it_with_its_libraries"
     ),
     ("docs/deployment.md", "sh: helm"): (
-        "tests/unit/deploy/test_chart.py::test_the_command_of_the_page_makes_the_manifests"
+        "tests/unit/deploy/test_chart.py::test_documented_command_gives_the_manifests"
     ),
     ("docs/deployment.md", "sh: install -m 0644 deploy/systemd"): (
-        "tests/unit/deploy/test_files.py::test_the_commands_of_the_page_make_what_the_units_expect"
+        "tests/unit/deploy/test_files.py::test_documented_commands_create_what_the_units_expect"
     ),
     ("docs/deployment.md", "sh: pg_dump"): (
         "tests/integration/postgres/test_postgres_backup.py::test_dump_made_while_pages_are_written_is_restored"
@@ -143,11 +143,11 @@ RUN_BY = {
     ("docs/own-fields.md#items", "sh: aragog run urls.txt --stop -O lamps"): ITEM_FILES,
     ("docs/own-fields.md#items", "json"): ITEM_FILES,
     ("docs/own-fields.md#items", 'toml: [extract."shop.example".lists]'): (
-        f"{ITEMS_PAGE}::test_the_example_of_a_value_from_the_list_page"
+        f"{ITEMS_PAGE}::test_example_of_a_value_from_the_list_page_works"
     ),
-    ("docs/own-fields.md#items", "toml"): f"{ITEMS_PAGE}::test_the_examples_of_a_class_and_a_function",
+    ("docs/own-fields.md#items", "toml"): f"{ITEMS_PAGE}::test_examples_of_a_class_and_a_function_work",
     ("docs/own-fields.md#items", "python: from dataclasses"): (
-        f"{ITEMS_PAGE}::test_the_examples_of_a_class_and_a_function"
+        f"{ITEMS_PAGE}::test_examples_of_a_class_and_a_function_work"
     ),
     ("docs/own-fields.md#items", "python: from aragog.client"): (
         "tests/integration/serving/test_items_served.py::test_documented_example_prints_the_items"
@@ -200,7 +200,7 @@ RUN_BY = {
         "tests/test_docs.py::test_limiter_diagram_uses_existing_names"
     ),
     ("docs/politeness.md", "toml"): (
-        "tests/unit/crawl/politeness/test_overrides.py::test_the_example_in_the_documentation_is_a_good_file"
+        "tests/unit/crawl/politeness/test_overrides.py::test_example_in_the_documentation_is_valid"
     ),
     ("docs/client.md#enqueue-urls", "pycon"): (
         f"{PRODUCERS}::test_producer_session_prints_what_it_shows"
@@ -236,7 +236,7 @@ RUN_BY = {
     ("docs/standing.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/standing.md", "text"): (
         "tests/unit/crawl/politeness/test_robots_rules_usage.py::"
-        "test_the_reason_in_the_documentation_is_the_one_that_is_given"
+        "test_reason_in_the_documentation_is_the_one_returned"
     ),
     ("docs/security.md#the-ssrf-filter", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/performance.md#scale", "console"): f"{SHELL}::test_commands_of_a_page_print_what_it_shows",
@@ -279,20 +279,20 @@ RUN_BY = {
     ("docs/extending.md#graphs-of-your-own", "text"): f"{ZEN}::test_documented_commands_and_program_print_what_is_shown",
     ("docs/extending.md#graphs-of-your-own", "toml"): f"{ZEN}::test_documented_commands_and_program_print_what_is_shown",
     ("examples/README.md", "console"): f"{PRODUCERS}::test_examples_print_what_they_show",
-    ("packages/pinlater/README.md", "pycon"): f"{PINLATER}::test_the_examples_do_what_they_say",
-    ("packages/pinlater/README.md", "python"): f"{PINLATER}::test_the_examples_do_what_they_say",
+    ("packages/pinlater/README.md", "pycon"): f"{PINLATER}::test_readme_examples_work",
+    ("packages/pinlater/README.md", "python"): f"{PINLATER}::test_readme_examples_work",
     ("packages/pinlater/README.md", "sh: pip"): (
         "tests/system/test_pinlater_wheel.py::test_pip_installs_it_as_in_the_readme"
     ),
     ("packages/pinlater/README.md", "text: pinlater://"): (
         f"{PINLATER}::test_every_form_of_url_is_accepted"
     ),
-    ("packages/pinlater/README.md", "toml"): f"{PINLATER}::test_the_examples_do_what_they_say",
+    ("packages/pinlater/README.md", "toml"): f"{PINLATER}::test_readme_examples_work",
     ("packages/richpins/README.md", "pycon"): f"{CODE}::test_page_prints_what_it_shows",
     ("packages/urlspelling/README.md", "pycon"): f"{CODE}::test_page_prints_what_it_shows",
     ("packages/zengraph/README.md", "pycon"): f"{CODE}::test_page_prints_what_it_shows",
     ("packages/zengraph/README.md", "python"): (
-        "packages/zengraph/tests/test_readme.py::test_the_class_of_the_readme_supplies_an_engine"
+        "packages/zengraph/tests/test_readme.py::test_engine_contract_example_of_the_readme_works"
     ),
 }  # fmt: skip
 

@@ -15,7 +15,7 @@ from aragog.api.operations.crawling import FetchNowRequest
 from aragog.api.operations.values import MAX_ITEMS
 from aragog.api.server import hedging
 from aragog.api.server.http import batch_get, compression, server
-from aragog.api.server.listener import QUIET_S
+from aragog.api.server.listener import IDLE_GRACE_S
 from aragog.api.server.thrift import server as thrift_server
 from aragog.beat_schedule import beat_schedule
 from aragog.cli import enqueue, exit_status, main
@@ -166,10 +166,10 @@ FIGURES = {
     "thrift.md": [
         f"`127.0.0.1:{DEFAULTS.serving.thrift_port}`",
         (
-            f"at least {100 * hedging.WARM_SHARE:g}% of reads twice, to keep the replica warm, and"
-            f" at most {100 * hedging.EXTRA_SHARE:g}%"
+            f"at least {100 * hedging.MIN_STANDBY_SHARE:g}% of reads twice, to keep the replica warm, and"
+            f" at most {100 * hedging.MAX_STANDBY_SHARE:g}%"
         ),
-        f"quiet for {QUIET_S} s, and exits within {thrift_server.DRAIN_S:g} s",
+        f"quiet for {IDLE_GRACE_S} s, and exits within {thrift_server.DRAIN_S:g} s",
         f"(after {job_queues.CLAIM_MS // 1000} s unless the worker asks for more)",
     ],
     "urls.md": [
@@ -211,7 +211,7 @@ def test_readme_states_the_size_of_the_demo_web():
         (head.MAX_CODINGS, 5, "fetching.md", "decoded, five at most"),
         (feed.SETTLE_MS, 2000, "refresh.md", "with a delay of two seconds"),
         (fetching.MAX_WAIT_MS, 60_000, "thrift.md", "it waits up to a minute for a job"),
-        (hedging.DOWN_AFTER_P99S, 10, "thrift.md", "ten times its 99th percentile (50 to 250 ms)"),
+        (hedging.DOWN_P99_FACTOR, 10, "thrift.md", "ten times its 99th percentile (50 to 250 ms)"),
         (url_batches.TTL_S, 3 * 86_400, "http.md", "is kept for three days"),
         (
             beat_schedule["refresh URLs that are due"]["schedule"],

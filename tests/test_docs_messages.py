@@ -42,7 +42,7 @@ def quoted():
 
 
 def part_of(node):
-    """A part of an f-string as text: a gap for a value, and the word for a word of the graph."""
+    """A part of an f-string as text: a gap for a value, unless it is one of the graph's words."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     value = node.value

@@ -28,7 +28,7 @@ def code(cell):
 
 
 @pytest.mark.parametrize(("step", "before", "after"), rows("\n### The steps\n"))
-def test_each_step_does_what_its_row_says(step, before, after):
+def test_each_step_matches_its_row(step, before, after):
     if after == "`InvalidUrl`":
         with pytest.raises(InvalidUrl):
             normalize(code(before))

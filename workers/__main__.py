@@ -27,7 +27,7 @@ from aragog.runtime.open_files import raise_limit
 from aragog.settings.in_use import process_settings
 from aragog.workers.app import app
 from aragog.workers.niceness import be_nice
-from aragog.workers.roles import BEAT, JOINED, ROLES, joined
+from aragog.workers.roles import BEAT, JOINED, ROLES, combined_role
 
 
 def main() -> int:
@@ -58,7 +58,7 @@ def _work(roles: list[str], options: list[str]) -> int:
     try:
         if "render" in roles:
             require("render", "the role render")
-        role = joined(roles, settings)
+        role = combined_role(roles, settings)
     except CONFIG as error:
         sys.exit(f"aragog: {error}")
     from celery.bin.worker import worker  # noqa: PLC0415 - beat and Flower do not need it

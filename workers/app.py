@@ -38,7 +38,7 @@ from aragog.runtime.allocator import return_freed
 from aragog.runtime.open_files import raise_limit
 from aragog.settings.in_use import process_settings
 from aragog.workers.beat_log import BeatErrors
-from aragog.workers.roles import keep_store_room, share_threads, share_upkeep
+from aragog.workers.roles import reserve_store_threads, share_threads, share_upkeep
 from pinlater import gates
 from pinlater.worker import follow
 
@@ -107,7 +107,7 @@ def _gate_fetches(sender: Any, **_: Any) -> None:
         served = set(app.amqp.queues.consume_from)
         share_threads(sender.concurrency, settings.workers.robots, served)
         share_upkeep(sender.concurrency, settings.workers, served)
-        keep_store_room(sender.concurrency, served)
+        reserve_store_threads(sender.concurrency, served)
 
 
 worker_init.connect(_gate_fetches, weak=False)

@@ -12,8 +12,8 @@ import logging
 
 from aragog.runtime.clock import Clock, SystemClock
 
-EVERY_S = 60.0
-_BEGINNING = "Message Error: "
+INTERVAL_S = 60.0
+_MESSAGE_PREFIX = "Message Error: "
 
 
 class BeatErrors(logging.Filter):
@@ -27,10 +27,10 @@ class BeatErrors(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return True if the record should be logged, after shortening it to one line."""
-        if not str(record.msg).startswith(_BEGINNING):
+        if not str(record.msg).startswith(_MESSAGE_PREFIX):
             return True
         now_s = self._clock.monotonic_s()
-        if self._logged_s is not None and now_s < self._logged_s + EVERY_S:
+        if self._logged_s is not None and now_s < self._logged_s + INTERVAL_S:
             self._dropped += 1
             return False
         self._logged_s, dropped, self._dropped = now_s, self._dropped, 0

@@ -19,9 +19,9 @@ offer("workers")
 def command() -> None:
     """Show the roles of aragog's workers, and their queues."""
     from aragog.settings.in_use import process_settings  # noqa: PLC0415 - only needed when the command runs
-    from aragog.workers.roles import ROLES, sized  # noqa: PLC0415
+    from aragog.workers.roles import ROLES, configured_role  # noqa: PLC0415
 
     for name in ROLES:
-        role = sized(name, process_settings())
+        role = configured_role(name, process_settings())
         queues = ", ".join(role.queues)
         click.echo(f"{name:14} {queues} ({role.pool}, {role.concurrency} at once)")

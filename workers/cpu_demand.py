@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-CHECK_EVERY_S = 0.5
+CHECK_INTERVAL_S = 0.5
 # CPU demand as a fraction of the time since the last check. Above the first value the limit falls,
 # below the second it rises. `aragog plan` assumes half a core.
-BUSY, FREE = 0.8, 0.5
+BUSY_SHARE, FREE_SHARE = 0.8, 0.5
 STEP = 4
 THREADS = Path("/proc/self/task")
 
@@ -29,45 +29,48 @@ class LimitByDemand:
     not use all threads at once.
 
     Args:
-        least: the minimum limit.
-        most: the maximum limit.
-        kept: how many of the `most` jobs are reserved for urgent jobs (`gates.reserve_room`).
+        min_jobs: the minimum limit.
+        max_jobs: the maximum limit.
+        reserved: how many of the `max_jobs` jobs are reserved for urgent jobs
+            (`gates.reserve_room`).
         now_s: a monotonic clock.
-        needed_s: returns the CPU seconds that this process has needed so far.
+        read_cpu_s: returns the CPU seconds that this process has needed so far.
     """
 
     def __init__(
         self,
-        least: int,
-        most: int,
-        kept: int = 0,
+        min_jobs: int,
+        max_jobs: int,
+        reserved: int = 0,
         *,
         now_s: Callable[[], float] = time.monotonic,
-        needed_s: Callable[[], float] | None = None,
+        read_cpu_s: Callable[[], float] | None = None,
     ) -> None:
-        self._least, self._most, self._kept = min(least, most), most, kept
-        self._now_s, self._needed_s = now_s, needed_s or needed_cpu_s
-        self._jobs = self._least
-        self._checked_s, self._needed_then_s = now_s(), self._needed_s()
+        self._min_jobs, self._max_jobs, self._reserved = min(min_jobs, max_jobs), max_jobs, reserved
+        self._now_s, self._read_cpu_s = now_s, read_cpu_s or needed_cpu_s
+        self._jobs = self._min_jobs
+        self._checked_s, self._last_cpu_s = now_s(), self._read_cpu_s()
 
-    def __call__(self, held: int) -> int:
+    def __call__(self, running: int) -> int:
         """
         Return the process's job limit, given how many jobs it holds now. A check takes 1 to 2 ms of
         CPU time.
         """
         now_s = self._now_s()
-        if now_s - self._checked_s >= CHECK_EVERY_S:
-            needed_s = self._needed_s()
-            demand = (needed_s - self._needed_then_s) / (now_s - self._checked_s)
-            self._checked_s, self._needed_then_s = now_s, needed_s
-            self._jobs = min(max(self._jobs + self._change(demand, held), self._least), self._most)
+        if now_s - self._checked_s >= CHECK_INTERVAL_S:
+            cpu_s = self._read_cpu_s()
+            demand = (cpu_s - self._last_cpu_s) / (now_s - self._checked_s)
+            self._checked_s, self._last_cpu_s = now_s, cpu_s
+            self._jobs = min(
+                max(self._jobs + self._change(demand, running), self._min_jobs), self._max_jobs
+            )
         return self._jobs
 
-    def _change(self, demand: float, held: int) -> int:
-        unused = self._jobs - self._kept - held
-        if demand > BUSY or unused > STEP:
+    def _change(self, demand: float, running: int) -> int:
+        spare_jobs = self._jobs - self._reserved - running
+        if demand > BUSY_SHARE or spare_jobs > STEP:
             return -STEP
-        return STEP if demand < FREE and unused <= 0 else 0
+        return STEP if demand < FREE_SHARE and spare_jobs <= 0 else 0
 
 
 def needed_cpu_s() -> float:

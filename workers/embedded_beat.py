@@ -18,7 +18,7 @@ from celery.signals import worker_ready, worker_shutting_down
 
 MAX_SLEEP_S = 1
 """Maximum time until beat notices that it should stop."""
-FIRST_PAUSE_S, MAX_PAUSE_S = 1.0, 60.0
+FIRST_DELAY_S, MAX_DELAY_S = 1.0, 60.0
 """Seconds between two attempts while the disk is full; meanwhile, the worker keeps running."""
 
 log = logging.getLogger(__name__)
@@ -32,9 +32,9 @@ class EmbeddedBeat:
     be sent. It therefore stops the worker, whose supervisor restarts both.
     """
 
-    def __init__(self, app: Celery, *, first_pause_s: float = FIRST_PAUSE_S) -> None:
+    def __init__(self, app: Celery, *, first_delay_s: float = FIRST_DELAY_S) -> None:
         self._app = app
-        self._first_pause_s = first_pause_s
+        self._first_delay_s = first_delay_s
         self._service: Service | None = None
         self._stopped = threading.Event()
 
@@ -61,7 +61,7 @@ class EmbeddedBeat:
 
     def _run(self, make: Callable[[], Service]) -> None:
         """Send tasks; if the schedule file cannot be written, restart after a pause."""
-        pause_s = self._first_pause_s
+        delay_s = self._first_delay_s
         with self._stopping_worker_on_error():
             while not self._stopped.is_set():
                 try:
@@ -71,8 +71,8 @@ class EmbeddedBeat:
                         raise RuntimeError("beat ended without an error")
                 except dbm.error as error:
                     log.warning("beat cannot use its schedule file and restarts: %s", error)
-                    self._stopped.wait(pause_s)
-                    pause_s = min(2 * pause_s, MAX_PAUSE_S)
+                    self._stopped.wait(delay_s)
+                    delay_s = min(2 * delay_s, MAX_DELAY_S)
 
     @contextmanager
     def _stopping_worker_on_error(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ import random
 import time
 from pathlib import Path
 
-TRIES = 50
+MAX_TRIES = 50
 AUTOGROUP = Path("/proc/self/autogroup")
 
 
@@ -30,7 +30,7 @@ def _set_group(niceness: int) -> None:
     Set the group's niceness; retries, because Linux allows this once every 0.1 s for all
     unprivileged users together.
     """
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         try:
             AUTOGROUP.write_text(str(niceness))
         except BlockingIOError:

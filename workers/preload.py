@@ -15,12 +15,12 @@ from urlspelling.domain import registered_domain
 
 # A page creates several thousand objects without cycles, and with the default threshold the garbage
 # collector would look for cycles after every 700.
-YOUNG_OBJECTS = 20_000
+GC_THRESHOLD = 20_000
 # After this time (5 ms by default), a thread that waits for the GIL makes the running thread
 # release it. If many threads mostly wait for the network, a short time only causes more switches.
-SWITCH_AFTER_S = 0.03
+SWITCH_INTERVAL_S = 0.03
 # Modules that Celery imports when a worker or beat starts.
-CELERY = (
+CELERY_MODULES = (
     "celery.app.control",
     "celery.app.events",
     "celery.app.log",
@@ -53,7 +53,7 @@ def preload() -> None:
     """
     app.loader.import_default_modules()  # the tasks and everything they import
     app.finalize()
-    for name in CELERY:
+    for name in CELERY_MODULES:
         import_module(name)
     if process_settings().store.engine == "sqlite":
         import_module("zengraph.tables.sqlite")  # also imports the engine; does not connect
@@ -65,6 +65,6 @@ def preload() -> None:
     page_types()  # imports one module per type
     gc.collect()
     gc.freeze()
-    gc.set_threshold(YOUNG_OBJECTS, 20, 100)
-    sys.setswitchinterval(SWITCH_AFTER_S)
+    gc.set_threshold(GC_THRESHOLD, 20, 100)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     return_freed()

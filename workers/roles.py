@@ -15,8 +15,8 @@ With brokers other than pinlater, the number of jobs that a process takes from o
 limited. Slow robots.txt files would then use up all `fetch` threads, so `upkeep` serves their
 queue.
 
-An idle process takes 25 MB, so a process can have several roles (`joined`): on a single machine,
-the `upkeep` process also delivers webhooks.
+An idle process takes 25 MB, so a process can have several roles (`combined_role`): on a single
+machine, the `upkeep` process also delivers webhooks.
 """
 
 from __future__ import annotations
@@ -59,25 +59,25 @@ class Role:
 
 
 CORES = os.cpu_count() or 1
-DEFAULT = WorkerSettings()
+DEFAULTS = WorkerSettings()
 # On a machine that runs all roles, canonicalize and store have priority over the roles that give
 # them more work. On two cores, this yields 20% more pages per second than equal niceness.
-YIELDING = 10
+LOW_PRIORITY = 10
 
 ROLES = {
-    "fetch": Role(("fetch", "robots"), "threads", DEFAULT.fetch, YIELDING),
-    "upkeep": Role(("upkeep", "watches"), "threads", DEFAULT.upkeep, YIELDING),
+    "fetch": Role(("fetch", "robots"), "threads", DEFAULTS.fetch, LOW_PRIORITY),
+    "upkeep": Role(("upkeep", "watches"), "threads", DEFAULTS.upkeep, LOW_PRIORITY),
     "canonicalize": Role(("canonicalize",), "prefork", max(1, CORES // 2)),
-    "render": Role(("render",), "threads", DEFAULT.render, YIELDING),
-    "store": Role(("store",), "threads", DEFAULT.store),
-    "webhooks": Role(("webhooks",), "threads", DEFAULT.webhooks),
+    "render": Role(("render",), "threads", DEFAULTS.render, LOW_PRIORITY),
+    "store": Role(("store",), "threads", DEFAULTS.store),
+    "webhooks": Role(("webhooks",), "threads", DEFAULTS.webhooks),
 }
 
 
 # One in this many fetch or store threads is reserved for urgent batches.
-KEPT_SHARE = 8
+RESERVED_SHARE = 8
 # At most this many store threads are reserved for urgent batches.
-STORE_KEPT = 4
+MAX_RESERVED_STORE_THREADS = 4
 # At most one in this many threads fetches robots.txt files.
 ROBOTS_SHARE = 4
 # A process may always work on this many batches of pages concurrently, however busy its CPU is.
@@ -88,35 +88,35 @@ WATCHES_THREADS = 1
 
 
 # How many descriptors a thread needs per SQLite file that it reads: the file and its log.
-FILES_OF_SHARD = 2
+FILES_PER_SHARD = 2
 # How many sockets a thread needs: to Redis, and to the store if the store is a server.
-SOCKETS_OF_THREAD = 4
+SOCKETS_PER_THREAD = 4
 
 
-def files_of_thread(store: StoreSettings) -> int:
+def files_per_thread(store: StoreSettings) -> int:
     """Return how many descriptors a worker thread needs at most, not counting its requests."""
     shards = store.sqlite_shards if store.engine == "sqlite" else 0
-    return SOCKETS_OF_THREAD + FILES_OF_SHARD * shards
+    return SOCKETS_PER_THREAD + FILES_PER_SHARD * shards
 
 
-def sized(role: str, settings: Settings) -> Role:
+def configured_role(role: str, settings: Settings) -> Role:
     """Return the role for the configured broker, with as many threads as open files allow."""
     default, workers = ROLES[role], settings.workers
     concurrency, queues = getattr(workers, role) or default.concurrency, default.queues
-    with_robots = "fetch"
+    robots_role = "fetch"
     if kind_of(settings.resolved().broker.url) != "pinlater":
-        with_robots = "upkeep"
+        robots_role = "upkeep"
         queues = tuple(queue for queue in queues if queue != "robots")
-        queues = (*queues, "robots") if role == with_robots else queues
-    if role == with_robots:
+        queues = (*queues, "robots") if role == robots_role else queues
+    if role == robots_role:
         concurrency += workers.robots
     if role == "store":
         # The other threads wait for packs and have no connection.
-        writing = threads_within_limit(concurrency, files_of_thread(settings.store))
+        writing = threads_within_limit(concurrency, files_per_thread(settings.store))
         is_packed = settings.content.layout == "packs"
         concurrency = max(writing, workers.store_batches) if is_packed else writing
     elif default.pool == "threads":
-        concurrency = threads_within_limit(concurrency, files_of_thread(settings.store))
+        concurrency = threads_within_limit(concurrency, files_per_thread(settings.store))
     return replace(default, queues=queues, concurrency=concurrency)
 
 
@@ -125,7 +125,7 @@ JOINED = ("upkeep", "webhooks")
 """The roles that one process may combine; other roles would use up each other's threads."""
 
 
-def joined(roles: Sequence[str], settings: Settings) -> Role:
+def combined_role(roles: Sequence[str], settings: Settings) -> Role:
     """
     Return the role of a process with several roles: all their queues and threads.
 
@@ -138,16 +138,18 @@ def joined(roles: Sequence[str], settings: Settings) -> Role:
     Raises:
         ConfigError: such a process could not do the work of one of the roles.
     """
-    name, others = ",".join(roles), [role for role in roles if role != BEAT]
-    if len(others) > 1 and (set(others) != set(JOINED) or len(others) != len(JOINED)):
+    name, worker_roles = ",".join(roles), [role for role in roles if role != BEAT]
+    if len(worker_roles) > 1 and (
+        set(worker_roles) != set(JOINED) or len(worker_roles) != len(JOINED)
+    ):
         raise ConfigError(f"{name}: only {' and '.join(JOINED)} can share a process")
-    if len(others) > 1 and kind_of(settings.resolved().broker.url) != "pinlater":
+    if len(worker_roles) > 1 and kind_of(settings.resolved().broker.url) != "pinlater":
         raise ConfigError(f"{name}: their jobs can only be limited on a pinlater broker")
-    first, *more = (sized(role, settings) for role in others)
+    first, *further = (configured_role(role, settings) for role in worker_roles)
     if BEAT in roles and first.pool != "threads":
         raise ConfigError(f"{name}: beat needs a role that uses threads")
-    queues = (*first.queues, *(queue for role in more for queue in role.queues))
-    concurrency = first.concurrency + sum(role.concurrency for role in more)
+    queues = (*first.queues, *(queue for role in further for queue in role.queues))
+    concurrency = first.concurrency + sum(role.concurrency for role in further)
     return replace(first, queues=queues, concurrency=concurrency)
 
 
@@ -200,12 +202,12 @@ def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> Non
         fetches -= robots
         gates.limit(Queue.ROBOTS, robots)
     # Reserve threads for urgent fetches, since a slow site can occupy all threads for a minute.
-    kept = fetches // KEPT_SHARE
-    gates.reserve_room(Queue.FETCH, gates.ReservedRoom(kept, URGENT))
-    gates.limit(Queue.FETCH, LimitByDemand(MIN_FETCHES + kept, fetches, kept))
+    reserved = fetches // RESERVED_SHARE
+    gates.reserve_room(Queue.FETCH, gates.ReservedRoom(reserved, URGENT))
+    gates.limit(Queue.FETCH, LimitByDemand(MIN_FETCHES + reserved, fetches, reserved))
 
 
-def keep_store_room(concurrency: int, queues: Collection[str]) -> None:
+def reserve_store_threads(concurrency: int, queues: Collection[str]) -> None:
     """
     Keep room for urgent batches in a `store` process, whose threads may all wait for a pack.
 
@@ -214,5 +216,5 @@ def keep_store_room(concurrency: int, queues: Collection[str]) -> None:
         queues: the queues that the worker serves.
     """
     if set(queues) == {Queue.STORE}:
-        kept = min(STORE_KEPT, concurrency // KEPT_SHARE)
-        gates.reserve_room(Queue.STORE, gates.ReservedRoom(kept, URGENT))
+        reserved = min(MAX_RESERVED_STORE_THREADS, concurrency // RESERVED_SHARE)
+        gates.reserve_room(Queue.STORE, gates.ReservedRoom(reserved, URGENT))

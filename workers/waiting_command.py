@@ -59,7 +59,7 @@ def _report(limits: Limiter, count: int) -> dict[str, Any]:
             {
                 "domain": report.key,
                 "urls": report.waiting,
-                "next": _next(report),
+                "next": _next_slot(report),
             }
             for report in limits.busiest(count)
             if report.waiting
@@ -67,7 +67,7 @@ def _report(limits: Limiter, count: int) -> dict[str, Any]:
     }
 
 
-def _next(report: DomainReport) -> str:
+def _next_slot(report: DomainReport) -> str:
     if report.stopped:
         return "stopped"
     return "now" if report.next_slot_at_ms is None else format_time(report.next_slot_at_ms)

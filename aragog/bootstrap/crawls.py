@@ -20,14 +20,14 @@ def crawl_control(settings: Settings, store: UrlStore | None = None) -> CrawlCon
     """Return the crawl control of a system; `store` is an open store to use."""
     settings = settings.resolved()
     shared, broker = SharedState.of(settings), settings.broker
-    pinlater = kind_of(broker.url) == "pinlater"
+    is_pinlater = kind_of(broker.url) == "pinlater"
     parts = cache(lambda: components(settings, store=store))
     return CrawlControl(
         registry=shared.crawls,
         counts=shared.crawl_counts,
         lines=lines_of(settings),
         in_flight=shared.in_flight,
-        admin=Admin.connect(broker.url, broker.shards) if pinlater else None,
+        admin=Admin.connect(broker.url, broker.shards) if is_pinlater else None,
         store=cache(lambda: store or url_store(settings)),
         seeds=shared.crawl_seeds,
         paces=lambda domains: paces(domains, parts()),

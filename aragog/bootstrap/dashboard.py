@@ -56,9 +56,9 @@ def components(
     shared = SharedState.of(settings, quick_client)
     client = shared.client
     broker = settings.broker
-    overrides = _once(lambda: overrides_of(settings))
-    pinlater = kind_of(broker.url) == "pinlater"
-    own = ExitStack()
+    overrides = _cache_success(lambda: overrides_of(settings))
+    is_pinlater = kind_of(broker.url) == "pinlater"
+    opened = ExitStack()
     return Components(
         user_agent=settings.fetch.user_agent,
         preferences=settings.preferences,
@@ -77,16 +77,18 @@ def components(
         robots=robots_cache(settings, clock),
         outcomes=OutcomeLog(client, prefix=settings.redis.prefix),
         overrides=overrides,
-        limiter=_once(lambda: limiter(settings, overrides())),
-        store=_once(lambda: store or own.enter_context(closing(url_store(settings, clock)))),
-        close=own.close,
-        admin=Admin.connect(broker.url, broker.shards) if pinlater else None,
-        servers=RedisServers(settings, redis_urls(broker.url) if pinlater else ()).clients,
+        limiter=_cache_success(lambda: limiter(settings, overrides())),
+        store=_cache_success(
+            lambda: store or opened.enter_context(closing(url_store(settings, clock)))
+        ),
+        close=opened.close,
+        admin=Admin.connect(broker.url, broker.shards) if is_pinlater else None,
+        servers=RedisServers(settings, redis_urls(broker.url) if is_pinlater else ()).clients,
         folder=settings.data_dir.absolute() if settings.store.engine == "sqlite" else None,
     )
 
 
-def _once(make: Callable[[], T]) -> Callable[[], T]:
+def _cache_success(make: Callable[[], T]) -> Callable[[], T]:
     """Call `make` until it succeeds once, then always return that result."""
     lock, cached = threading.Lock(), cache(make)
 

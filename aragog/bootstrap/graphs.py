@@ -45,12 +45,12 @@ def graph_tables(settings: Settings, name: str) -> Tables:
 def settings_of(settings: Settings, name: str) -> Settings:
     """Return the settings with a graph's table names for PostgreSQL and HBase."""
     store = settings.store
-    own = replace(
+    renamed = replace(
         store,
         postgres_schema=f"{store.postgres_schema}_g_{name}",
         hbase_prefix=f"{store.hbase_prefix}g_{name}_",
     )
-    return replace(settings, store=own)
+    return replace(settings, store=renamed)
 
 
 def schemas(store: StoreSettings) -> dict[str, Schema]:

@@ -175,15 +175,15 @@ def takedown_purge(settings: Settings, store: UrlStore) -> Purge:
     app.conf.update(
         celery_settings(broker.url, broker.shards, broker.claim_timeout_s, control=broker.control)
     )
-    pinlater = kind_of(broker.url) == "pinlater"
+    is_pinlater = kind_of(broker.url) == "pinlater"
     return Purge(
         store.takedowns.refused,
         robots_cache(settings),
         shared.spool,
         shared.in_flight,
-        Admin.connect(broker.url, broker.shards) if pinlater else None,
+        Admin.connect(broker.url, broker.shards) if is_pinlater else None,
         CelerySender(app),
-        lambda drop: 0 if pinlater else dead_letters.delete(app, drop),
+        lambda drop: 0 if is_pinlater else dead_letters.delete(app, drop),
     )
 
 
@@ -213,7 +213,7 @@ class TakedownSharing:
         with redis_client(resolved) as client:
             blocks = SiteBlocks(client, prefix=resolved.redis.prefix)
             blocks.replace(self._store.takedowns.listed())
-            done = takedown_purge(self._settings, self._store).run() if purge else None
+            purged = takedown_purge(self._settings, self._store).run() if purge else None
             if purge and not self._settings.redis.url:
                 FileRewrite(client, prefix=resolved.redis.prefix).request()
-        return done
+        return purged

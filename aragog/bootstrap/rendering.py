@@ -12,7 +12,7 @@ from aragog.errors import CONFIG, BrowserUnavailable, ConfigError
 from aragog.runtime.extras import require
 from aragog.settings import Settings
 
-NEEDED_BY = "rendering.hosts"
+REQUIRED_BY = "rendering.hosts"
 
 
 class RendererOnDemand:
@@ -38,10 +38,10 @@ class RendererOnDemand:
 
 def _renderer(settings: Settings) -> PageRenderer:
     try:
-        require("render", NEEDED_BY)
+        require("render", REQUIRED_BY)
     except CONFIG as error:
         # The page waits until a worker with Playwright takes the message.
-        raise BrowserUnavailable(NEEDED_BY, str(error)) from error
+        raise BrowserUnavailable(REQUIRED_BY, str(error)) from error
     from aragog.crawl.rendering.renderer import Renderer  # noqa: PLC0415 - an extra
 
     return Renderer(
@@ -61,7 +61,7 @@ def check_rendering(settings: Settings) -> None:
     RenderingRule(settings.rendering)
     if not settings.rendering.hosts:
         return
-    require("render", NEEDED_BY)
+    require("render", REQUIRED_BY)
     from aragog.crawl.rendering.browser import find_browser  # noqa: PLC0415 - an extra
 
     try:

@@ -73,14 +73,15 @@ class StageParts:
         return JobEgress(self.egress.rules, self.checks, self.egress.by_crawl)
 
 
-def shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> StageParts:
+def shared_parts(settings: Settings, sender: Sender, test_clock: Clock | None) -> StageParts:
     """
     Connect the parts that several stages use.
 
     Args:
         settings: resolved.
         sender: sends messages to the queues.
-        given: a clock for tests; if None, the clock that all workers share (the Redis server's).
+        test_clock: a clock for tests; if None, the clock that all workers share (the Redis
+            server's).
 
     Raises:
         ConfigError: a setting is invalid, such as the overrides file.
@@ -89,7 +90,7 @@ def shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> Sta
     shared = SharedState.of(settings)
     # All workers timestamp fetches and writes with one clock, so a value never replaces a newer
     # one. This machine's wall clock is not used, because it may be changed at any moment.
-    clock = given or ServerTime(GreenClock(), partial(server_ms, shared.client))
+    clock = test_clock or ServerTime(GreenClock(), partial(server_ms, shared.client))
     store = url_store(settings, clock)
     waiting, prefix = waiting_jobs(settings), settings.redis.prefix
     traces = UrlTraces(tracer_of(settings))
@@ -178,7 +179,7 @@ class Fetchers:
 def fetchers_of(parts: StageParts) -> Fetchers:
     """Create the fetchers; no connection is opened yet."""
     fetch = parts.settings.fetch
-    at_once = sockets_within_limit(fetch.concurrency)
+    max_sockets = sockets_within_limit(fetch.concurrency)
     open_fetcher = partial(
         Fetcher,
         ssrf_filter=parts.access.rules.ssrf_filter,
@@ -189,8 +190,8 @@ def fetchers_of(parts: StageParts) -> Fetchers:
     pages = open_fetcher(fetch)
     # A host's pages, sitemaps and robots.txt share one connection.
     return Fetchers(
-        pool=GreenPool(at_once, for_urgent=at_once // 8),
-        robots_pool=GreenPool(at_once),
+        pool=GreenPool(max_sockets, for_urgent=max_sockets // 8),
+        robots_pool=GreenPool(max_sockets),
         pages=pages,
         sitemaps=open_fetcher(for_sitemaps(fetch), sharing=pages),
         files=open_fetcher(for_files(fetch), sharing=pages, as_declared=True),

@@ -219,7 +219,7 @@ def _render_stage(parts: StageParts, robots: RobotsStage, renderer: PageRenderer
     resources = PageResources(
         access=parts.access,
         fetcher=fetcher,
-        learn_rules=lambda of: parts.sender.send_all(robots.run(RobotsBatch((of,)))),
+        learn_rules=lambda job: parts.sender.send_all(robots.run(RobotsBatch((job,)))),
         clock=parts.clock,
         egress=parts.job_egress,
     )

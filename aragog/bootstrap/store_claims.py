@@ -16,12 +16,12 @@ from zengraph.tables import Tables
 def store_identity(settings: Settings, engine: Tables) -> StoreIdentity:
     """Return the identity of the configured store, as Redis records it."""
     if settings.store.engine == "hbase":
-        where = ", ".join(settings.store.hbase_gateways)
+        location = ", ".join(settings.store.hbase_gateways)
     elif settings.store.dsn:
-        where = str(settings.store.dsn)
+        location = str(settings.store.dsn)
     else:
-        where = f"{socket.gethostname()}:{settings.data_dir.absolute()}"
-    return StoreIdentity(engine.identity(), settings.store.engine, where)
+        location = f"{socket.gethostname()}:{settings.data_dir.absolute()}"
+    return StoreIdentity(engine.identity(), settings.store.engine, location)
 
 
 def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
@@ -35,15 +35,15 @@ def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
     """
     resolved = settings.resolved()
     with closing(tables(settings)) as engine:
-        mine = store_identity(settings, engine)
-    if not mine.id:
+        identity = store_identity(settings, engine)
+    if not identity.id:
         return None
     with quick_client(resolved.redis.url) as client:
-        noted = StoreClaim(client, prefix=resolved.redis.prefix)
+        claimed = StoreClaim(client, prefix=resolved.redis.prefix)
         if str(settings.redis_socket) in resolved.redis.url:
             # This Redis is in the same data folder, so any earlier store in that folder is gone.
             if claim:
-                noted.take(mine)
+                claimed.take(identity)
             return None
-        owner = noted.claim(mine) if claim else noted.owner()
-    return conflict(mine, owner, server_name(resolved.redis.url))
+        owner = claimed.claim(identity) if claim else claimed.owner()
+    return conflict(identity, owner, server_name(resolved.redis.url))

@@ -145,7 +145,7 @@ def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
     engine = timed_tables(tables(settings))
     if settings.store.is_embedded:
         engine.create()
-    return _store_over(engine, settings, clock)
+    return _store_on(engine, settings, clock)
 
 
 def served_store(settings: Settings) -> UrlStore:
@@ -156,12 +156,12 @@ def served_store(settings: Settings) -> UrlStore:
     if serving.read_cache_s > 0:
         cache = ReadCache(serving.read_cache_s, serving.read_cache_bytes, on_read=_count_reads)
         engine = cast("Tables", CachedTables(engine, cache))
-    return _store_over(engine, settings, None)
+    return _store_on(engine, settings, None)
 
 
 def url_store_of_replica(settings: Settings) -> UrlStore:
     """Open the UrlStore on the PostgreSQL replica in `serving.standby_dsn`, for reads."""
-    return _store_over(timed_tables(replica_tables(settings)), settings, None)
+    return _store_on(timed_tables(replica_tables(settings)), settings, None)
 
 
 def replica_tables(settings: Settings) -> Tables:
@@ -171,7 +171,7 @@ def replica_tables(settings: Settings) -> Tables:
     return postgres_tables(store, max_lag_s=settings.serving.standby_max_lag_s)
 
 
-def _store_over(engine: Tables, settings: Settings, clock: Clock | None) -> UrlStore:
+def _store_on(engine: Tables, settings: Settings, clock: Clock | None) -> UrlStore:
     install_site_rules(settings)
     content = timed_content(open_content(settings.content, settings.data_dir))
     formats = {f"{prefix_of(name)}.*": "json" for name in settings.pipeline.extractors}
@@ -196,17 +196,17 @@ def _count_reads(hits: int, misses: int) -> None:
         _MISSES.add(misses)
 
 
-_TABLE = (
+_TABLE_METHODS = (
     "get", "get_many", "values_many", "put", "put_many", "delete", "delete_many",
     "check_and_put", "check_and_put_many", "incr",
 )  # fmt: skip
 
 
-_PACKS = ("put", "read", "delete")
-_CONTENT = ("put", "put_many", "get", "delete")
+_PACK_METHODS = ("put", "read", "delete")
+_CONTENT_METHODS = ("put", "put_many", "get", "delete")
 
 
-class _Timed:
+class _TimedAdapter:
     """Wraps an adapter and times its calls to some methods."""
 
     def __init__(
@@ -221,14 +221,14 @@ class _Timed:
         return getattr(self._adapter, name)
 
 
-class _TimedTables(_Timed):
+class _TimedTables(_TimedAdapter):
     def __init__(self, adapter: Tables) -> None:
         super().__init__(adapter, ("write",), STORE_SECONDS)
         self._tables: dict[str, CellTable] = {}
 
     def __getitem__(self, name: str) -> CellTable:
         if name not in self._tables:
-            timed_table = _Timed(self._adapter[name], _TABLE, STORE_SECONDS)
+            timed_table = _TimedAdapter(self._adapter[name], _TABLE_METHODS, STORE_SECONDS)
             self._tables[name] = cast("CellTable", timed_table)
         return self._tables[name]
 
@@ -243,7 +243,7 @@ def timed_tables(tables: Tables) -> Tables:
 
 def timed_packs(packs: PackFiles) -> PackFiles:
     """Wrap the pack files, measured in the same metric as `pack_put`, `pack_read` and so on."""
-    return cast("PackFiles", _Timed(packs, _PACKS, CONTENT_SECONDS, "pack_"))
+    return cast("PackFiles", _TimedAdapter(packs, _PACK_METHODS, CONTENT_SECONDS, "pack_"))
 
 
 def timed_content(content: ContentStore) -> ContentStore:
@@ -251,4 +251,4 @@ def timed_content(content: ContentStore) -> ContentStore:
     Wrap the content store, so that each operation except listing is measured in
     `aragog_content_seconds`.
     """
-    return cast("ContentStore", _Timed(content, _CONTENT, CONTENT_SECONDS))
+    return cast("ContentStore", _TimedAdapter(content, _CONTENT_METHODS, CONTENT_SECONDS))

@@ -16,12 +16,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
 from aragog.api.operations.page_texts import PageTexts
-from aragog.api.operations.text_processes import AT_ONCE
+from aragog.api.operations.text_processes import MAX_PROCESSES
 from aragog.settings import PipelineSettings
 from aragog.urlstore.store import UrlStore
 
 MAX_BYTES = 64 << 20
-MAX_RUNNING = 2 * AT_ONCE
+MAX_RUNNING = 2 * MAX_PROCESSES
 """How many texts are started at once, so that each process always has another one waiting."""
 
 Fields = Mapping[str, bytes]

@@ -40,8 +40,8 @@ MAX_CHECKED_URLS = 20_000
 """Maximum number of URLs in flight that one call to `update` checks."""
 MAX_CALLS_PER_ROUND = 8
 """
-How many calls check every URL in flight at least once, if there are at most MAX_CALLS_PER_ROUND
-MAX_CHECKED.
+How many calls check every URL in flight at least once, if there are at most
+MAX_CALLS_PER_ROUND * MAX_CHECKED_URLS.
 """
 MIN_DONE_SHARE = 0.1
 """

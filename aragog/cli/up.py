@@ -171,7 +171,7 @@ def with_demo_web(settings: Settings, console: Console) -> Iterator[Settings]:
         open_log(data_dir / "logs" / "demo.log", data_dir) as log,
         demo.web_for(settings.fetch.host_map, log) as variables,
     ):
-        text = f"also serving the demo web, for its URLs; {data_dir / demo.MARK} says why"
+        text = f"also serving the demo web, for its URLs; {data_dir / demo.MARK_FILE} says why"
         console.print(text, highlight=False, markup=False, soft_wrap=True)
         os.environ.update(variables)
         yield load_settings()

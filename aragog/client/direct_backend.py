@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from aragog.api.operations.operation import Caller, Operation, Parts
 from aragog.api.operations.options import checked
-from aragog.api.operations.steps import finished
+from aragog.api.operations.steps import run_steps
 from aragog.errors import (
     BAD_INPUT,
     PERMANENT,
@@ -58,7 +58,7 @@ class DirectBackend:
     ) -> R:
         with _client_errors():
             answer = operation.run(self._caller, checked(request))
-            result: R = finished(answer) if isinstance(answer, Generator) else answer
+            result: R = run_steps(answer) if isinstance(answer, Generator) else answer
             return result
 
     def close(self) -> None:

@@ -155,7 +155,7 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
                 "has; give the function another name"
             )
         if is_file_name(name):
-            result[prefix_of(name)] = _function_of_file(name)
+            result[prefix_of(name)] = _load_function(name)
             continue
         if not _NAME.fullmatch(name):
             raise ConfigError(f"pipeline.extractors: {name!r} is not a name of small letters")
@@ -172,19 +172,19 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
     return result
 
 
-def _function_of_file(name: str) -> Extractor:
+def _load_function(name: str) -> Extractor:
     """Load a function from a file. Its name must be a valid prefix."""
     function = name.rpartition(":")[2]
     if not _NAME.fullmatch(function):
         raise ConfigError(f"pipeline.extractors: {name!r}: {function!r} has not only small letters")
     try:
-        found: Extractor = of_file(name)
+        function_object: Extractor = load_from_file(name)
     except ConfigError as error:
         raise ConfigError(f"pipeline.extractors: {error}") from error
-    return found
+    return function_object
 
 
-def of_file(name: str) -> Any:
+def load_from_file(name: str) -> Any:
     """
     Load a named object from a Python file, as `folder/file.py:name`.
 
@@ -238,6 +238,6 @@ def _fields(name: str, values: Mapping[str, Any]) -> Iterable[tuple[str, bytes]]
             stored = orjson.dumps(value)
         except TypeError as error:
             raise InvalidField(f"{name}.{key}", str(error)) from error
-        if len(stored) > (most := MAX_ITEMS_BYTES if name == ITEMS else MAX_VALUE_BYTES):
-            raise InvalidField(f"{name}.{key}", f"larger than {most} bytes")
+        if len(stored) > (max_bytes := MAX_ITEMS_BYTES if name == ITEMS else MAX_VALUE_BYTES):
+            raise InvalidField(f"{name}.{key}", f"larger than {max_bytes} bytes")
         yield f"{name}.{key}", stored

@@ -2,9 +2,8 @@
 Reads the entries of sitemaps, RSS and Atom files, whose XML may be broken. No I/O.
 
 An error in the XML may lose an entry but never changes one. A URL is used only if its element has
-an
-end tag, contains no other element, and its text is unambiguous (`tolerant_xml.text_of`). Namespaces
-matter: an `image:loc` is never a `loc`, in whatever order they appear.
+an end tag and contains no other element, and if its text is unambiguous (`tolerant_xml.text_of`).
+Namespaces matter: an `image:loc` is never a `loc`, in whatever order they appear.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ MAX_DEPTH = 100
 # sitemaps.org limits URLs to 2,048 characters. Escaping makes them longer.
 LINE_BYTES = 8192
 _MAX_LOCATIONS = 50
-_MAX_KEPT = 1000
+_MAX_CACHED_ELEMENTS = 1000
 MAX_ALTERNATES = 100_000
 """Maximum number of translations kept per file."""
 _LANGUAGE_CHARS = 35
@@ -31,7 +30,7 @@ _ABSOLUTE = ("http://", "https://")
 
 _SITEMAP_ENTRIES = {"url": "url", "sitemap": "sitemap"}
 _FEED_ENTRIES = {"item": "item", "entry": "entry"}
-_ENTRIES_OF = {
+_ENTRIES_BY_ROOT = {
     "urlset": _SITEMAP_ENTRIES,
     "sitemapindex": _SITEMAP_ENTRIES,
     "rss": _FEED_ENTRIES,
@@ -40,12 +39,12 @@ _ENTRIES_OF = {
 }
 _ALL_ENTRIES = _SITEMAP_ENTRIES | _FEED_ENTRIES
 # Entries for `loc` elements directly below the root, which have no entry element.
-_KIND_IN = {"urlset": "url", "sitemapindex": "sitemap"}
+_KIND_BY_ROOT = {"urlset": "url", "sitemapindex": "sitemap"}
 # Elements that contain only text. Without an end tag, one ends where the next one starts.
 _TEXT_ONLY = frozenset({"loc", "lastmod", "changefreq", "priority"})
 _DATES = ("lastmod", "updated", "pubDate", "published", "date")
 # Counted only in the same namespace as their entry.
-_OWN_TEXTS = frozenset({"loc", "link", "guid"})
+_SAME_NAMESPACE_TEXTS = frozenset({"loc", "link", "guid"})
 _ALTERNATE = frozenset({"alternate", "http://www.iana.org/assignments/relation/alternate"})
 _PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
 
@@ -100,7 +99,7 @@ class _EntryBeingRead:
     def listed(self) -> ListedEntry:
         return ListedEntry(
             self.kind == "sitemap",
-            tuple(self.locations) if self.kind in _KIND_IN.values() else (self._page(),),
+            tuple(self.locations) if self.kind in _KIND_BY_ROOT.values() else (self._page(),),
             next((span for name in _DATES if (span := span_of(self.dates.get(name, "")))), None),
             tuple(self.alternates),
         )
@@ -145,9 +144,9 @@ class _EntryReader:
         self._is_ambiguous = False
         """True if the element also contains something other than text."""
         self._is_permalink = False
-        self._count = self._kept = 0
-        self._room_for_alternates = MAX_ALTERNATES
-        self._stopped = False
+        self._count = self._cached_count = 0
+        self._remaining_alternates = MAX_ALTERNATES
+        self._is_stopped = False
 
     def read(self) -> bool:
         for kind, data, attributes in self._tokens:
@@ -163,7 +162,7 @@ class _EntryReader:
                 self._is_ambiguous = True
             else:
                 self._keep(data, is_cdata=kind is TokenKind.CDATA)
-            if self._stopped or len(self._stack) > MAX_DEPTH or self._count > MAX_ELEMENTS:
+            if self._is_stopped or len(self._stack) > MAX_DEPTH or self._count > MAX_ELEMENTS:
                 return False
         if self._stack:
             # The file is truncated. Complete entries count, open ones do not.
@@ -177,14 +176,14 @@ class _EntryReader:
         if self._stack and self._stack[-1].local in _TEXT_ONLY:
             self._tokens.damaged = self._is_ambiguous = True
             self._pop()
-        element = self._opened(name, attributes)
+        element = self._open_element(name, attributes)
         if self._text is not None:
             self._is_ambiguous = True
         self._take(element, attributes)
         self._stack.append(element)
         self._tokens.keep_texts = self._text is not None
 
-    def _opened(self, name: bytes, raw: bytes) -> _OpenElement:
+    def _open_element(self, name: bytes, raw: bytes) -> _OpenElement:
         parent = self._stack[-1] if self._stack else self._outside
         scope, base = parent.scope, parent.base
         inherits = not (b"xmlns" in raw or b"xml:base" in raw)
@@ -200,16 +199,16 @@ class _EntryReader:
             base = _joined(base, attributes.get("xml:base")) or base
         prefix, _, local = name.decode("latin-1").rpartition(":")
         element = _OpenElement(name, local, scope.get(prefix, prefix), scope, base)
-        if inherits and self._kept < _MAX_KEPT:
-            self._kept += 1
+        if inherits and self._cached_count < _MAX_CACHED_ELEMENTS:
+            self._cached_count += 1
             parent.children[name] = element
         return element
 
     def _take(self, element: _OpenElement, raw: bytes) -> None:
         """Start an entry, or read a child of the current entry."""
         local = element.local
-        if self._root is None and local in _ENTRIES_OF:
-            self._root, self._kinds = element, _ENTRIES_OF[local]
+        if self._root is None and local in _ENTRIES_BY_ROOT:
+            self._root, self._kinds = element, _ENTRIES_BY_ROOT[local]
             return
         if local in self._kinds and self._entry_namespace in (None, element.namespace):
             self._pass_on()
@@ -218,12 +217,12 @@ class _EntryReader:
             return
         entry = self._entry
         if entry is None:
-            if local == "loc" and self._stack and self._stack[-1].local in _KIND_IN:
+            if local == "loc" and self._stack and self._stack[-1].local in _KIND_BY_ROOT:
                 self._loose_location(element)
             return
         if len(self._stack) != entry.depth + 1:
             return
-        if element.namespace == entry.namespace and local in _OWN_TEXTS:
+        if element.namespace == entry.namespace and local in _SAME_NAMESPACE_TEXTS:
             if entry.kind == "entry":
                 self._link(entry, element, raw)
             elif (local == "loc") == (entry.kind in ("url", "sitemap")):
@@ -237,7 +236,7 @@ class _EntryReader:
         """Treat a `loc` outside of any entry as an entry."""
         parent = self._stack[-1]
         if element.namespace == parent.namespace:
-            kind = _KIND_IN[parent.local]
+            kind = _KIND_BY_ROOT[parent.local]
             self._entry = _EntryBeingRead(
                 kind, element.namespace, len(self._stack) - 1, has_no_element=True
             )
@@ -319,20 +318,20 @@ class _EntryReader:
 
     def _alternate(self, entry: _EntryBeingRead, element: _OpenElement, raw: bytes) -> None:
         """Store an `xhtml:link` to a translation, up to the file's limit."""
-        if b"hreflang" not in raw or self._room_for_alternates <= 0:
+        if b"hreflang" not in raw or self._remaining_alternates <= 0:
             return
         attributes = attributes_of(raw, self._charset)
         url = _joined(element.base, attributes.get("href"))
         language = attributes.get("hreflang", "").strip()[:_LANGUAGE_CHARS]
         if url and language and attributes.get("rel", "").lower() == "alternate":
             entry.alternates.append((language, url))
-            self._room_for_alternates -= 1
+            self._remaining_alternates -= 1
 
     def _pass_on(self) -> None:
         """Pass the current entry to the sink."""
         entry, self._entry = self._entry, None
         if entry is not None and not self._sink.take(entry.listed()):
-            self._stopped = True
+            self._is_stopped = True
 
 
 def _located(base: str, text: str) -> str | None:

@@ -347,10 +347,10 @@ def _loaded(tables: bytes) -> SiteKinds:
 
 def _named(name: str) -> Any:
     """Load a class or function from a file or module: `shop.py:Lamp` or `shop.items:Lamp`."""
-    from aragog.pages.extractors import of_file  # noqa: PLC0415 - it imports this module
+    from aragog.pages.extractors import load_from_file  # noqa: PLC0415 - it imports this module
 
     if is_file_name(name):
-        return of_file(name)
+        return load_from_file(name)
     module, _, attribute = name.rpartition(":")
     try:
         return getattr(importlib.import_module(module), attribute)

@@ -61,8 +61,7 @@ def content_usage(text: str, where: str) -> list[UseStatement]:
     Return the statements of a Content-Usage value. Empty if it is not a valid dictionary.
 
     If a label is repeated, the last member counts (RFC 9651), and so does any earlier n, because
-    one n
-    is enough.
+    one n is enough.
     """
     try:
         members = dictionary_members(text)
@@ -224,9 +223,9 @@ def stricter(before: str | None, later: str) -> str:
     For the same purpose and value, the line in `later` is kept. An n comes before a y.
     """
     lines = [*later.split("\n"), *(before or "").split("\n")]
-    kept = {line.partition(" ")[0]: line for line in reversed(lines) if line}
-    ordered = sorted(kept, key=_order)
-    return "\n".join(kept[said] for said in ordered[:MAX_STATEMENTS])
+    line_by_statement = {line.partition(" ")[0]: line for line in reversed(lines) if line}
+    ordered = sorted(line_by_statement, key=_order)
+    return "\n".join(line_by_statement[said] for said in ordered[:MAX_STATEMENTS])
 
 
 def _order(said: str) -> tuple[bool, bool, str]:
@@ -269,14 +268,14 @@ def refusal(texts: Iterable[object], purpose: str) -> str | None:
     allowed, line = verdict(texts, purpose)
     if allowed is False:
         return line
-    if _notes(texts, ROBOTS_UNREAD):
+    if _contains_note(texts, ROBOTS_UNREAD):
         return "it is unknown: the robots.txt of its site was not read"
-    if purpose in MODELS and not _notes(texts, TDM_FILE_READ):
+    if purpose in MODELS and not _contains_note(texts, TDM_FILE_READ):
         return f"it is unknown: the {TDM_FILE_READ.where} of its site was not read"
     return None
 
 
-def _notes(texts: Iterable[object], note: UseStatement) -> bool:
+def _contains_note(texts: Iterable[object], note: UseStatement) -> bool:
     start = f"{note.purpose}={note.value} "
     return any(line.startswith(start) for line in _lines(texts))
 

@@ -66,21 +66,23 @@ def find_hits(page: Any, rules: SiteRules, kinds: SiteKinds) -> PageHits:
         Exception: any error of a function.
     """
     document = page.document
-    hits = [_of_field(name, one, document) for name, one in rules.of(document.url).items()]
+    hits = [
+        _field_hit(name, selector, document) for name, selector in rules.of(document.url).items()
+    ]
     items: dict[str, FoundItems] = {}
-    for name, each in kinds.of(document.url).items():
-        if each.kind.is_on(document.url):
-            items[name] = find(each.kind, document, page)
-            hits += _of_kind(each.kind, items[name], document)
+    for name, site_kind in kinds.of(document.url).items():
+        if site_kind.kind.is_on(document.url):
+            items[name] = find(site_kind.kind, document, page)
+            hits += _kind_hits(site_kind.kind, items[name], document)
     return PageHits(tuple(hits), items)
 
 
-def _of_field(name: str, selector: Selector, document: Document) -> RuleHit:
+def _field_hit(name: str, selector: Selector, document: Document) -> RuleHit:
     values = [v for v in selector.select(SelectedPage(document)) if v not in (None, "")]
     return RuleHit(f"{SITE}.{name}", selector.text, len(values), values[0] if values else None)
 
 
-def _of_kind(kind: ItemKind, found: FoundItems, document: Document) -> Iterator[RuleHit]:
+def _kind_hits(kind: ItemKind, found: FoundItems, document: Document) -> Iterator[RuleHit]:
     page, name = SelectedPage(document), f"items.{kind.name}"
     within = None
     if kind.each is not None:
@@ -89,11 +91,13 @@ def _of_kind(kind: ItemKind, found: FoundItems, document: Document) -> Iterator[
         count = len(elements) if isinstance(elements, list) else 0
         yield RuleHit(name, f"{language}:{text}", count)
         within = text if language == "css" else None
-    for one in kind.fields:
-        values = [v for item in found.items if (v := item.values.get(one.name)) is not None]
-        rule = one.selector.text if one.selector else "the page that links here"
-        of = None if one.of_page else within
-        yield RuleHit(f"{name}.{one.name}", rule, len(values), values[0] if values else None, of)
+    for item_field in kind.fields:
+        values = [v for item in found.items if (v := item.values.get(item_field.name)) is not None]
+        rule = item_field.selector.text if item_field.selector else "the page that links here"
+        search_in = None if item_field.of_page else within
+        yield RuleHit(
+            f"{name}.{item_field.name}", rule, len(values), values[0] if values else None, search_in
+        )
     for selector in kind.follow:
         urls = [v for v in selector.select(page) if v]
         yield RuleHit(f"{name} follow", selector.text, len(urls), urls[0] if urls else None)
@@ -110,12 +114,12 @@ def colored_page(document: Document, hits: PageHits) -> str:
         "script, noscript, iframe, object, embed, base, meta[http-equiv], form > input"
     ):
         node.decompose()
-    left = MAX_COLORED
+    remaining = MAX_COLORED
     for number, hit in enumerate(hits.rules):
         for node in _elements(hit, tree):
-            if left:
+            if remaining:
                 _mark(node, hit, _color(number))
-                left -= 1
+                remaining -= 1
     html = tree.html or ""
     head = (
         f'<!doctype html><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
@@ -130,12 +134,12 @@ def _elements(hit: RuleHit, tree: LexborHTMLParser) -> Iterator[LexborNode]:
         return
     if hit.within is not None:
         for element in tree.css(hit.within):
-            yield from _some(element.css(hit.css), hit)
+            yield from _first_or_all(element.css(hit.css), hit)
     else:
-        yield from _some(tree.css(hit.css), hit)
+        yield from _first_or_all(tree.css(hit.css), hit)
 
 
-def _some(nodes: list[LexborNode], hit: RuleHit) -> list[LexborNode]:
+def _first_or_all(nodes: list[LexborNode], hit: RuleHit) -> list[LexborNode]:
     is_every = hit.rule.lstrip().startswith("css-all") or hit.first is None
     return nodes if is_every else nodes[:1]
 

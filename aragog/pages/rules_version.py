@@ -40,12 +40,12 @@ class RulesVersions:
     def __init__(
         self, extractors: tuple[str, ...], tables: Mapping[str, Mapping[str, Any]]
     ) -> None:
-        self._of_all = [*extractors, *_files(extractors)]
+        self._extractor_hashes = [*extractors, *_files(extractors)]
         self._by_host: dict[str, list[Any]] = {}
         for name, table in tables.items():
-            own = name.strip().lower().removeprefix("*.").rstrip(".")
-            self._by_host.setdefault(own, []).append([table, *_files(table)])
-        self.whole = _hash([self._of_all, self._by_host]) if extractors or tables else ""
+            host_name = name.strip().lower().removeprefix("*.").rstrip(".")
+            self._by_host.setdefault(host_name, []).append([table, *_files(table)])
+        self.whole = _hash([self._extractor_hashes, self._by_host]) if extractors or tables else ""
         """The version of all rules together. Empty if there are no rules."""
 
     def of(self, url: str) -> str:
@@ -55,8 +55,10 @@ class RulesVersions:
         """
         with suppress(InvalidUrl):
             names = [name for name in and_parents(host(url)) if name in self._by_host]
-            if names or self._of_all:
-                return _hash([self._of_all, [(name, self._by_host[name]) for name in names]])
+            if names or self._extractor_hashes:
+                return _hash(
+                    [self._extractor_hashes, [(name, self._by_host[name]) for name in names]]
+                )
         return ""
 
 
@@ -64,22 +66,24 @@ def rules_versions(
     extractors: tuple[str, ...], tables: Mapping[str, Mapping[str, Any]]
 ) -> RulesVersions:
     """Return the versions for these settings. The same settings share one object."""
-    return _made(extractors, orjson.dumps(tables, default=str, option=orjson.OPT_NON_STR_KEYS))
+    return _build_versions(
+        extractors, orjson.dumps(tables, default=str, option=orjson.OPT_NON_STR_KEYS)
+    )
 
 
 @lru_cache(maxsize=16)
-def _made(extractors: tuple[str, ...], tables: bytes) -> RulesVersions:
+def _build_versions(extractors: tuple[str, ...], tables: bytes) -> RulesVersions:
     return RulesVersions(extractors, orjson.loads(tables))
 
 
-def _files(named: Any) -> Iterator[str]:
+def _files(settings_value: Any) -> Iterator[str]:
     """Yield the hashes of the readable Python files that the settings name."""
-    if isinstance(named, str):
-        if is_file_name(named):
+    if isinstance(settings_value, str):
+        if is_file_name(settings_value):
             with suppress(OSError):
-                yield sha256(Path(named.rpartition(":")[0]).read_bytes()).hexdigest()
+                yield sha256(Path(settings_value.rpartition(":")[0]).read_bytes()).hexdigest()
         return
-    for part in named.values() if isinstance(named, Mapping) else named:
+    for part in settings_value.values() if isinstance(settings_value, Mapping) else settings_value:
         if isinstance(part, str | list | tuple | Mapping):
             yield from _files(part)
 

@@ -41,13 +41,13 @@ def rule_types(rules: Rules) -> dict[str, FieldType]:
 
     The type is `any` if it differs between hosts. Raises ValueError like `value_type`.
     """
-    found: dict[str, FieldType] = {}
+    types: dict[str, FieldType] = {}
     for table in rules.values():
         for name, rule in _texts(table):
-            its_type = value_type(rule)
-            same = found.setdefault(f"{SITE}.{name}", its_type) == its_type
-            found[f"{SITE}.{name}"] = its_type if same else ANY
-    return found
+            rule_type = value_type(rule)
+            is_same = types.setdefault(f"{SITE}.{name}", rule_type) == rule_type
+            types[f"{SITE}.{name}"] = rule_type if is_same else ANY
+    return types
 
 
 class SiteRules:
@@ -96,17 +96,22 @@ def _texts(table: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     return ((name, rule) for name, rule in table.items() if isinstance(rule, str))
 
 
-_NO_HOST = re.compile(r"[/?#@\s]|^[^\[]*:(?!\d+\Z)")
+_NOT_A_HOST = re.compile(r"[/?#@\s]|^[^\[]*:(?!\d+\Z)")
 """Matches characters that a URL may contain but a host may not. A host may have a port."""
 
 
 def host_of_rules(name: str, problems: list[str]) -> str:
     """Return the normalized host for a key of `extract`. Adds an invalid one to `problems`."""
-    own = name.strip().removeprefix("*.")
+    host_name = name.strip().removeprefix("*.")
     try:
-        if not own or own.startswith(".") or ".." in own or _NO_HOST.search(own):
+        if (
+            not host_name
+            or host_name.startswith(".")
+            or ".." in host_name
+            or _NOT_A_HOST.search(host_name)
+        ):
             raise InvalidUrl(name, "is a URL")
-        return host(normalize(f"http://{own}/"))
+        return host(normalize(f"http://{host_name}/"))
     except InvalidUrl:
         problems.append(f"extract: {name!r}: is not a host name")
         return name

@@ -46,7 +46,7 @@ def span_of(text: str) -> DateSpan | None:
         hour = 0 if is_end else hour
         when = dt.datetime(year, month, day, hour, minute, min(second, 59), tzinfo=_zone(zone))
         when += dt.timedelta(days=is_end)
-        return DateSpan(_ms(when), _end_ms(when, given=sum(n is not None for n in numbers)))
+        return DateSpan(_ms(when), _end_ms(when, part_count=sum(n is not None for n in numbers)))
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
 
@@ -57,20 +57,20 @@ def instant_ms(text: str) -> int | None:
     return None if span is None else span.start_ms
 
 
-def _end_ms(when: dt.datetime, *, given: int) -> int:
+def _end_ms(when: dt.datetime, *, part_count: int) -> int:
     """
     Return the last millisecond of a date.
-    `given` is how many parts it has (year, month, day).
+    `part_count` is how many parts it has (year, month, day).
     """
-    if given > 3:
+    if part_count > 3:
         return _ms(when)
-    if given == 3:
-        after = when + dt.timedelta(days=1)
-    elif given == 2:
-        after = (when + dt.timedelta(days=31)).replace(day=1)
+    if part_count == 3:
+        next_start = when + dt.timedelta(days=1)
+    elif part_count == 2:
+        next_start = (when + dt.timedelta(days=31)).replace(day=1)
     else:
-        after = when.replace(year=when.year + 1)
-    return _ms(after) - 1
+        next_start = when.replace(year=when.year + 1)
+    return _ms(next_start) - 1
 
 
 def _ms(when: dt.datetime) -> int:

@@ -3,8 +3,7 @@ Parses sitemaps: urlset, index, plain text, RSS and Atom, with or without gzip. 
 
 Follows sitemaps.org (50,000 URLs and 50 MB per file). Broken files are common. For these, the
 parser returns all unambiguous entries and sets `complete` to False. The encoding is that of the
-byte
-order mark, the Content-Type header or the XML declaration, in this order; otherwise UTF-8
+byte order mark, the Content-Type header or the XML declaration, in this order; otherwise UTF-8
 (RFC 7303). A declared encoding that does not fit the bytes is ignored.
 """
 
@@ -48,8 +47,7 @@ class SitemapUrl:
         Return True if the page may have changed after it was last seen.
 
         A date without a time counts as its first moment until the period is over, and then as its
-        last
-        one. So a page is fetched at most twice for one date. An instant in the future does not
+        last one. So a page is fetched at most twice for one date. An instant in the future does not
         count.
         """
         at_ms = self.lastmod_ms
@@ -71,7 +69,7 @@ class EntryCollector:
 
     def take(self, listed: ListedEntry) -> bool:
         """Add an entry. Return False when the file has reached the limit."""
-        into = self.children if listed.is_sitemap else self.urls
+        target = self.children if listed.is_sitemap else self.urls
         for url in listed.locations or (None,):
             if len(self.urls) + len(self.children) >= MAX_URLS or self._entries >= MAX_ENTRIES:
                 self.cut = True
@@ -79,8 +77,8 @@ class EntryCollector:
             self._entries += 1
             if url is None:
                 self.invalid += 1
-            elif url not in into:
-                into[url] = _sitemap_url(url, listed.modified, listed.alternates)
+            elif url not in target:
+                target[url] = _sitemap_url(url, listed.modified, listed.alternates)
         return True
 
 
@@ -96,13 +94,13 @@ def _sitemap_url(
 MAX_BYTES = 52_428_800
 """The maximum size of a sitemap after decompression."""
 PIECE_BYTES = 65_536
-_PACKED_BYTES = 16_384
+_COMPRESSED_CHUNK_BYTES = 16_384
 _GZIP = b"\x1f\x8b"
 _MAX_LAYERS = 3
 """Some servers compress a file that is already compressed on disk."""
 
 
-class Unpacked:
+class DecompressedBody:
     """
     The decompressed body, in chunks. Supports many gzip members and up to three layers.
 
@@ -114,7 +112,7 @@ class Unpacked:
         self.complete = True
 
     def __iter__(self) -> Iterator[bytes]:
-        room = MAX_BYTES
+        remaining_bytes = MAX_BYTES
         pieces = _slices(self._body)
         for _ in range(_MAX_LAYERS):
             first = next(pieces, b"")
@@ -123,9 +121,9 @@ class Unpacked:
                 break
             pieces = self._members(pieces)
         for piece in pieces:
-            yield piece[:room]
-            room -= len(piece)
-            if room < 0:
+            yield piece[:remaining_bytes]
+            remaining_bytes -= len(piece)
+            if remaining_bytes < 0:
                 self.complete = False
                 return
 
@@ -137,7 +135,7 @@ class Unpacked:
                 return  # anything after the last member is ignored
             inflate = zlib.decompressobj(wbits=31)
             while not inflate.eof and (rest or (rest := next(packed, b""))):
-                data, rest = rest[:_PACKED_BYTES], rest[_PACKED_BYTES:]
+                data, rest = rest[:_COMPRESSED_CHUNK_BYTES], rest[_COMPRESSED_CHUNK_BYTES:]
                 try:
                     while data:
                         if piece := inflate.decompress(data, PIECE_BYTES):
@@ -175,10 +173,10 @@ class Sitemap:
 # The start of an XML file, possibly after a warning printed by a script.
 _XML_START = re.compile(rb"<(?:\?xml\s|(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|feed|RDF)[\s>])")
 _FEED_START = re.compile(rb"<(?:[\w.-]+:)?(?:rss|feed|RDF)[\s>]")
-_BLANKS = b" \t\r\n\0"
-_UTF8_MARK = b"\xef\xbb\xbf"
+_BLANK_BYTES = b" \t\r\n\0"
+_UTF8_BOM = b"\xef\xbb\xbf"
 # Converted before parsing, because their bytes are not ASCII-compatible.
-_CONVERTED = frozenset({"utf-16le", "utf-16be", "iso-2022-jp", "x-user-defined"})
+_REENCODED_CHARSETS = frozenset({"utf-16le", "utf-16be", "iso-2022-jp", "x-user-defined"})
 
 
 def parse(body: bytes, url: str, content_type: str | None = None) -> Sitemap:
@@ -186,36 +184,35 @@ def parse(body: bytes, url: str, content_type: str | None = None) -> Sitemap:
     Parse the sitemap in `body`, which was fetched from `url` with this Content-Type header.
 
     Takes about 30 µs per entry. The file is decompressed and read in chunks, so the memory depends
-    on
-    the number of entries and not on the decompressed size.
+    on the number of entries and not on the decompressed size.
     """
-    unpacked, entries = Unpacked(body), EntryCollector()
-    pieces = iter(unpacked)
+    decompressed, entries = DecompressedBody(body), EntryCollector()
+    pieces = iter(decompressed)
     first = next(pieces, b"")
     charset = _charset(first, content_type)
     pieces = chain((first,), pieces)
     if charset == "replacement":
         return Sitemap(complete=False)
-    if charset in _CONVERTED:
-        pieces, charset = _converted(pieces, charset), "utf-8"
-    first = _without_marks(next(pieces, b""))
+    if charset in _REENCODED_CHARSETS:
+        pieces, charset = _reencode(pieces, charset), "utf-8"
+    first = _strip_byte_order_marks(next(pieces, b""))
     pieces = chain((first,), pieces)
-    if first.lstrip(_BLANKS).startswith(b"<") or _XML_START.search(first):
-        whole = read_entries(pieces, url, charset, entries)
+    if first.lstrip(_BLANK_BYTES).startswith(b"<") or _XML_START.search(first):
+        is_complete = read_entries(pieces, url, charset, entries)
     else:
-        whole = _read_lines(pieces, url, charset, entries)
+        is_complete = _read_lines(pieces, url, charset, entries)
     return Sitemap(
         tuple(entries.urls.values()),
         tuple(entries.children.values()),
         entries.invalid,
-        unpacked.complete and whole and not entries.cut,
+        decompressed.complete and is_complete and not entries.cut,
         _FEED_START.search(first) is not None,
     )
 
 
 def _charset(first: bytes, content_type: str | None) -> str:
     """Return the WHATWG name of the encoding, based on the first chunk of the file."""
-    if first.startswith(_UTF8_MARK):
+    if first.startswith(_UTF8_BOM):
         return "utf-8"
     if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "utf-16le" if first.startswith(b"\xff") else "utf-16be"
@@ -225,13 +222,15 @@ def _charset(first: bytes, content_type: str | None) -> str:
         return "utf-16be"
     declared = encodings.from_header(content_type)
     if declared in (None, "utf-16le", "utf-16be"):  # the bytes are not UTF-16
-        declared = encodings.from_xml_declaration(first[: encodings.PRESCAN_BYTES].lstrip(_BLANKS))
+        declared = encodings.from_xml_declaration(
+            first[: encodings.PRESCAN_BYTES].lstrip(_BLANK_BYTES)
+        )
     if declared is None or encodings.is_surely_utf8(first, declared):
         return "utf-8"
     return declared
 
 
-def _converted(pieces: Iterable[bytes], charset: str) -> Iterator[bytes]:
+def _reencode(pieces: Iterable[bytes], charset: str) -> Iterator[bytes]:
     """
     Yield the chunks as UTF-8.
     Undecodable bytes become U+FFFD, which makes their entry invalid.
@@ -242,12 +241,12 @@ def _converted(pieces: Iterable[bytes], charset: str) -> Iterator[bytes]:
     yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
-def _without_marks(first: bytes) -> bytes:
+def _strip_byte_order_marks(first: bytes) -> bytes:
     """Remove byte order marks; some files have two."""
-    start = first.lstrip(_BLANKS)
-    while start.startswith(_UTF8_MARK):
-        first = start[len(_UTF8_MARK) :]
-        start = first.lstrip(_BLANKS)
+    start = first.lstrip(_BLANK_BYTES)
+    while start.startswith(_UTF8_BOM):
+        first = start[len(_UTF8_BOM) :]
+        start = first.lstrip(_BLANK_BYTES)
     return first
 
 

@@ -99,41 +99,41 @@ class _DictionaryReader:
 
     def __init__(self, text: str) -> None:
         self._text = text.rstrip(" ")
-        self._at = 0
+        self._position = 0
 
     def ended(self) -> bool:
-        return self._at >= len(self._text)
+        return self._position >= len(self._text)
 
     def fail(self, expected: str) -> NoReturn:
-        raise ValueError(f"character {self._at + 1}: expected {expected}")
+        raise ValueError(f"character {self._position + 1}: expected {expected}")
 
     def skip(self, pattern: re.Pattern[str]) -> None:
-        match = pattern.match(self._text, self._at)
-        self._at = match.end() if match else self._at
+        match = pattern.match(self._text, self._position)
+        self._position = match.end() if match else self._position
 
     def take(self, match_at: Callable[[str, int], re.Match[str] | None], name: str) -> str:
-        match = match_at(self._text, self._at)
+        match = match_at(self._text, self._position)
         if match is None:
             self.fail(name)
-        self._at = match.end()
+        self._position = match.end()
         return match.group()
 
     def next_is(self, character: str) -> bool:
-        if self._text[self._at : self._at + 1] != character:
+        if self._text[self._position : self._position + 1] != character:
             return False
-        self._at += 1
+        self._position += 1
         return True
 
     def flag(self) -> Member:
         """Return the member for a key without a value. Its value is True."""
-        start = self._at
-        return Member(True, self._parameters(), self._text[start : self._at])
+        start = self._position
+        return Member(True, self._parameters(), self._text[start : self._position])
 
     def member(self) -> Member:
-        start = self._at
+        start = self._position
         value: Bare | tuple[Member, ...] = self._inner_list() if self.next_is("(") else self._bare()
         parameters = self._parameters()
-        return Member(value, parameters, self._text[start : self._at])
+        return Member(value, parameters, self._text[start : self._position])
 
     def _inner_list(self) -> tuple[Member, ...]:
         items: list[Member] = []
@@ -141,11 +141,11 @@ class _DictionaryReader:
             self.skip(_SPACE)
             if self.next_is(")"):
                 return tuple(items)
-            if items and self._text[self._at - 1] != " ":
+            if items and self._text[self._position - 1] != " ":
                 self.fail("a space between items")
-            start, value = self._at, self._bare()
+            start, value = self._position, self._bare()
             parameters = self._parameters()
-            items.append(Member(value, parameters, self._text[start : self._at]))
+            items.append(Member(value, parameters, self._text[start : self._position]))
 
     def _parameters(self) -> dict[str, Bare]:
         parameters: dict[str, Bare] = {}
@@ -157,7 +157,7 @@ class _DictionaryReader:
         return parameters
 
     def _bare(self) -> Bare:
-        first = self._text[self._at : self._at + 1]
+        first = self._text[self._position : self._position + 1]
         if first == '"':
             return re.sub(r"\\(.)", r"\1", self.take(_STRING.match, "a string")[1:-1])
         if first == "?":
@@ -169,7 +169,7 @@ class _DictionaryReader:
         if first == "%":
             return self.take(_DISPLAY.match, "a display string")
         if first == "-" or first.isdigit():
-            if _DECIMAL.match(self._text, self._at):
+            if _DECIMAL.match(self._text, self._position):
                 return float(self.take(_DECIMAL.match, "a number"))
             return int(self.take(_INTEGER.match, "a number"))
         return FieldToken(self.take(_TOKEN.match, "a value"))

@@ -76,8 +76,8 @@ class TokenReader:
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = _without_tiny_pieces(pieces)
         self._buffer = b""
-        self._at = 0
-        self._until = b""
+        self._position = 0
+        self._end_marker = b""
         """The end marker of the open comment, section or instruction, or empty."""
         self._declarations = 0
         self.damaged = self.cut = False
@@ -85,22 +85,22 @@ class TokenReader:
 
     def __iter__(self) -> Iterator[Token]:
         for piece in self._pieces:
-            self._buffer, self._at = self._buffer[self._at :] + piece, 0
+            self._buffer, self._position = self._buffer[self._position :] + piece, 0
             yield from self._tokens(final=False)
-            if len(self._buffer) - self._at > TAG_BYTES:
+            if len(self._buffer) - self._position > TAG_BYTES:
                 self.damaged = self.cut = True
                 return
         yield from self._tokens(final=True)
-        if self._until or self._at < len(self._buffer):
+        if self._end_marker or self._position < len(self._buffer):
             self.damaged = self.cut = True
 
     def _tokens(self, *, final: bool) -> Iterator[Token]:
         """Yield the complete tokens in the buffer."""
         buffer, match_tag = self._buffer, _TAG.match
-        while self._at < len(buffer):
+        while self._position < len(buffer):
             # the most common case, handled inline for speed
-            if match := match_tag(buffer, self._at):
-                self._at = match.end()
+            if match := match_tag(buffer, self._position):
+                self._position = match.end()
                 slash, name, attributes = match.groups()
                 if slash:
                     yield TokenKind.END, name, b""
@@ -111,38 +111,40 @@ class TokenReader:
                         attributes,
                     )
                 continue
-            if self._until:
+            if self._end_marker:
                 part = self._skip_open()
-                if part and self._until == _CDATA_END and self.keep_texts:
+                if part and self._end_marker == _CDATA_END and self.keep_texts:
                     yield TokenKind.CDATA, part, b""
                 if not self._close_open():
                     return
                 continue
-            start = buffer.find(b"<", self._at)
+            start = buffer.find(b"<", self._position)
             end = len(buffer) if start < 0 else start
-            if end > self._at and self.keep_texts:
-                yield TokenKind.TEXT, buffer[self._at : end], b""
-            if end == self._at:
+            if end > self._position and self.keep_texts:
+                yield TokenKind.TEXT, buffer[self._position : end], b""
+            if end == self._position:
                 kind = self._markup(final=final)
                 if kind is None:
                     return
                 if kind is TokenKind.FAULT:
                     yield kind, b"", b""
             else:
-                self._at = end
+                self._position = end
 
     def _skip_open(self) -> bytes:
         """Skip the open section as far as it is in the buffer, and return the skipped bytes."""
-        start, end = self._at, self._buffer.find(self._until, self._at)
-        self._at = end if end >= 0 else max(start, len(self._buffer) - len(self._until) + 1)
-        return self._buffer[start : self._at]
+        start, end = self._position, self._buffer.find(self._end_marker, self._position)
+        self._position = (
+            end if end >= 0 else max(start, len(self._buffer) - len(self._end_marker) + 1)
+        )
+        return self._buffer[start : self._position]
 
     def _close_open(self) -> bool:
         """Skip the end marker of the open section. Return False if it is not in the buffer yet."""
-        if not self._buffer.startswith(self._until, self._at):
+        if not self._buffer.startswith(self._end_marker, self._position):
             return False
-        self._at += len(self._until)
-        self._until = b""
+        self._position += len(self._end_marker)
+        self._end_marker = b""
         return True
 
     def _markup(self, *, final: bool) -> TokenKind | None:
@@ -151,30 +153,35 @@ class TokenReader:
 
         Return None if more of the file is needed, and TEXT if markup was skipped.
         """
-        buffer, at = self._buffer, self._at
+        buffer, at = self._buffer, self._position
         if not final and len(buffer) - at < len(b"<![CDATA["):
             return None
         for opening, end in _ENDS.items():
             if buffer.startswith(opening, at):
-                self._at, self._until = at + len(opening), end
+                self._position, self._end_marker = at + len(opening), end
                 return TokenKind.TEXT
         if buffer.startswith(b"<!", at):
             return self._declaration(final=final)
         if _TAG_START.match(buffer, at) and buffer.find(b"<", at + 1) < 0:
             return None  # it ends in the next chunk, or the file is truncated here
         self.damaged = True
-        self._at = at + 1
+        self._position = at + 1
         return TokenKind.FAULT
 
     def _declaration(self, *, final: bool) -> TokenKind | None:
         # Each match scans to the end of the buffer, and no valid file has more than one DOCTYPE.
-        known = self._declarations < _MAX_DECLARATIONS
-        match = _DECLARATION.match(self._buffer, self._at) if known else None
-        if match is None and known and not final and len(self._buffer) - self._at <= TAG_BYTES // 2:
+        is_within_limit = self._declarations < _MAX_DECLARATIONS
+        match = _DECLARATION.match(self._buffer, self._position) if is_within_limit else None
+        if (
+            match is None
+            and is_within_limit
+            and not final
+            and len(self._buffer) - self._position <= TAG_BYTES // 2
+        ):
             return None
-        end = match.end() if match else self._buffer.find(b">", self._at) + 1
+        end = match.end() if match else self._buffer.find(b">", self._position) + 1
         self.damaged = self.damaged or match is None
-        self._at = end or len(self._buffer)
+        self._position = end or len(self._buffer)
         self._declarations += 1
         return TokenKind.TEXT
 
@@ -203,9 +210,11 @@ def attributes_of(raw: bytes, charset: str) -> dict[str, str]:
 
 
 _REFERENCE = re.compile(r"&(?:(#x[0-9A-Fa-f]{1,8}|#[0-9]{1,8}|[A-Za-z_][\w.:-]*+);|(#|amp\w)?)")
-_NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+_XML_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 # Characters that XML 1.0 forbids, and the replacement for bytes that could not be decoded.
-_NO_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffd\ufffe\uffff]")
+_INVALID_CHARACTER = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffd\ufffe\uffff]"
+)
 
 
 def text_of(parts: Sequence[tuple[bytes, bool]], charset: str) -> str | None:
@@ -213,8 +222,7 @@ def text_of(parts: Sequence[tuple[bytes, bool]], charset: str) -> str | None:
     Return the decoded text, or None if it is ambiguous.
 
     A text is ambiguous if it contains invalid bytes for `charset`, control characters, references
-    to
-    invalid characters, or unknown entities. A bare ampersand is kept, as in `?a=1&b=2`.
+    to invalid characters, or unknown entities. A bare ampersand is kept, as in `?a=1&b=2`.
 
     Args:
         parts: the text's bytes, each with True for a CDATA section, which has no references.
@@ -222,23 +230,23 @@ def text_of(parts: Sequence[tuple[bytes, bool]], charset: str) -> str | None:
     """
     texts = []
     for raw, is_cdata in parts:
-        text = _decoded(raw, charset)
+        text = _decode(raw, charset)
         if text is not None and not is_cdata and "&" in text:
-            text = _expanded(text)
+            text = _expand_references(text)
         if text is None:
             return None
         texts.append(text)
     whole = "".join(texts)
-    return None if _NO_CHARACTER.search(whole) else whole
+    return None if _INVALID_CHARACTER.search(whole) else whole
 
 
-_OF_SEVERAL_BYTES = frozenset({"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "shift_jis"})
+_MULTIBYTE_CHARSETS = frozenset({"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "shift_jis"})
 
 
-def _decoded(raw: bytes, charset: str) -> str | None:
+def _decode(raw: bytes, charset: str) -> str | None:
     if raw.isascii():
         return raw.decode("ascii")
-    if charset not in _OF_SEVERAL_BYTES:
+    if charset not in _MULTIBYTE_CHARSETS:
         try:
             return raw.decode("utf-8")
         except UnicodeDecodeError:
@@ -247,14 +255,14 @@ def _decoded(raw: bytes, charset: str) -> str | None:
     return encodings.decode(raw, charset)
 
 
-def _expanded(text: str) -> str | None:
+def _expand_references(text: str) -> str | None:
     """Return `text` with its references replaced, or None if one of them is unknown."""
     parts, at = [], 0
     for match in _REFERENCE.finditer(text):
-        name, doubtful = match.groups()
-        if name is None and not doubtful:
+        name, is_ambiguous = match.groups()
+        if name is None and not is_ambiguous:
             continue  # a bare ampersand
-        character = _referenced(name) if name else None
+        character = _character_of(name) if name else None
         if character is None:
             return None
         parts += [text[at : match.start()], character]
@@ -262,15 +270,15 @@ def _expanded(text: str) -> str | None:
     return "".join((*parts, text[at:]))
 
 
-def _letter_of_html(name: str) -> str | None:
+def _html_letter(name: str) -> str | None:
     """Return the letter that an HTML entity stands for, or None for other entities."""
     letter = html5.get(f"{name};", "")
     return letter if len(letter) == 1 and letter.isalpha() else None
 
 
-def _referenced(name: str) -> str | None:
+def _character_of(name: str) -> str | None:
     if not name.startswith("#"):
-        return _NAMED.get(name) or _letter_of_html(name)
+        return _XML_ENTITIES.get(name) or _html_letter(name)
     digits, base = (name[2:], 16) if name[1] == "x" else (name[1:], 10)
     number = int(digits, base)
     return chr(number) if 0 < number < 0x110000 and not 0xD800 <= number < 0xE000 else None

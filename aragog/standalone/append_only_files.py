@@ -30,7 +30,7 @@ _MAX_ARGUMENTS = 1 << 20
 _MAX_BYTES = 1 << 29
 """Maximum argument length, which is the server's own limit (`proto-max-bulk-len`)."""
 _MAX_LINE_BYTES = 64
-KEPT = ".damaged"
+DAMAGED_SUFFIX = ".damaged"
 MARKER = "appendonly.written"
 """A file next to the folder; it exists once a server has written its files."""
 
@@ -81,19 +81,19 @@ class AppendOnlyFiles:
         file with a lower number than the current base is left over. An empty file was just being
         created.
         """
-        named = self._listed()
-        base = max((number for kind, number in named.values() if kind == "b"), default=0)
-        last = max((number for kind, number in named.values() if kind == "i"), default=0)
+        entries = self._manifest_entries()
+        base = max((number for kind, number in entries.values() if kind == "b"), default=0)
+        last = max((number for kind, number in entries.values() if kind == "i"), default=0)
         missing = []
         for path, kind, number in self._files():
             is_next = number >= base if kind == "i" else not base
-            if path.name not in named and path.stat().st_size and is_next and number >= last:
+            if path.name not in entries and path.stat().st_size and is_next and number >= last:
                 missing.append(path)
         return missing
 
     def missing(self) -> list[Path]:
         """Return files in the manifest that do not exist."""
-        names = [name for name, (kind, _) in self._listed().items() if kind != "h"]
+        names = [name for name, (kind, _) in self._manifest_entries().items() if kind != "h"]
         return [self.folder / name for name in names if not (self.folder / name).exists()]
 
     def unreadable_lines(self) -> int:
@@ -101,8 +101,8 @@ class AppendOnlyFiles:
         if not self._manifest.exists():
             return 0
         lines = self._manifest.read_text("utf-8", errors="replace").split("\n")
-        whole = [line for line in lines[:-1] if _LINE.match(line) or line.startswith("#")]
-        return len(lines) - len(whole) - (not lines[-1])
+        complete = [line for line in lines[:-1] if _LINE.match(line) or line.startswith("#")]
+        return len(lines) - len(complete) - (not lines[-1])
 
     def total_bytes(self) -> int:
         """Return the maximum number of bytes that `damage` would read."""
@@ -114,16 +114,16 @@ class AppendOnlyFiles:
 
         A crash may truncate the end of the last file, which the server itself repairs.
         """
-        paths = [path for path, *_ in self._files() if path.name in self._listed()]
+        paths = [path for path, *_ in self._files() if path.name in self._manifest_entries()]
         for path in paths:
             with path.open("rb") as file:
                 if file.read(8).startswith(_SNAPSHOTS):
                     continue  # only the server can verify a snapshot's checksum
                 file.seek(0)
                 size = path.stat().st_size
-                good, is_cut = _readable_bytes(file)
-            if good < size and not (is_cut and path == paths[-1]):
-                return Damage(path, good, size)
+                readable_bytes, is_cut = _readable_bytes(file)
+            if readable_bytes < size and not (is_cut and path == paths[-1]):
+                return Damage(path, readable_bytes, size)
         return None
 
     def problems(self) -> list[str]:
@@ -132,18 +132,18 @@ class AppendOnlyFiles:
         manifest.
         """
         if self.are_lost():
-            gone = f"{self.folder} has no files, although a server has written jobs there"
+            problem = f"{self.folder} has no files, although a server has written jobs there"
             remedy = "restore them, or run `aragog repair-redis --set-aside` to start empty"
-            return [f"{gone}: {remedy}"]
-        lost = [
+            return [f"{problem}: {remedy}"]
+        problems = [
             f"{path}: {self._manifest} does not list it, so its {path.stat().st_size:,} bytes of "
             "jobs would be lost"
             for path in self.unlisted()
         ]
-        lost += [f"{path} is missing, and {self._manifest} names it" for path in self.missing()]
+        problems += [f"{path} is missing, and {self._manifest} names it" for path in self.missing()]
         if lines := self.unreadable_lines():
-            lost.append(f"{self._manifest}: {lines} lines are truncated or damaged")
-        return lost
+            problems.append(f"{self._manifest}: {lines} lines are truncated or damaged")
+        return problems
 
     def repair(self) -> list[str]:
         """
@@ -173,23 +173,23 @@ class AppendOnlyFiles:
         self._marker.unlink(missing_ok=True)
         if not self.folder.exists():
             return None
-        kept = next(
+        new_path = next(
             path
             for number in range(1, 1000)
-            if not (path := self.folder.with_name(f"{FOLDER}{KEPT}.{number}")).exists()
+            if not (path := self.folder.with_name(f"{FOLDER}{DAMAGED_SUFFIX}.{number}")).exists()
         )
-        return self.folder.rename(kept)
+        return self.folder.rename(new_path)
 
     def _files(self) -> Iterator[tuple[Path, str, int]]:
         """Yield (path, `b` or `i`, number) for each file, the base first, sorted by number."""
-        found = [
+        files = [
             (path, match[2][0], int(match[1]))
             for path in self.folder.glob("appendonly.aof.*")
             if (match := _FILE.fullmatch(path.name))
         ]
-        return iter(sorted(found, key=lambda each: (each[1], each[2])))
+        return iter(sorted(files, key=lambda file: (file[1], file[2])))
 
-    def _listed(self) -> dict[str, tuple[str, int]]:
+    def _manifest_entries(self) -> dict[str, tuple[str, int]]:
         """Return kind and number of each file that a complete line of the manifest lists."""
         try:
             text = self._manifest.read_text("utf-8", errors="replace")
@@ -200,20 +200,22 @@ class AppendOnlyFiles:
 
     def _write_manifest(self) -> str:
         """Return a manifest with the newest valid base and all files that continue it."""
-        named, files = self._listed(), list(self._files())
+        entries, files = self._manifest_entries(), list(self._files())
         bases = [(path, n) for path, kind, n in files if kind == "b"]
-        used = [each for each in bases if each[0].name in named] or bases[-1:]
-        base = used[-1][1] if used else 0
-        parts = used[-1:] + [(path, n) for path, kind, n in files if kind == "i" and n >= base]
+        listed_bases = [base for base in bases if base[0].name in entries] or bases[-1:]
+        base = listed_bases[-1][1] if listed_bases else 0
+        parts = listed_bases[-1:] + [
+            (path, n) for path, kind, n in files if kind == "i" and n >= base
+        ]
         lines = [
-            f"file {path.name} seq {n} type {'b' if (path, n) in used else 'i'}"
+            f"file {path.name} seq {n} type {'b' if (path, n) in listed_bases else 'i'}"
             for path, n in parts
         ]
         if self._manifest.exists():
-            shutil.copyfile(self._manifest, _kept(self._manifest))
-        fresh = self._manifest.with_suffix(".new")
-        fresh.write_text("".join(f"{line}\n" for line in lines), "ascii")
-        fresh.rename(self._manifest)
+            shutil.copyfile(self._manifest, _copy_path(self._manifest))
+        new_manifest = self._manifest.with_suffix(".new")
+        new_manifest.write_text("".join(f"{line}\n" for line in lines), "ascii")
+        new_manifest.rename(self._manifest)
         return f"{self._manifest} names {', '.join(path.name for path, _ in parts)}"
 
     def _truncate(self, damage: Damage) -> list[str]:
@@ -221,23 +223,25 @@ class AppendOnlyFiles:
         Truncate a file at its damage, and set aside later files, which continue the
         removed part.
         """
-        shutil.copyfile(damage.file, _kept(damage.file))
+        shutil.copyfile(damage.file, _copy_path(damage.file))
         with damage.file.open("r+b") as file:
             file.truncate(damage.at_byte)
-        lost = damage.total_bytes - damage.at_byte
-        done = [f"{damage.file} is truncated at byte {damage.at_byte:,}; {lost:,} bytes are lost"]
+        lost_bytes = damage.total_bytes - damage.at_byte
+        done = [
+            f"{damage.file} is truncated at byte {damage.at_byte:,}; {lost_bytes:,} bytes are lost"
+        ]
         paths = [path for path, *_ in self._files()]
         later = paths[paths.index(damage.file) + 1 :]
         for path in later:
-            path.rename(_kept(path))
+            path.rename(_copy_path(path))
             done.append(f"{path.name} continued it and is no longer used")
         if later:
             done.append(self._write_manifest())
         return done
 
 
-def _kept(path: Path) -> Path:
-    return path.with_name(f"{path.name}{KEPT}")
+def _copy_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}{DAMAGED_SUFFIX}")
 
 
 def _readable_bytes(file: BinaryIO) -> tuple[int, bool]:
@@ -247,21 +251,21 @@ def _readable_bytes(file: BinaryIO) -> tuple[int, bool]:
 
     A transaction counts as one command, because half of it must not be applied.
     """
-    good, in_transaction = 0, False
+    offset, in_transaction = 0, False
     while True:
         line = file.readline(_MAX_LINE_BYTES)
         if not line:
-            return good, True
+            return offset, True
         if line.startswith(b"#"):  # a timestamp annotation
             while line and not line.endswith(b"\n"):
                 line = file.readline(_MAX_LINE_BYTES)
         else:
             name, is_cut = _command(file, line)
             if name is None:
-                return good, is_cut
+                return offset, is_cut
             in_transaction = name == b"MULTI" or (in_transaction and name != b"EXEC")
         if not in_transaction:
-            good = file.tell()
+            offset = file.tell()
 
 
 def _command(file: BinaryIO, line: bytes) -> tuple[bytes | None, bool]:
@@ -290,8 +294,8 @@ def _is_truncated(line: bytes) -> bool:
     return len(line) < _MAX_LINE_BYTES and not line.endswith(b"\n")
 
 
-def _number(line: bytes, mark: bytes, most: int) -> int | None:
+def _number(line: bytes, prefix: bytes, max_value: int) -> int | None:
     text = line[1:-2]
-    if line[:1] != mark or line[-2:] != b"\r\n" or not text.isdigit() or int(text) > most:
+    if line[:1] != prefix or line[-2:] != b"\r\n" or not text.isdigit() or int(text) > max_value:
         return None
     return int(text)

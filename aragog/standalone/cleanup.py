@@ -15,8 +15,8 @@ from pathlib import Path
 
 from aragog.standalone.processes import spawn
 
-ATTEMPTS = 5
-PAUSE_S = 2.0
+MAX_ATTEMPTS = 5
+RETRY_DELAY_S = 2.0
 TIMEOUT_S = 30.0
 
 
@@ -27,23 +27,23 @@ class _Command:
     argv: Sequence[str]
     log: Path
     due_s: float
-    attempts_left: int = ATTEMPTS
+    attempts_left: int = MAX_ATTEMPTS
     process: subprocess.Popen[bytes] | None = None
     started_s: float = 0.0
 
 
 class Cleanup:
     """
-    Runs commands until they succeed, at most `ATTEMPTS` times each. Call `check` every second.
+    Runs commands until they succeed, at most `MAX_ATTEMPTS` times each. Call `check` every second.
 
     Args:
         environ: the commands' environment.
-        pause_s: pause between two attempts of a command.
+        retry_delay_s: delay between two attempts of a command.
     """
 
-    def __init__(self, environ: Mapping[str, str], *, pause_s: float = PAUSE_S) -> None:
+    def __init__(self, environ: Mapping[str, str], *, retry_delay_s: float = RETRY_DELAY_S) -> None:
         self._environ = dict(environ)
-        self._pause_s = pause_s
+        self._retry_delay_s = retry_delay_s
         self._commands: list[_Command] = []
 
     def add(self, argv: Sequence[str], log: Path) -> None:
@@ -64,7 +64,7 @@ class Cleanup:
                 if now_s >= command.due_s:
                     self._start(command, now_s)
             elif (code := command.process.poll()) is not None:
-                self._ended(command, now_s, succeeded=code == 0)
+                self._finish(command, now_s, succeeded=code == 0)
             elif now_s - command.started_s > TIMEOUT_S:
                 command.process.kill()
 
@@ -74,11 +74,11 @@ class Cleanup:
         try:
             command.process = spawn(command.argv, self._environ, command.log)
         except OSError:
-            self._ended(command, now_s, succeeded=False)
+            self._finish(command, now_s, succeeded=False)
 
-    def _ended(self, command: _Command, now_s: float, *, succeeded: bool) -> None:
+    def _finish(self, command: _Command, now_s: float, *, succeeded: bool) -> None:
         command.process = None
-        command.due_s = now_s + self._pause_s
+        command.due_s = now_s + self._retry_delay_s
         if succeeded or not command.attempts_left:
             self._commands.remove(command)
 

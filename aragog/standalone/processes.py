@@ -19,7 +19,7 @@ from aragog.errors import ConfigError
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 PR_SET_CHILD_SUBREAPER = 36
-POLL_S = 0.02
+POLL_INTERVAL_S = 0.02
 
 
 class Process(Protocol):
@@ -41,7 +41,7 @@ class Process(Protocol):
         """Send SIGKILL."""
 
 
-def end_within(process: Process, limit_s: float) -> None:
+def wait_or_kill(process: Process, limit_s: float) -> None:
     """Wait for a process that was asked to end; kill it after `limit_s` seconds."""
     try:
         process.wait(limit_s)
@@ -102,11 +102,11 @@ class AdoptedProcess:
 
     def wait(self, timeout: float | None = None) -> int:
         """See `Process`."""
-        until_s = time.monotonic() + (timeout if timeout is not None else float("inf"))
+        deadline_s = time.monotonic() + (timeout if timeout is not None else float("inf"))
         while (code := self.poll()) is None:
-            if time.monotonic() > until_s:
+            if time.monotonic() > deadline_s:
                 raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
-            time.sleep(POLL_S)
+            time.sleep(POLL_INTERVAL_S)
         return code
 
     def terminate(self) -> None:

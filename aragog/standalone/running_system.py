@@ -57,9 +57,9 @@ def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
         raise ConfigError(f"process {pid} is running it and belongs to another user") from error
     except ProcessLookupError:
         return False
-    until_s = time.monotonic() + timeout_s
+    deadline_s = time.monotonic() + timeout_s
     while running_pid(run_dir) is not None:
-        if time.monotonic() > until_s:
+        if time.monotonic() > deadline_s:
             raise ConfigError(f"process {pid} is still stopping; see {run_dir.parent / 'logs'}")
         time.sleep(0.1)
     return True
@@ -79,11 +79,11 @@ def record_settings(settings: Settings) -> None:
         "settings_file": str(file) if file else None,
         "settings": plain(with_absolute_paths(settings)),
     }
-    new = path.with_suffix(".new")
+    new_path = path.with_suffix(".new")
     try:
-        with open(new, "wb", opener=create_private) as stream:
+        with open(new_path, "wb", opener=create_private) as stream:
             stream.write(orjson.dumps(record))
-        new.replace(path)
+        new_path.replace(path)
     except OSError as error:
         raise ConfigError(
             f"data_dir: {path} cannot be written ({error.strerror}); "

@@ -35,7 +35,7 @@ from aragog.standalone.cleanup import Cleanup
 from aragog.standalone.fork_server import ForkServer
 from aragog.standalone.log_rotation import rotate_all
 from aragog.standalone.processes import (
-    POLL_S,
+    POLL_INTERVAL_S,
     Process,
     create_private,
     die_with_parent,
@@ -45,7 +45,7 @@ from aragog.standalone.processes import (
 from aragog.standalone.running_system import READY
 
 # If a child ran this long, its next restart is immediate again.
-HEALTHY_AFTER_S = 20.0
+HEALTHY_LIFETIME_S = 20.0
 MAX_BACKOFF_S = 30.0
 CHILDREN = "children"
 # A process that checks for a running system holds the lock for a few microseconds.
@@ -102,7 +102,7 @@ class Supervisor:
         self._preload = preload
         self._fork_server: ForkServer | None = None
         self._lock: IO[bytes] | None = None
-        self._noted: list[int] = []
+        self._recorded_pids: list[int] = []
         self._dead_groups: set[int] = set()
         """Process groups of dead children, whose remaining processes this process has adopted."""
         self.children: list[Child] = []
@@ -136,7 +136,7 @@ class Supervisor:
     def _start_fork_server(self) -> None:
         """Start the fork server, even after it was killed; raises OSError as `_spawn` does."""
         last = self._fork_server
-        if self._preload and (last is None or (last.process is None and last.worked)):
+        if self._preload and (last is None or (last.process is None and last.has_forked)):
             log = self._log_dir / "fork_server.log"
             self._fork_server = ForkServer(self._preload, self._environ, log, PRIVATE_UMASK)
 
@@ -182,14 +182,14 @@ class Supervisor:
 
     def _write_children(self) -> None:
         """Write the list of children if it changed; raises OSError on a full disk."""
-        living = [c.process.pid for c in (*self.children, self._fork_server) if c and c.process]
-        if living != self._noted:
-            leftovers.write_list(self._run_dir / CHILDREN, living)
-            self._noted = living
+        pids = [c.process.pid for c in (*self.children, self._fork_server) if c and c.process]
+        if pids != self._recorded_pids:
+            leftovers.write_list(self._run_dir / CHILDREN, pids)
+            self._recorded_pids = pids
 
     def check(self) -> list[Child]:
         """
-        Restart dead children, with growing pauses; returns those newly found dead.
+        Restart dead children, with growing delays; returns those newly found dead.
 
         Never raises OSError: a failed start or write is retried at the next call.
         """
@@ -201,9 +201,9 @@ class Supervisor:
                 self._dead_groups.add(child.process.pid)
                 self._clean_up(child, child.process)
                 child.process = None
-                lived = now_s - child.started_s
-                child.restarts = 1 if lived > HEALTHY_AFTER_S else child.restarts + 1
-                child.restart_at_s = now_s + _pause_s(child)
+                lifetime_s = now_s - child.started_s
+                child.restarts = 1 if lifetime_s > HEALTHY_LIFETIME_S else child.restarts + 1
+                child.restart_at_s = now_s + _restart_delay_s(child)
             elif child.process is None and now_s >= child.restart_at_s:
                 self._restart(child, now_s)
         self._dead_groups = {group for group in self._dead_groups if reap_group(group)}
@@ -227,7 +227,7 @@ class Supervisor:
             self._spawn(child)
         except OSError:
             child.restarts += 1
-            child.restart_at_s = now_s + _pause_s(child)
+            child.restart_at_s = now_s + _restart_delay_s(child)
 
     def stop(self) -> None:
         """
@@ -253,8 +253,8 @@ class Supervisor:
             self._lock = None
 
 
-def _pause_s(child: Child) -> float:
-    """Return the pause before the next restart: half a second, doubled each time."""
+def _restart_delay_s(child: Child) -> float:
+    """Return the delay before the next restart: half a second, doubled each time."""
     return float(min(MAX_BACKOFF_S, 0.5 * 2 ** min(child.restarts - 1, 10)))
 
 
@@ -277,7 +277,7 @@ def _try_lock(lock: IO[bytes]) -> bool:
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
-        time.sleep(POLL_S)
+        time.sleep(POLL_INTERVAL_S)
     return False
 
 

@@ -38,12 +38,12 @@ from aragog.standalone.supervisor import Child, Supervisor
 from pinlater.brokers import kind_of
 from pinlater.worker_names import worker_name
 
-SERVERS, WORKERS, FRONT = 0, 1, 2
+SERVERS, WORKERS, SERVING = 0, 1, 2
 # A warm shutdown waits for the current batch: slots, deadline, and a margin.
-WORKER_STOP_S = 45.0
+WORKER_STOP_TIMEOUT_S = 45.0
 FRONT_PROCESSES = ("beat", "http", *(["flower"] if has("flower") else []))
 MAX_RESTARTS = 5
-MIN_ROOM_BYTES = 64 * 1024
+MIN_FREE_BYTES = 64 * 1024
 """Space for settings, locks, logs and Redis' first append; with less, no process could work."""
 # The function that imports what workers need, for the supervisor's fork server.
 PRELOAD = "aragog.workers.preload:preload"
@@ -94,15 +94,15 @@ def check_ports(settings: Settings) -> None:
 
 def free_ports(settings: Settings) -> dict[str, str]:
     """Return environment variables with free ports, in place of default ports that are in use."""
-    instead: dict[str, str] = {}
+    variables: dict[str, str] = {}
     with contextlib.ExitStack() as probes:  # all of them stay open, so that their ports differ
         for address, _ in _in_use(settings):
             if address.port == getattr(ServingSettings(), address.setting):
                 probe = probes.enter_context(socket.socket(_family(address.host)))
                 probe.bind((address.host, 0))
                 port = probe.getsockname()[1]
-                instead[f"ARAGOG_SERVING__{address.setting.upper()}"] = str(port)
-    return instead
+                variables[f"ARAGOG_SERVING__{address.setting.upper()}"] = str(port)
+    return variables
 
 
 def _in_use(settings: Settings) -> Iterator[tuple[ListenAddress, str]]:
@@ -127,14 +127,14 @@ def check_room(data_dir: Path) -> None:
         return
     try:
         with tempfile.TemporaryFile(dir=data_dir) as probe:
-            probe.write(bytes(MIN_ROOM_BYTES))
+            probe.write(bytes(MIN_FREE_BYTES))
             probe.flush()
             os.fsync(probe.fileno())
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             return  # the next process that writes there reports the error, with its path
         raise ConfigError(
-            f"data_dir: no space for {MIN_ROOM_BYTES:,} bytes in {data_dir} ({error.strerror}): "
+            f"data_dir: no space for {MIN_FREE_BYTES:,} bytes in {data_dir} ({error.strerror}): "
             "free some space, or move data_dir"
         ) from error
 
@@ -201,7 +201,7 @@ def start(
         command = worker_command(*roles)
         if "beat" in roles:
             command += ["--schedule", str(schedule_file(data_dir))]
-        supervisor.start(Child(name, command, WORKERS, WORKER_STOP_S, after_kill=release))
+        supervisor.start(Child(name, command, WORKERS, WORKER_STOP_TIMEOUT_S, after_kill=release))
     start_front(supervisor, settings, front)
 
 
@@ -212,13 +212,13 @@ def start_free_front(supervisor: Supervisor, settings: Settings) -> list[str]:
     For a system that is useful without them: other programs may have taken the ports since it
     started.
     """
-    taken = dict(_in_use(settings))
-    blocked = {"flower" if one.name == "Flower" else "http" for one in taken}
+    in_use = dict(_in_use(settings))
+    blocked = {"flower" if one.name == "Flower" else "http" for one in in_use}
     start_front(supervisor, settings, [name for name in FRONT_PROCESSES if name not in blocked])
     return [
         f"{address.name} was not started: serving.{address.setting}: port {address.port} on "
         f"{address.host} is in use ({reason})"
-        for address, reason in taken.items()
+        for address, reason in in_use.items()
     ]
 
 
@@ -232,7 +232,7 @@ def start_front(
     }
     for name in front:
         if name in commands:
-            supervisor.start(Child(name, commands[name], FRONT))
+            supervisor.start(Child(name, commands[name], SERVING))
 
 
 def _start_postgres(supervisor: Supervisor, settings: Settings) -> None:

@@ -38,7 +38,7 @@ from aragog.urlstore.crawl_members import IMPORTED
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
 
-BATCH = 25
+BATCH_SIZE = 25
 _BODY = "body"
 """A placeholder for the spool token, since the body is already in memory."""
 
@@ -84,28 +84,30 @@ def import_archive(
         StoreUnavailable, ContentUnavailable: records up to the last number passed to `on_progress`
             are stored.
     """
-    last = written = stale = problems = 0
+    last_number = written = stale = problems = 0
     records = iter(archived)
-    while some := list(islice(records, BATCH)):
-        read: dict[str, _ReadPage] = {}
-        for number, page in some:
-            one = page if isinstance(page, BadRecord) else _read(page, store, settings)
-            if not isinstance(one, _ReadPage):
+    while batch := list(islice(records, BATCH_SIZE)):
+        pages_by_url: dict[str, _ReadPage] = {}
+        for number, page in batch:
+            analyzed = page if isinstance(page, BadRecord) else _read(page, store, settings)
+            if not isinstance(analyzed, _ReadPage):
                 problems += 1
-                on_problem(number, str(one))
+                on_problem(number, str(analyzed))
                 continue
-            url, earlier = one.result.job.url, read.get(one.result.job.url)
+            url, earlier = analyzed.result.job.url, pages_by_url.get(analyzed.result.job.url)
             stale += earlier is not None
-            if earlier is None or earlier.fetched_at_ms <= one.fetched_at_ms:
-                read[url] = one
+            if earlier is None or earlier.fetched_at_ms <= analyzed.fetched_at_ms:
+                pages_by_url[url] = analyzed
         now_ms = store.clock.now_ms()
-        stored = store.write_pages(list(_writes(read.values(), store, settings)))
-        store.crawls.add(IMPORTED, {one.canonical_url: now_ms for one in stored if not one.stale})
-        stale += sum(one.stale for one in stored)
-        written += sum(not one.stale for one in stored)
-        last = some[-1][0]
-        on_progress(last)
-    return ArchiveReport(last, written, stale, problems)
+        stored = store.write_pages(list(_writes(pages_by_url.values(), store, settings)))
+        store.crawls.add(
+            IMPORTED, {analyzed.canonical_url: now_ms for analyzed in stored if not analyzed.stale}
+        )
+        stale += sum(analyzed.stale for analyzed in stored)
+        written += sum(not analyzed.stale for analyzed in stored)
+        last_number = batch[-1][0]
+        on_progress(last_number)
+    return ArchiveReport(last_number, written, stale, problems)
 
 
 def _read(page: ArchivedPage, store: UrlStore, settings: Settings) -> _ReadPage | str:
@@ -145,9 +147,9 @@ def _without_robots_txt(result: FetchResult) -> FetchResult:
 def _writes(
     read: Collection[_ReadPage], store: UrlStore, settings: Settings
 ) -> Iterator[PageWrite]:
-    named = set().union(*(candidates(one.analysis.evidence) for one in read))
-    known = known_chains(named, store.pages.known)
+    urls = set().union(*(candidates(one.analysis.evidence) for one in read))
+    known_pages = known_chains(urls, store.pages.known)
     for one in read:
-        decision = decide_canonical(one.analysis.evidence, known)
+        decision = decide_canonical(one.analysis.evidence, known_pages)
         update = page_write(one.result, one.analysis, decision, settings)
         yield with_body(update, one.packed.blob if update.token else None)

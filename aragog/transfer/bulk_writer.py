@@ -48,8 +48,8 @@ class BulkWriter:
         self._histories = settings.history
         self._history_length = settings.history_length
         self._clock = clock or SystemClock()
-        past = [(field_column(name), history_column(name)) for name in settings.history]
-        self._columns = [*BASE, *(column for pair in past for column in pair)]
+        history_columns = [(field_column(name), history_column(name)) for name in settings.history]
+        self._columns = [*BASE, *(column for pair in history_columns for column in pair)]
 
     def write(self, records: Sequence[Numbered], on_problem: OnProblem) -> int:
         """
@@ -60,7 +60,7 @@ class BulkWriter:
         """
         now_ms = self._clock.now_ms()
         before = self._store.takedowns.count()
-        sound = self._not_taken_down(
+        valid = self._not_taken_down(
             [
                 (number, url, record)
                 for number, record in records
@@ -68,12 +68,12 @@ class BulkWriter:
             ],
             on_problem,
         )
-        plain = [numbered for numbered in sound if numbered[2].canonical_url is None]
-        written = self._write_plain(plain, now_ms, on_problem)
-        for number, url, record in sound:
+        without_alias = [numbered for numbered in valid if numbered[2].canonical_url is None]
+        written = self._write_plain(without_alias, now_ms, on_problem)
+        for number, url, record in valid:
             written += self._write_rest(number, url, record, on_problem)
-        senders = [sender for *_, record in sound if (sender := _sender(record))]
-        self._store.takedowns.recheck([*senders, *(url for _, url, _ in sound)], before)
+        senders = [sender for *_, record in valid if (sender := _sender(record))]
+        self._store.takedowns.recheck([*senders, *(url for _, url, _ in valid)], before)
         return written
 
     def _not_taken_down(
@@ -85,7 +85,7 @@ class BulkWriter:
         for number, sender in senders.items():
             if sender in refused:
                 on_problem(number, f"its page was fetched from {sender}, which was taken down")
-        return [each for each in sound if senders.get(each[0]) not in refused]
+        return [entry for entry in sound if senders.get(entry[0]) not in refused]
 
     def _check(self, number: int, record: UrlRecord, on_problem: OnProblem) -> str | None:
         """Return the normalized URL, or None if the record was reported as a problem."""
@@ -109,7 +109,7 @@ class BulkWriter:
         rows: dict[str, Row] = {}
         index: list[Mutation] = []
         puts: list[tuple[int, list[Mutation]]] = []
-        overtaken: dict[int, tuple[bytes, int, int]] = {}
+        outdated_rows: dict[int, tuple[bytes, int, int]] = {}
         written = 0
         for number, url, record in plain:
             canonical, row = result[url]
@@ -128,13 +128,13 @@ class BulkWriter:
             if record.due_at_ms is not None:
                 old = text(row, nodes.DUE)
                 if old and int(old) != record.due_at_ms:
-                    overtaken[number] = (self._zen.node_id(canonical), int(old), now_ms)
+                    outdated_rows[number] = (self._zen.node_id(canonical), int(old), now_ms)
                 index.append(due_put(self._zen, canonical, record.due_at_ms, now_ms))
             written += 1
         # Write index rows before the nodes that make them valid, and remove invalid rows last.
         self._zen.mutate(index)
         refused = self._mutate(puts, on_problem)
-        if outdated := [row for number, row in overtaken.items() if number not in refused]:
+        if outdated := [row for number, row in outdated_rows.items() if number not in refused]:
             self._zen.by_number.delete_many(outdated)
         return written - len(refused)
 
@@ -170,9 +170,9 @@ class BulkWriter:
         sentinel = nodes.kept_sentinel(rows[canonical])
         for cells in by_time.values() or [by_time.setdefault(now_ms, {})]:
             cells |= {nodes.URL: canonical.encode(), nodes.SENTINEL: sentinel}
-        state = {nodes.VERSION: os.urandom(8).hex().encode(), crawl_column(IMPORTED): b"1"}
+        written_now = {nodes.VERSION: os.urandom(8).hex().encode(), crawl_column(IMPORTED): b"1"}
         if record.due_at_ms is not None:
-            state[nodes.DUE] = due_cell(record.due_at_ms)
+            written_now[nodes.DUE] = due_cell(record.due_at_ms)
         key = self._zen.node_id(canonical)
         evidence = imported_page(canonical, rows[canonical], record, now_ms)
         entries: list[Mutation] = []
@@ -186,7 +186,7 @@ class BulkWriter:
         for name, value in record.fields.items():
             entries += puts_of(canonical, {name: value}, record.at_ms.get(name, now_ms))
         return [*entries, *(put_properties(key, cells, at_ms) for at_ms, cells in by_time.items()),
-                put_properties(key, state, now_ms)]  # fmt: skip
+                put_properties(key, written_now, now_ms)]  # fmt: skip
 
     def _history_cell(
         self, canonical: str, rows: dict[str, Row], name: str, value: bytes, at_ms: int
@@ -194,12 +194,12 @@ class BulkWriter:
         """Return the history cell for a field that keeps one; a URL may occur twice in a batch."""
         if name not in self._histories:
             return {}
-        past = nodes.history_of(rows[canonical], name)
-        new = nodes.history_with(past, value, at_ms, self._history_length)
-        if new is None:
+        history = nodes.history_of(rows[canonical], name)
+        updated = nodes.history_with(history, value, at_ms, self._history_length)
+        if updated is None:
             return {}
-        rows[canonical] = {**rows[canonical], history_column(name): Cell(new, at_ms)}
-        return {history_column(name): new}
+        rows[canonical] = {**rows[canonical], history_column(name): Cell(updated, at_ms)}
+        return {history_column(name): updated}
 
     def _write_rest(self, number: int, url: str, record: UrlRecord, on_problem: OnProblem) -> int:
         """Write aliases and links; returns 1 for an alias, which has not been counted yet."""
@@ -215,10 +215,10 @@ class BulkWriter:
                 provisional=record.provisional,
                 reasons=("imported",),
             )
-            if own := imported_alias(record):
+            if own_cell := imported_alias(record):
                 at_ms = record.canonical_at_ms or self._clock.now_ms()
                 self._zen.nodes.put(
-                    self._zen.node_id(normalize(url)), {nodes.OWN: own}, at_ms=at_ms
+                    self._zen.node_id(normalize(url)), {nodes.OWN: own_cell}, at_ms=at_ms
                 )
             if record.fields:
                 self._write_plain([(number, url, record)], self._clock.now_ms(), on_problem)

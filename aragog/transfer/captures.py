@@ -49,22 +49,22 @@ def read_captures(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
             try:
                 if (record := _record(_capture(line, parts, columns))) is not None:
                     yield number, record
-            except BadRecord as bad:
-                yield number, bad
+            except BadRecord as error:
+                yield number, error
 
 
 def _capture(line: str, parts: Sequence[str], columns: str | None) -> Mapping[str, str]:
-    if found := _CDXJ.search(line):
+    if match := _CDXJ.search(line):
         try:
-            values = orjson.loads(line[found.end() :])
+            values = orjson.loads(line[match.end() :])
         except orjson.JSONDecodeError as error:
             raise BadRecord(f"is not CDXJ: {error}") from None
-        return {**{name: str(value) for name, value in values.items()}, "timestamp": found[1]}
+        return {**{name: str(value) for name, value in values.items()}, "timestamp": match[1]}
     letters = columns or _COLUMNS.get(len(parts), "")
     if len(letters) != len(parts):
         raise BadRecord(f"has {len(parts)} columns: neither CDX with 9 or 11 columns nor CDXJ")
-    named = zip(letters, parts, strict=True)
-    return {_NAMES[letter]: part for letter, part in named if letter in _NAMES}
+    columns_and_values = zip(letters, parts, strict=True)
+    return {_NAMES[letter]: part for letter, part in columns_and_values if letter in _NAMES}
 
 
 def _record(capture: Mapping[str, str]) -> UrlRecord | None:

@@ -58,13 +58,13 @@ def copy_tables(
         BadInput: the target's data has an earlier layout than the source; nothing was copied.
         StoreUnavailable: everything reported to `on_progress` is copied.
     """
-    forms = source.format(), target.format()
-    if forms[0] > forms[1]:
+    formats = source.format(), target.format()
+    if formats[0] > formats[1]:
         raise BadInput(
-            f"the target has data of the earlier format {forms[1]}, and the source has format "
-            f"{forms[0]}: copy to a new store"
+            f"the target has data of the earlier format {formats[1]}, and the source has format "
+            f"{formats[0]}: copy to a new store"
         )
-    new_ids = NewIds(source) if forms[0] < TOGETHER <= forms[1] else None
+    new_ids = NewIds(source) if formats[0] < TOGETHER <= formats[1] else None
     names = list(TABLES)
     copied = 0
     if after is not None:
@@ -127,10 +127,10 @@ def copy_packs(
     Raises:
         ContentUnavailable: everything reported to `on_progress` is copied.
     """
-    there = {file.name: file.size for file in target.packs()}
+    existing_sizes = {file.name: file.size for file in target.packs()}
     copied = 0
     for file in source.packs():
-        if file.name <= after or there.get(file.name) == file.size:
+        if file.name <= after or existing_sizes.get(file.name) == file.size:
             continue
         data = source.read_all(file.name)
         if data is None:
@@ -149,7 +149,7 @@ def _copy_table(
 ) -> Iterator[tuple[str, int]]:
     """Yield (last key, number of rows) for each batch written."""
     with closing(source.scan(start, None)) as scanned:
-        for rows in _batches(each for each in scanned if each[0] not in OWN_ROWS):
+        for rows in _batches(row for row in scanned if row[0] not in OWN_ROWS):
             moved = rows if new_ids is None else new_ids.rekeyed(name, rows)
             target.put_many(
                 [
@@ -204,29 +204,29 @@ class NewIds:
 
     def rekeyed(self, table: str, rows: Rows) -> Rows:
         """Return the rows with new ids. At most two multi-gets."""
-        ids = dict.fromkeys(each for key, row in rows for each in ids_in(table, key, row))
-        new_of = self._known(table, rows)
-        new_of |= self._read([each for each in ids if each not in new_of])
+        ids = dict.fromkeys(node_id for key, row in rows for node_id in ids_in(table, key, row))
+        new_of = self._ids_in_rows(table, rows)
+        new_of |= self._read_ids([node_id for node_id in ids if node_id not in new_of])
         moved = [rekeyed(table, key, row, new_of) for key, row in rows]
         if table == "h":
             moved = [(moved_sender(key, text(row, SENDER), _NAMING), row) for key, row in moved]
             return [*moved, *_sample_rows(moved)]
         return moved
 
-    def _known(self, table: str, rows: Rows) -> dict[bytes, bytes]:
+    def _ids_in_rows(self, table: str, rows: Rows) -> dict[bytes, bytes]:
         """Return new ids for the URLs that the rows themselves contain."""
         column = _URLS.get(table)
         urls = (text(row, column) for _, row in rows) if column else ()
         return _new_ids_of(url for url in urls if url)
 
-    def _read(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
+    def _read_ids(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
         """Return new ids for nodes, by the URL in the node or in its due row."""
         if not ids:
             return {}
         nodes = self._source["n"].get_many(ids, [URL, DUE])
         due = {
-            put_number(each, int(at_ms), {}, 0)[1]
-            for each, row in nodes.items()
+            put_number(node_id, int(at_ms), {}, 0)[1]
+            for node_id, row in nodes.items()
             if URL not in row and (at_ms := text(row, DUE))
         }
         never_fetched = self._source["d"].get_many(list(due), [DUE_URL]) if due else {}

@@ -24,14 +24,14 @@ LIKENESS = "likeness"
 """The fact with the body's hash and the text sketch; versions that do not know it ignore it."""
 
 _ALIAS_FACTS = ("status", "redirects_to")
-_WITH_A_PAGE = range(200, 300)
+_PAGE_STATUSES = range(200, 300)
 
 
 def exported_facts(row: Row, facts: Mapping[str, Fact]) -> dict[str, Fact]:
     """Return a page's facts, including its likeness."""
     likeness = nodes.likeness_of(row)
-    given = {LIKENESS: f"{likeness.body} {likeness.text}"} if likeness else {}
-    return {**facts, **given}
+    likeness_facts = {LIKENESS: f"{likeness.body} {likeness.text}"} if likeness else {}
+    return {**facts, **likeness_facts}
 
 
 def exported_alias_facts(row: Row) -> dict[str, Fact]:
@@ -63,8 +63,8 @@ def imported_page(
     cells = {nodes.FACTS: orjson.dumps(facts)}
     if likeness := _likeness(record.facts.get(LIKENESS)):
         cells[nodes.LIKENESS] = nodes.likeness_cell(likeness)
-    if urls["final_url"] == canonical and status in _WITH_A_PAGE:
-        cells[nodes.OWN] = _own(status, canonical, None)
+    if urls["final_url"] == canonical and status in _PAGE_STATUSES:
+        cells[nodes.OWN] = _encode_own(status, canonical, None)
     return cells, at_ms
 
 
@@ -73,12 +73,12 @@ def imported_alias(record: UrlRecord) -> bytes | None:
     status, target = record.facts.get("status"), _url(record.facts.get("redirects_to"))
     if not _is_status(status) and target is None:
         return None
-    return _own(status if _is_status(status) else None, None, target)
+    return _encode_own(status if _is_status(status) else None, None, target)
 
 
-def _own(status: Fact, canonical: str | None, target: str | None) -> bytes:
-    found = {"status": status, "canonical_url": canonical, "redirects_to": target, "gone": False}
-    return orjson.dumps(found)
+def _encode_own(status: Fact, canonical: str | None, target: str | None) -> bytes:
+    values = {"status": status, "canonical_url": canonical, "redirects_to": target, "gone": False}
+    return orjson.dumps(values)
 
 
 def _is_status(value: Fact) -> bool:

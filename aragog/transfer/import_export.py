@@ -37,7 +37,7 @@ from aragog.urlstore.store import UrlStore
 from zengraph import MultiGraph
 from zengraph.records import Row
 
-_READ_AT_ONCE = 500
+_READ_BATCH_SIZE = 500
 
 NodeSource = Generator[tuple[bytes, Row], None, None]
 """Keys and nodes to export."""
@@ -65,7 +65,7 @@ EVERYTHING = NodeSelection()
 class SelectedNodes(AbstractContextManager["SelectedNodes"]):
     """
     The selected nodes, in order; stops once the caller has counted `limit` records
-    in `taken`.
+    in `exported_count`.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class SelectedNodes(AbstractContextManager["SelectedNodes"]):
     ) -> None:
         self.cursor = selection.cursor
         """Where another export can continue, or None after the last node."""
-        self.taken = 0
+        self.exported_count = 0
         """Number of records exported so far; the caller increments it."""
         self._limit = selection.limit
         self._crawl = None if selection.crawl is None else crawl_column(selection.crawl)
@@ -83,7 +83,7 @@ class SelectedNodes(AbstractContextManager["SelectedNodes"]):
 
     def __iter__(self) -> Iterator[Row]:
         for key, row in self._nodes:
-            if self.taken == self._limit:
+            if self.exported_count == self._limit:
                 return
             self.cursor = key.hex()
             if self._crawl is None or text(row, self._crawl):
@@ -108,9 +108,9 @@ def nodes_of(
         start = b"" if cursor is None else bytes.fromhex(cursor) + b"\0"
         yield from zen.nodes.scan(start, names=columns)
         return
-    nodes, left = Nodes(zen), iter(urls)
-    while some := list(itertools.islice(left, _READ_AT_ONCE)):
-        for url, row in nodes.read(some, columns).items():
+    nodes, remaining = Nodes(zen), iter(urls)
+    while batch := list(itertools.islice(remaining, _READ_BATCH_SIZE)):
+        for url, row in nodes.read(batch, columns).items():
             yield zen.node_id(url), row
 
 
@@ -175,17 +175,21 @@ def import_urls(
         StoreUnavailable: records up to the last number passed to `on_progress` are stored; continue
             after it.
     """
-    last = written = problems = 0
-    for some in _batches(source, batch):
-        bad = [(number, str(record)) for number, record in some if isinstance(record, BadRecord)]
-        good = [numbered for numbered in some if not isinstance(numbered[1], BadRecord)]
-        written += writer.write(cast("list[Numbered]", good), lambda *each, to=bad: to.append(each))
-        for number, reason in sorted(bad):
+    last_number = written = problems = 0
+    for records in _batches(source, batch):
+        invalid = [
+            (number, str(record)) for number, record in records if isinstance(record, BadRecord)
+        ]
+        valid = [numbered for numbered in records if not isinstance(numbered[1], BadRecord)]
+        written += writer.write(
+            cast("list[Numbered]", valid), lambda *each, to=invalid: to.append(each)
+        )
+        for number, reason in sorted(invalid):
             on_problem(number, reason)
-        problems += len(bad)
-        last = some[-1][0]
-        on_progress(last)
-    return ImportReport(last, written, problems)
+        problems += len(invalid)
+        last_number = records[-1][0]
+        on_progress(last_number)
+    return ImportReport(last_number, written, problems)
 
 
 def export_urls(
@@ -230,8 +234,8 @@ def export_urls(
         )
         for batch in _size_limited_batches(records):
             sink.write(_without_taken_down(batch, nodes))
-            on_progress(selected.taken)
-    return ExportReport(selected.taken, selected.cursor)
+            on_progress(selected.exported_count)
+    return ExportReport(selected.exported_count, selected.cursor)
 
 
 def _records(
@@ -253,7 +257,7 @@ def _records(
             continue
         # An alias does not have its page's data or permitted uses.
         if record.canonical_url is not None or is_allowed(record.facts, purpose):
-            selected.taken += 1
+            selected.exported_count += 1
             if texts_of is not None and record.content_key is not None:
                 record = replace(record, fields={**record.fields, **texts_of(record.url)})
             yield _with_links(record, links_of) if links_of else record

@@ -50,8 +50,8 @@ class ItemRows:
     ) -> None:
         known = kinds.names
         if unknown := [name for name in names if name not in known]:
-            listed = ", ".join(known) or "none"
-            raise BadInput(f"no item kind {unknown[0]!r} in extract; known: {listed}")
+            known_names = ", ".join(known) or "none"
+            raise BadInput(f"no item kind {unknown[0]!r} in extract; known: {known_names}")
         self.kinds = tuple(names) or known
         if fields is not None and not kinds.has_functions(self.kinds):
             _check_fields(fields, kinds, self.kinds)
@@ -75,9 +75,9 @@ class ItemRows:
         self, items: Iterable[StoredItem], newest: Mapping[bytes, tuple[int, str]]
     ) -> Iterator[Row]:
         """Yield the rows of items, each taken from the page that was fetched last."""
-        for each in items:
-            if not each.key or newest.get(_name(each)) == (each.fetched_at_ms, each.page_url):
-                yield self.row(each)
+        for item in items:
+            if not item.key or newest.get(_name(item)) == (item.fetched_at_ms, item.page_url):
+                yield self.row(item)
 
     def row(self, item: StoredItem) -> Row:
         """Return the row of one item."""
@@ -102,9 +102,9 @@ class ItemRows:
 
 
 def _check_fields(fields: Sequence[str], kinds: SiteKinds, names: Sequence[str]) -> None:
-    has = {"kind", *_columns(kinds, names), "fetched_at_ms"}
-    if unknown := [name for name in fields if name not in has]:
-        known = ", ".join(sorted(has))
+    available = {"kind", *_columns(kinds, names), "fetched_at_ms"}
+    if unknown := [name for name in fields if name not in available]:
+        known = ", ".join(sorted(available))
         raise BadInput(f"items of {', '.join(names)} have no field {unknown[0]!r}; known: {known}")
 
 
@@ -116,12 +116,12 @@ def _columns(kinds: SiteKinds, names: Sequence[str]) -> tuple[str, ...]:
 
 def _newest(items: Iterable[StoredItem]) -> dict[bytes, tuple[int, str]]:
     """Return, for each item with a key, the fetch time and URL of the newest page that shows it."""
-    found: dict[bytes, tuple[int, str]] = {}
-    for each in items:
-        if each.key:
-            name, page = _name(each), (each.fetched_at_ms, each.page_url)
-            found[name] = max(page, found.get(name, page))
-    return found
+    newest_pages: dict[bytes, tuple[int, str]] = {}
+    for item in items:
+        if item.key:
+            name, page = _name(item), (item.fetched_at_ms, item.page_url)
+            newest_pages[name] = max(page, newest_pages.get(name, page))
+    return newest_pages
 
 
 def _name(item: StoredItem) -> bytes:

@@ -173,15 +173,15 @@ def _split(
     fields: Mapping[str, bytes], types: TypedFields
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return values as JSON, and as base64 where JSON does not restore the exact bytes."""
-    values, others = {}, {}
+    values, inexact = {}, {}
     for name, value in fields.items():
         try:
-            values[name], exact = types.to_json(name, value)
+            values[name], is_exact = types.to_json(name, value)
         except ValueError:
-            exact = False
-        if not exact:
-            others[name] = base64.b64encode(value).decode()
-    return values, others
+            is_exact = False
+        if not is_exact:
+            inexact[name] = base64.b64encode(value).decode()
+    return values, inexact
 
 
 def _fields(raw: Mapping[str, Any]) -> dict[str, bytes]:
@@ -286,7 +286,7 @@ def read_json_lines(
     types = types or TypedFields()
     for number in itertools.count(1):
         try:
-            line, whole = bounded_line(stream, max_line_bytes)
+            line, is_whole = bounded_line(stream, max_line_bytes)
         except DAMAGED as error:
             yield number, BadRecord(f"the file cannot be read from here on: {error}")
             return
@@ -296,7 +296,7 @@ def read_json_lines(
             line = line.removeprefix(BOM_UTF8)
         if number <= after or not line.strip():
             continue
-        if not whole:
+        if not is_whole:
             yield number, BadRecord(f"is longer than {max_line_bytes >> 20} MiB")
             continue
         try:
@@ -352,22 +352,22 @@ def open_to_write(path: Path, *, append: bool = False) -> BinaryIO:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
     if path.suffix == ".gz":
-        return cast("BinaryIO", _Packed(gzip.GzipFile(fileobj=file, mode="wb"), file))
+        return cast("BinaryIO", _GzipWriter(gzip.GzipFile(fileobj=file, mode="wb"), file))
     if path.suffix == ".zst":
         return cast("BinaryIO", zstandard.ZstdCompressor().stream_writer(file))
     return file
 
 
-class _Packed:
+class _GzipWriter:
     """Closes a GzipFile and its underlying file, which GzipFile leaves open."""
 
     def __init__(self, packed: gzip.GzipFile, file: BinaryIO) -> None:
-        self._packed = packed
+        self._gzip_file = packed
         self._file = file
 
     def write(self, data: bytes) -> int:
-        return self._packed.write(data)
+        return self._gzip_file.write(data)
 
     def close(self) -> None:
-        self._packed.close()
+        self._gzip_file.close()
         self._file.close()

@@ -117,26 +117,26 @@ class _PackExport:
         Write pages that are stored as objects; their folder gets its name when it
         is complete.
         """
-        done = self.report.records
+        earlier_count = self.report.records
         if (folder / OBJECTS).exists():
             return
-        begun = folder / f".{OBJECTS}-{socket.gethostname()}-{os.getpid()}"
-        shutil.rmtree(begun, ignore_errors=True)
+        temporary = folder / f".{OBJECTS}-{socket.gethostname()}-{os.getpid()}"
+        shutil.rmtree(temporary, ignore_errors=True)
         try:
-            begun.mkdir()
+            temporary.mkdir()
             with closing(self._object_nodes()) as rows:
                 report = export_warc(
                     self._store.zen,
                     self._store.bodies,
-                    begun / OBJECTS,
+                    temporary / OBJECTS,
                     NodeSelection(nodes=rows),
                     purpose=self._purpose,
                     on_problem=self._on_problem,
-                    on_progress=lambda count: self._on_progress(done + count),
+                    on_progress=lambda count: self._on_progress(earlier_count + count),
                 )
-            begun.rename(folder / OBJECTS)
+            temporary.rename(folder / OBJECTS)
         finally:
-            shutil.rmtree(begun, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
         self.report.records += report.records
         self.report.problems += report.problems
 
@@ -151,16 +151,16 @@ class _PackExport:
         if path.exists() or (data := packs.files.read_all(name)) is None:
             return
         try:
-            made = self._shareable_bytes(packs, name, data)
+            content = self._shareable_bytes(packs, name, data)
         except CorruptContent as error:
             self.report.problems += 1
             self._on_problem(f"pack {name}", error.reason)
             return
-        if made is None:
+        if content is None:
             return
-        index, _ = pack_index(name, made)
+        index, _ = pack_index(name, content)
         self._target.replace_file(self._target.folder / index_of(name), index)
-        self._target.replace_file(path, made)
+        self._target.replace_file(path, content)
         self.report.records += index.count(b"\n")
         self._on_progress(self.report.records)
 
@@ -171,23 +171,23 @@ class _PackExport:
         """
         upkeep = PackUpkeep(self._store.zen, self._store.bodies, self._store.clock.clock)
         erased, is_whole = packs.catalog.erased(name), True
-        kept: list[bytes] = []
+        frames: list[bytes] = []
         for record in upkeep.records(name, data):
             owners = tuple(one for one in record.owners if self._may_share(one[1]))
             self._record_moved(name, record)
             if owners == record.owners and owners and record.pointer.offset not in erased:
-                kept.append(record.own_frame)
+                frames.append(record.own_frame)
                 continue
             is_whole = False
             if owners:  # a page that shares the record only needs its body
-                kept.append(upkeep.body_only(replace(record, owners=owners)).frame)
+                frames.append(upkeep.body_only(replace(record, owners=owners)).frame)
         if is_whole:
             self.report.whole += 1
             return data
-        if not kept:
+        if not frames:
             return None
         self.report.partial += 1
-        return pack_of(name, kept, self._now_ms)
+        return pack_of(name, frames, self._now_ms)
 
     def _record_moved(self, name: str, record: PackedRecord) -> None:
         for _, row in record.known:
@@ -217,11 +217,11 @@ def _check_purpose(folder: Path, purpose: str | None) -> None:
     file = folder / PURPOSE_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        known = file.read_text() if file.exists() else ""
-        is_begun = any(files_of(folder)) or file.exists()
-        if is_begun and known != (purpose or ""):
+        recorded = file.read_text() if file.exists() else ""
+        has_export = any(files_of(folder)) or file.exists()
+        if has_export and recorded != (purpose or ""):
             theirs, ours = (
-                f"for {name}" if name else "for any purpose" for name in (known, purpose)
+                f"for {name}" if name else "for any purpose" for name in (recorded, purpose)
             )
             raise BadInput(
                 f"{folder}: contains packs {theirs}, but this export is {ours}; use another folder"

@@ -29,10 +29,11 @@ from richpins.field_types import FieldType
 BATCH_ROWS = 500
 GROUP_ROWS = 5000
 
-_PLAIN = ("canonical_at_ms", "due_at_ms", "content_bytes")
-_TEXTS = ("canonical_url", "content_key", "content_hash")
-_OF_RECORDS = (
-    "url", "fields", "at_ms", "provenance", *_TEXTS, *_PLAIN, "provisional", "facts", "links",
+_NUMBER_COLUMNS = ("canonical_at_ms", "due_at_ms", "content_bytes")
+_TEXT_COLUMNS = ("canonical_url", "content_key", "content_hash")
+_RECORD_COLUMNS = (
+    "url", "fields", "at_ms", "provenance", *_TEXT_COLUMNS, *_NUMBER_COLUMNS, "provisional",
+    "facts", "links",
 )  # fmt: skip
 
 
@@ -128,7 +129,7 @@ class ParquetSink:
         self._arrow = _arrow()
         self._types = types or TypedFields()
         names = self._types.known() if fields is None else fields
-        self._columns = [name for name in dict.fromkeys(names) if name not in _OF_RECORDS]
+        self._columns = [name for name in dict.fromkeys(names) if name not in _RECORD_COLUMNS]
         self._schema = self._typed_schema()
         self._rows: list[UrlRecord] = []
         try:
@@ -150,19 +151,19 @@ class ParquetSink:
         if not records:
             return
         columns: dict[str, list[Any]] = {
-            name: [None] * len(records) for name in (*_OF_RECORDS, *self._columns)
+            name: [None] * len(records) for name in (*_RECORD_COLUMNS, *self._columns)
         }
         typed = frozenset(self._columns)
         for number, record in enumerate(records):
             others = []
             for name, value in record.fields.items():
-                exact = name in typed
-                if exact:
+                is_exact = name in typed
+                if is_exact:
                     try:
-                        columns[name][number], exact = self._types.to_column(name, value)
+                        columns[name][number], is_exact = self._types.to_column(name, value)
                     except ValueError:
-                        exact = False
-                if not exact:
+                        is_exact = False
+                if not is_exact:
                     others.append((name, value))
             for name, cell in _row(record, others).items():
                 columns[name][number] = cell
@@ -205,8 +206,8 @@ def _record_columns(arrow: Any) -> list[tuple[str, Any]]:
         ("fields", arrow.map_(text, arrow.binary())),
         ("at_ms", arrow.map_(text, number)),
         ("provenance", arrow.map_(text, text)),
-        *((name, text) for name in _TEXTS),
-        *((name, number) for name in _PLAIN),
+        *((name, text) for name in _TEXT_COLUMNS),
+        *((name, number) for name in _NUMBER_COLUMNS),
         ("provisional", arrow.bool_()),
         ("facts", text),
         ("links", arrow.list_(link)),
@@ -214,7 +215,10 @@ def _record_columns(arrow: Any) -> list[tuple[str, Any]]:
 
 
 def _row(record: UrlRecord, others: list[tuple[str, bytes]]) -> dict[str, Any]:
-    row = {name: getattr(record, name) for name in ("url", "provisional", *_TEXTS, *_PLAIN)}
+    row = {
+        name: getattr(record, name)
+        for name in ("url", "provisional", *_TEXT_COLUMNS, *_NUMBER_COLUMNS)
+    }
     row["fields"] = others
     row |= {name: list(getattr(record, name).items()) for name in ("at_ms", "provenance")}
     row["facts"] = orjson.dumps(dict(record.facts)).decode() if record.facts else None

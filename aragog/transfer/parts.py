@@ -157,14 +157,19 @@ def prepare_folder(folder: Path, count: int, kind: str, purpose: str | None = No
         for path in folder.iterdir():
             if (match := _PART.fullmatch(path.name)) is None:
                 continue
-            hidden, its_count, host, pid, suffix = match.groups()
-            its_kind = suffix or "warc"
+            hidden, part_count, host, pid, suffix = match.groups()
+            part_format = suffix or "warc"
             if hidden and host == socket.gethostname() and not _is_running(int(pid)):
                 _remove(path)
-            elif not hidden and its_kind in FORMATS and (int(its_count), its_kind) != (count, kind):
+            elif (
+                not hidden
+                and part_format in FORMATS
+                and (int(part_count), part_format) != (count, kind)
+            ):
                 raise BadInput(
                     f"{folder}: contains parts of another export, such as {path.name}; use another "
-                    f"folder, or repeat that one with --parts {int(its_count)} --format {its_kind}"
+                    f"folder, or repeat that one with --parts {int(part_count)} "
+                    f"--format {part_format}"
                 )
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be written: {error.strerror}") from error
@@ -177,13 +182,15 @@ def _check_purpose(folder: Path, purpose: str | None) -> None:
         match and not match.group(1)
         for match in (_PART.fullmatch(p.name) for p in folder.iterdir())
     )
-    known = file.read_text() if file.exists() else ""
-    if (known or has_parts) and known != (purpose or ""):
-        theirs, ours = (f"for {name}" if name else "for any purpose" for name in (known, purpose))
+    recorded = file.read_text() if file.exists() else ""
+    if (recorded or has_parts) and recorded != (purpose or ""):
+        theirs, ours = (
+            f"for {name}" if name else "for any purpose" for name in (recorded, purpose)
+        )
         raise BadInput(
             f"{folder}: contains parts {theirs}, but this export is {ours}; use another folder"
         )
-    if purpose and not known:
+    if purpose and not recorded:
         temporary = folder / f".{PURPOSE_FILE}-{socket.gethostname()}-{os.getpid()}"
         temporary.write_text(purpose)
         temporary.replace(file)
@@ -249,7 +256,7 @@ def _write(
     if options.format == "warc":
         path.mkdir()
         nodes = _nodes(store.zen, part, on_fraction, COLUMNS)
-        done = export_warc(
+        report = export_warc(
             store.zen,
             store.bodies,
             path / part.name,
@@ -257,7 +264,7 @@ def _write(
             purpose=options.purpose,
             on_problem=on_problem,
         )
-        return done.records
+        return report.records
     sink: Sink = (
         ParquetSink(path, options.types, options.fields)
         if options.format == "parquet"

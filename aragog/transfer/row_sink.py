@@ -21,7 +21,7 @@ from aragog.transfer.json_lines import UrlRecord, open_to_read, open_to_write
 from aragog.transfer.rows import Row, write_rows
 from aragog.transfer.typed_fields import TypedFields
 
-_OWN = ("url", "canonical_url", "fetched_at_ms")
+_BUILT_IN_COLUMNS = ("url", "canonical_url", "fetched_at_ms")
 
 
 class RowSink:
@@ -42,10 +42,13 @@ class RowSink:
 
     def __init__(self, path: Path, types: TypedFields, fields: Sequence[str] | None = None) -> None:
         self._path, self._types = path, types
-        self._names = (*_OWN, *(name for name in fields or () if name not in _OWN))
-        self._kept = path.with_name(f".{os.getpid()}-{path.name}.rows.zst")
+        self._names = (
+            *_BUILT_IN_COLUMNS,
+            *(name for name in fields or () if name not in _BUILT_IN_COLUMNS),
+        )
+        self._temporary_rows = path.with_name(f".{os.getpid()}-{path.name}.rows.zst")
         self._part = path.with_name(f".{os.getpid()}-{path.name}")
-        self._sink = open_to_write(self._kept)
+        self._sink = open_to_write(self._temporary_rows)
 
     def write(self, records: Sequence[UrlRecord]) -> None:
         for record in records:
@@ -60,7 +63,7 @@ class RowSink:
         except OSError as error:
             raise ConfigError(f"{self._path}: cannot be written: {error.strerror}") from error
         finally:
-            self._kept.unlink(missing_ok=True)
+            self._temporary_rows.unlink(missing_ok=True)
             self._part.unlink(missing_ok=True)
 
     def _line(self, record: UrlRecord) -> bytes:
@@ -77,6 +80,6 @@ class RowSink:
         return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
 
     def _rows(self) -> Iterator[Row]:
-        with contextlib.closing(open_to_read(self._kept)) as stream:
+        with contextlib.closing(open_to_read(self._temporary_rows)) as stream:
             for line in stream:
                 yield json.loads(line, parse_float=Decimal)

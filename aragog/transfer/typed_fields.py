@@ -35,7 +35,7 @@ _MAX_DIGITS = 300
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 _WHOLE = re.compile(rb"0|-?[1-9][0-9]*")
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_PRICE = re.compile(rb'"((?:0|[1-9][0-9]*)(?:\.[0-9]+)?)"')
+_QUOTED_DECIMAL = re.compile(rb'"((?:0|[1-9][0-9]*)(?:\.[0-9]+)?)"')
 
 
 class TypedFields:
@@ -141,7 +141,7 @@ def _fits(pattern: re.Pattern[bytes], value: bytes) -> bool:
 
 def _typed_json(value: bytes, field_type: FieldType) -> tuple[Any, bool]:
     if field_type.kind == "decimal":
-        if (match := _PRICE.fullmatch(value)) and len(value) <= _MAX_DIGITS:
+        if (match := _QUOTED_DECIMAL.fullmatch(value)) and len(value) <= _MAX_DIGITS:
             return orjson.Fragment(match[1]), True
     elif not field_type.has_decimals:
         try:
@@ -150,9 +150,9 @@ def _typed_json(value: bytes, field_type: FieldType) -> tuple[Any, bool]:
         except orjson.JSONDecodeError:
             pass  # such as an integer of more than 64 bits
     stored = parse(value)
-    shown = json_bytes(_to_numbers(stored, field_type))
-    exact = json_bytes(_from_numbers(parse(shown), field_type)) == value
-    return orjson.Fragment(shown), exact
+    typed = json_bytes(_to_numbers(stored, field_type))
+    is_exact = json_bytes(_from_numbers(parse(typed), field_type)) == value
+    return orjson.Fragment(typed), is_exact
 
 
 def _to_numbers(value: Any, field_type: FieldType) -> Any:
@@ -163,7 +163,7 @@ def _to_numbers(value: Any, field_type: FieldType) -> Any:
     if field_type.kind == "decimal":
         fits = isinstance(value, str) and len(value) <= _MAX_DIGITS and _DIGITS.fullmatch(value)
         return Number(value) if fits else value
-    return _with_parts(value, field_type, _to_numbers)
+    return _convert_parts(value, field_type, _to_numbers)
 
 
 def _from_numbers(value: Any, field_type: FieldType) -> Any:
@@ -172,10 +172,10 @@ def _from_numbers(value: Any, field_type: FieldType) -> Any:
         if isinstance(value, Number):
             return value.text
         return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    return _with_parts(value, field_type, _from_numbers)
+    return _convert_parts(value, field_type, _from_numbers)
 
 
-def _with_parts(value: Any, field_type: FieldType, convert: Any) -> Any:
+def _convert_parts(value: Any, field_type: FieldType, convert: Any) -> Any:
     if isinstance(value, list) and field_type.kind == "list":
         return [convert(part, field_type.item) for part in value]
     if isinstance(value, dict) and field_type.kind == "map":

@@ -38,7 +38,7 @@ from aragog.urlstore import cdxj, nodes
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.nodes import Nodes, facts_of, text
 from aragog.urlstore.object_reads import read_object
-from aragog.urlstore.page_content import RESPONSE, described
+from aragog.urlstore.page_content import RESPONSE, complete_metadata
 from aragog.urlstore.records import is_allowed, is_expired
 from aragog.urlstore.warc_records import archived_headers, iso_date, network_fields, status_line
 from zengraph import MultiGraph
@@ -130,23 +130,23 @@ def export_warc(
             if is_expired(facts, now_ms) or not is_allowed(facts, purpose):
                 continue
             try:
-                found = _read(zen, bodies, url, row)
+                content = _read(zen, bodies, url, row)
             except (CorruptContent, ContentReplaced) as error:
                 problems += 1
                 on_problem(url, str(error))
                 continue
-            if found is None:
+            if content is None:
                 continue
-            row, body, meta = found  # noqa: PLW2901 - the node as it was when the content was read
+            row, body, meta = content  # noqa: PLW2901 - the node as it was when the content was read
             facts = facts_of(row)
             if is_expired(facts, now_ms) or not is_allowed(facts, purpose):
                 continue
-            meta = described(meta, url, row, urls)
+            meta = complete_metadata(meta, url, row, urls)
             page = files.add(url, body, meta, facts)
             if str(meta.get("content_type")).partition(";")[0].strip().lower() in _HTML:
                 on_page(page.target, page.date, row)
-            selected.taken += 1
-            on_progress(selected.taken)
+            selected.exported_count += 1
+            on_progress(selected.exported_count)
     return WarcReport(files.records, tuple(files.paths), problems, selected.cursor)
 
 
@@ -171,11 +171,11 @@ def _read(
     first = iter([row])
 
     def node() -> tuple[str, Row] | None:
-        again = next(first, None) or zen.nodes.get(zen.node_id(url), list(COLUMNS))
-        return (url, again) if nodes.SENTINEL in again else None
+        fresh_row = next(first, None) or zen.nodes.get(zen.node_id(url), list(COLUMNS))
+        return (url, fresh_row) if nodes.SENTINEL in fresh_row else None
 
-    found = read_object(bodies, node, SystemClock().sleep_s)
-    return found and (found.row, found.body, dict(found.meta))
+    content = read_object(bodies, node, SystemClock().sleep_s)
+    return content and (content.row, content.body, dict(content.meta))
 
 
 class _Files:
@@ -188,7 +188,7 @@ class _Files:
         self._file: BinaryIO | None = None
         self._writer: Any = None
         self._lines: list[str] = []
-        self._seen: OrderedDict[str, _FirstRecord] = OrderedDict()
+        self._first_records: OrderedDict[str, _FirstRecord] = OrderedDict()
         self.paths: list[Path] = []
         self.records = 0
 
@@ -196,12 +196,12 @@ class _Files:
         """Write one page's records."""
         writer = self._writer_with_space()
         page = _page(url, body, meta, facts)
-        first = self._seen.get(page.digest)
+        first = self._first_records.get(page.digest)
         if first is not None and page.head is not None:
             record = _revisit_record(writer, page, first, page.head)
         else:
             record = _full_record(writer, page, body, meta)
-            self._remember(page.digest, _FirstRecord(page.target, page.date))
+            self._remember_digest(page.digest, _FirstRecord(page.target, page.date))
         self._write(writer, record)
         checked_at_ms = _number(facts.get("attempted_at_ms"))
         confirmed = facts.get("outcome") == OutcomeKind.NOT_MODIFIED
@@ -209,8 +209,8 @@ class _Files:
             status = status_line(HTTPStatus.NOT_MODIFIED)
             head = StatusAndHeaders(status, _validators(page.head), "HTTP/1.1")
             # The facts do not record the protocols of the last check.
-            again = page._replace(date=iso_date(checked_at_ms), network=())
-            record = _revisit_record(writer, again, _FirstRecord(page.target, page.date), head)
+            check = page._replace(date=iso_date(checked_at_ms), network=())
+            record = _revisit_record(writer, check, _FirstRecord(page.target, page.date), head)
             record.rec_headers.replace_header("WARC-Profile", NOT_MODIFIED)
             self._write(writer, record)
         return page
@@ -233,10 +233,10 @@ class _Files:
         )
         self._lines.append(cdxj.line(capture))
 
-    def _remember(self, digest: str, first: _FirstRecord) -> None:
-        self._seen[digest] = first
-        if len(self._seen) > MAX_DIGESTS:
-            self._seen.popitem(last=False)
+    def _remember_digest(self, digest: str, first: _FirstRecord) -> None:
+        self._first_records[digest] = first
+        if len(self._first_records) > MAX_DIGESTS:
+            self._first_records.popitem(last=False)
 
     def _writer_with_space(self) -> Any:
         """Return the writer of the current file, or of a new one if that is full."""
@@ -279,8 +279,8 @@ class _Files:
 def _page(url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) -> _Page:
     fetched_at_ms = _number(meta.get("fetched_at_ms")) or 0
     # Use the URL that returned the page. Facts of the last fetch only apply if it was the same URL.
-    same = _number(facts.get("fetched_at_ms")) == fetched_at_ms
-    target = str(facts.get("final_url") or url) if same else url
+    is_same_fetch = _number(facts.get("fetched_at_ms")) == fetched_at_ms
+    target = str(facts.get("final_url") or url) if is_same_fetch else url
     digester = Digester("sha1")
     digester.update(body)
     return _Page(target, iso_date(fetched_at_ms), str(digester), _head(meta), _network(meta))

@@ -28,7 +28,7 @@ from aragog.transfer.json_lines import BadRecord
 from aragog.transfer.lines import DAMAGED, bounded_line
 from urlspelling import normalize
 
-_EXPORTED = "X-Crawler-"
+_EXPORT_PREFIX = "X-Crawler-"
 """Prefix of headers that describe an encoding that the record's body no longer has."""
 
 
@@ -89,7 +89,11 @@ def _page(record: WarcRecord, limits: RecordedLimits) -> ArchivedPage | BadRecor
 def _response(record: WarcRecord, limits: RecordedLimits) -> RecordedResponse:
     if record.kind == "response":
         return read_recorded(record.read, limits)
-    body = b"".join(iter(lambda: record.read(1 << 16), b"")) if record.left <= limits.body else None
+    body = (
+        b"".join(iter(lambda: record.read(1 << 16), b""))
+        if record.remaining_bytes <= limits.body
+        else None
+    )
     if body is None:
         return RecordedResponse(200, (), record.read(limits.body), f"cut at {limits.body} bytes")
     return RecordedResponse(200, (), body, None)
@@ -97,10 +101,10 @@ def _response(record: WarcRecord, limits: RecordedLimits) -> RecordedResponse:
 
 def _fetched(record: WarcRecord, url: str, at_ms: int, response: RecordedResponse) -> FetchRecord:
     headers: Headers = tuple(
-        (name.removeprefix(_EXPORTED), value) for name, value in response.headers
+        (name.removeprefix(_EXPORT_PREFIX), value) for name, value in response.headers
     )
-    named = {name.lower(): value for name, value in headers}
-    of_record = record.fields.get("content-type") if record.kind == "resource" else None
+    values = {name.lower(): value for name, value in headers}
+    declared_type = record.fields.get("content-type") if record.kind == "resource" else None
     return FetchRecord(
         url=url,
         outcome=OutcomeKind.FETCHED,
@@ -109,7 +113,7 @@ def _fetched(record: WarcRecord, url: str, at_ms: int, response: RecordedRespons
         status=response.status,
         headers=headers,
         address=record.fields.get("warc-ip-address"),
-        content_type=named.get("content-type") or of_record,
+        content_type=values.get("content-type") or declared_type,
         body_bytes=len(response.body),
         truncated=response.truncated_why is not None or "warc-truncated" in record.fields,
     )
@@ -138,7 +142,7 @@ class WarcRecord:
 
     fields: Mapping[str, str]
     """The first value of each named field, by lower-case name."""
-    left: int
+    remaining_bytes: int
     """Bytes of the block that have not been read yet."""
     _stream: BinaryIO
 
@@ -150,7 +154,7 @@ class WarcRecord:
     @property
     def is_truncated(self) -> bool:
         """True if the file ends or is damaged inside the block; valid after reading the block."""
-        return self.left > 0
+        return self.remaining_bytes > 0
 
     def read(self, most: int) -> bytes:
         """
@@ -159,13 +163,15 @@ class WarcRecord:
         """
         data = b""
         with suppress(*DAMAGED):
-            data = self._stream.read(min(most, self.left)) if self.left else b""
-        self.left -= len(data)
+            data = (
+                self._stream.read(min(most, self.remaining_bytes)) if self.remaining_bytes else b""
+            )
+        self.remaining_bytes -= len(data)
         return data
 
     def skip(self) -> None:
         """Skip the rest of the block."""
-        while self.left and self.read(_SKIPPED_BYTES):
+        while self.remaining_bytes and self.read(_SKIPPED_BYTES):
             pass
 
 
@@ -176,8 +182,8 @@ def read_records(stream: BinaryIO) -> Iterator[tuple[int, WarcRecord | BadWarc]]
     The stream stays open. If a file is damaged or truncated, the last item reports it.
     """
     buffered = stream if isinstance(stream, io.BufferedReader) else _buffered(stream)
-    is_packed = buffered.peek(2)[:2] == _GZIP
-    source = cast("BinaryIO", gzip.GzipFile(fileobj=buffered)) if is_packed else buffered
+    is_compressed = buffered.peek(2)[:2] == _GZIP
+    source = cast("BinaryIO", gzip.GzipFile(fileobj=buffered)) if is_compressed else buffered
     number = 0
     try:
         for record in _records(source):

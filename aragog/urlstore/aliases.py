@@ -75,8 +75,8 @@ class Aliases:
         """
         now_ms, at_ms = self._clock.now_ms(), self._clock.instant(at_ms)
         alias, canonical = normalize(alias_url), normalize(canonical_url)
-        for refused in self._takedowns.refused([alias, canonical]):
-            raise TakenDown(refused)
+        for taken_down in self._takedowns.refused([alias, canonical]):
+            raise TakenDown(taken_down)
         row = self._nodes.read([alias], [nodes.FACTS])[alias]
         with self._takedowns.writing(alias, canonical, nodes.sender_of(row, alias)):
             self._merger.merge(

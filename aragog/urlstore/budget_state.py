@@ -35,30 +35,30 @@ class BudgetState:
         first = self._registry.open_bucket()
         return bytes([first]) + b"budget\0" + kind + b"\0" + name.encode()
 
-    def take_tick(self, name: str, now_ms: int, least_s: float) -> float | None:
+    def take_tick(self, name: str, now_ms: int, min_interval_s: float) -> float | None:
         """
-        Claim the tick with this name; returns the seconds since the last tick, at least `least_s`.
+        Claim the tick with this name; returns the seconds since the last tick.
 
-        Returns None if the last tick was less than `least_s` seconds ago, or a concurrent caller
-        claimed this tick. The very first caller gets `least_s`.
+        Returns None if the last tick was less than `min_interval_s` seconds ago, or a concurrent
+        caller claimed this tick. The very first caller gets `min_interval_s`.
         """
         row = self._row(b"tick", name)
         cell = self._registry.get(row, [_VALUE]).get(_VALUE)
-        passed_ms = now_ms - int.from_bytes(cell.value[:8]) if cell else int(least_s * 1000)
+        elapsed_ms = now_ms - int.from_bytes(cell.value[:8]) if cell else int(min_interval_s * 1000)
         # A negative value means that a clock was set back; that must not stop the ticks.
-        if 0 <= passed_ms < least_s * 1000:
+        if 0 <= elapsed_ms < min_interval_s * 1000:
             return None
         tick = now_ms.to_bytes(8) + os.urandom(4)
         if not self._registry.check_and_put(row, _VALUE, cell.value if cell else None, tick):
             return None
-        return max(passed_ms / 1000, least_s)
+        return max(elapsed_ms / 1000, min_interval_s)
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
         """Return each domain's stored budget, or an empty budget for a domain that has none."""
         rows = {self._row(b"domain", domain): domain for domain in domains}
-        result = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
+        cells = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
         return {
-            domain: _budget(result[key][_VALUE].value) if key in result else Budget()
+            domain: _unpack(cells[key][_VALUE].value) if key in cells else Budget()
             for key, domain in rows.items()
         }
 
@@ -66,7 +66,7 @@ class BudgetState:
         """Store the budgets after a tick; the last writer wins."""
         self._registry.put_many(
             [
-                (self._row(b"domain", domain), {_VALUE: _packed(budget)}, now_ms)
+                (self._row(b"domain", domain), {_VALUE: _pack(budget)}, now_ms)
                 for domain, budget in budgets.items()
             ]
         )
@@ -74,9 +74,9 @@ class BudgetState:
     def trust_cells(self, hosts: Sequence[str]) -> dict[str, bytes | None]:
         """Return each host's stored trust as a cell (`signal_trust.from_cell`), or None."""
         rows = {self._row(b"signals", name): name for name in hosts}
-        found = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
+        cells = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
         return {
-            name: found[key][_VALUE].value if _VALUE in found.get(key, {}) else None
+            name: cells[key][_VALUE].value if _VALUE in cells.get(key, {}) else None
             for key, name in rows.items()
         }
 
@@ -99,12 +99,12 @@ class BudgetState:
         self._registry.put(row, {_VALUE: cursor.encode()}, at_ms=now_ms)
 
 
-def _packed(budget: Budget) -> bytes:
+def _pack(budget: Budget) -> bytes:
     return _BUDGET.pack(
         budget.booked_ms, budget.free_ms, budget.price_s, budget.age_s, budget.at_ms
     )
 
 
-def _budget(cell: bytes) -> Budget:
+def _unpack(cell: bytes) -> Budget:
     """Decode a budget; an unknown version gives an empty budget."""
     return Budget(*_BUDGET.unpack(cell)) if len(cell) == _BUDGET.size else Budget()

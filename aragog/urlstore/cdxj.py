@@ -22,7 +22,7 @@ import orjson
 
 _WWW = re.compile(rb"www\d*\.")
 _PORTS = {"http": 80, "https": 443}
-_KEPT = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
+_UNESCAPED = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 """Characters that are not escaped in a key, in addition to letters and digits."""
 _PATH_SESSIONS = (
     re.compile(rb"(.*/)(?:\((?:[a-z]\([0-9a-z]{24}\))+\)/)([^?]+\.aspx.*)", re.DOTALL),
@@ -40,9 +40,9 @@ _QUERY_SESSIONS = tuple(
 )
 
 
-_PLAIN = re.compile(r"https?://([a-z0-9.-]+)((?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)/?")
+_SIMPLE_URL = re.compile(r"https?://([a-z0-9.-]+)((?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)/?")
 """Matches most URLs: without a port, parameters, escapes, empty segments or dot segments."""
-_escaping = json.JSONEncoder(separators=(",", ":")).encode
+_encode_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Capture(NamedTuple):
@@ -72,8 +72,8 @@ def line(capture: Capture) -> str:
         "offset": str(capture.offset),
         "filename": capture.file,
     }
-    shown = ascii_json({name: value for name, value in values.items() if value})
-    return f"{surt_key(capture.url)} {_timestamp(capture.date)} {shown}\n"
+    fields_json = ascii_json({name: value for name, value in values.items() if value})
+    return f"{surt_key(capture.url)} {_timestamp(capture.date)} {fields_json}\n"
 
 
 @lru_cache(maxsize=4096)
@@ -88,7 +88,7 @@ def ascii_json(values: Mapping[str, Any]) -> str:
         encoded = orjson.dumps(values)
     except TypeError:  # orjson rejects lone surrogates
         encoded = b"\xff"
-    return encoded.decode() if encoded.isascii() else _escaping(values)
+    return encoded.decode() if encoded.isascii() else _encode_json(values)
 
 
 def write_index(path: Path, lines: Iterable[str]) -> None:
@@ -103,38 +103,38 @@ def write_index(path: Path, lines: Iterable[str]) -> None:
 
 def surt_key(url: str) -> str:
     """Return the SURT key of a normalized URL."""
-    if plain := _PLAIN.fullmatch(url):
-        return f"{_name(plain[1]).decode()}){plain[2].lower() or '/'}"
+    if match := _SIMPLE_URL.fullmatch(url):
+        return f"{_reversed_labels(match[1]).decode()}){match[2].lower() or '/'}"
     return _key_of_parts(url)
 
 
 def _key_of_parts(url: str) -> str:
     parts = urlsplit(url)
-    name = _name(parts.hostname or "")
+    labels = _reversed_labels(parts.hostname or "")
     port = b":%d" % parts.port if parts.port not in (None, _PORTS.get(parts.scheme)) else b""
-    return (name + port + b")" + _path(parts.path) + _query(parts.query)).decode()
+    return (labels + port + b")" + _path(parts.path) + _query(parts.query)).decode()
 
 
 @lru_cache(maxsize=4096)
-def _name(host: str) -> bytes:
+def _reversed_labels(host: str) -> bytes:
     """
     Return a host's labels in reverse order.
 
     Cached, because consecutive URLs often share a host.
     """
-    bare = _WWW.sub(b"", _unescaped(host).strip(b"."), count=1)
-    return b",".join(reversed(_escaped(bare).split(b".")))
+    bare = _WWW.sub(b"", _unescape(host).strip(b"."), count=1)
+    return b",".join(reversed(_escape(bare).split(b".")))
 
 
 def _path(text: str) -> bytes:
     segments: list[bytes] = []
-    for segment in _unescaped(text).split(b"/")[1:]:
+    for segment in _unescape(text).split(b"/")[1:]:
         if segment == b".." and segments:
             segments.pop()
         elif segment != b".":
             segments.append(segment)
     last = segments.pop() if segments else b""
-    path = _escaped(b"/" + b"/".join([*filter(None, segments), last])).lower()
+    path = _escape(b"/" + b"/".join([*filter(None, segments), last])).lower()
     for session in _PATH_SESSIONS if b".aspx" in path else ():
         if match := session.fullmatch(path):
             path = match[1] + match[2]
@@ -144,7 +144,7 @@ def _path(text: str) -> bytes:
 def _query(text: str) -> bytes:
     if not text:
         return b""
-    query = _escaped(_unescaped(text))
+    query = _escape(_unescape(text))
     for session in _QUERY_SESSIONS:
         if match := session.fullmatch(query):
             query = match[1] + (match[2] or b"")
@@ -154,7 +154,7 @@ def _query(text: str) -> bytes:
     return b"?" + query if query else b""
 
 
-def _unescaped(text: str) -> bytes:
+def _unescape(text: str) -> bytes:
     """Return the bytes of a text with percent escapes decoded repeatedly."""
     if "%" not in text:
         return text.encode()
@@ -164,5 +164,5 @@ def _unescaped(text: str) -> bytes:
     return after
 
 
-def _escaped(raw: bytes) -> bytes:
-    return quote_from_bytes(raw, safe=_KEPT).encode()
+def _escape(raw: bytes) -> bytes:
+    return quote_from_bytes(raw, safe=_UNESCAPED).encode()

@@ -30,15 +30,15 @@ FLOOR_SHARE = 1 / 8
 # Shape of the prior of λ: a wide Gamma, whose standard deviation is 1.4 times its mean.
 PRIOR_SHAPE = 0.5
 # Each change reduces the weight of older evidence: about seven changes are remembered.
-_FORGET = 0.85
+_CHANGE_DECAY = 0.85
 # Each check without a change also reduces it, down to the prior's weight, because pages may slow
 # down.
-_FADE = 0.97
+_NO_CHANGE_DECAY = 0.97
 # The shortest interval in the optimal allocation: r = 1.793, T = 3.350 marginal_freshness_s.
 _MIN_GAIN = 0.5351
 _MIN_INTERVAL = 3.350
 _HOPELESS_GAIN = 0.99
-_HOPELESS_USUALS = 4
+_HOPELESS_INTERVALS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,34 +56,41 @@ class Kind:
 
 
 def updated_belief(
-    a: float, b_s: float, passed_s: float, weight: float, *, is_named: bool = False
+    a: float, b_s: float, elapsed_s: float, weight: float, *, is_reported: bool = False
 ) -> tuple[float, float]:
     """
-    Return the belief (`a`, `b_s`) after a check `passed_s` after the last check.
+    Return the belief (`a`, `b_s`) after a check `elapsed_s` after the last check.
 
     Args:
         a: shape of the belief.
         b_s: its rate parameter, in seconds.
-        passed_s: time between the two checks.
+        elapsed_s: time between the two checks.
         weight: weight of the observed change, 0 to 1; 0 for no change.
-        is_named: a sitemap or feed reported this change, which caused the check. It counts as
+        is_reported: a sitemap or feed reported this change, which caused the check. It counts as
             exactly one change in that time: Gamma(a+1, b+T).
     """
-    if passed_s <= 0:
+    if elapsed_s <= 0:
         return a, b_s
     if not weight:
-        fade = max(_FADE, PRIOR_SHAPE / a) if a > PRIOR_SHAPE else 1.0
-        return a * fade, b_s * fade + passed_s
-    old_a, old_b = a * _FORGET, b_s * _FORGET
-    if is_named:
-        return old_a + weight, old_b + passed_s
-    none = (old_b / (old_b + passed_s)) ** old_a
-    mean = (old_a / old_b - none * old_a / (old_b + passed_s)) / (1 - none)
-    square = old_a * (old_a + 1) * (1 / old_b**2 - none / (old_b + passed_s) ** 2) / (1 - none)
+        fade = max(_NO_CHANGE_DECAY, PRIOR_SHAPE / a) if a > PRIOR_SHAPE else 1.0
+        return a * fade, b_s * fade + elapsed_s
+    old_a, old_b = a * _CHANGE_DECAY, b_s * _CHANGE_DECAY
+    if is_reported:
+        return old_a + weight, old_b + elapsed_s
+    no_change = (old_b / (old_b + elapsed_s)) ** old_a
+    mean = (old_a / old_b - no_change * old_a / (old_b + elapsed_s)) / (1 - no_change)
+    square = (
+        old_a
+        * (old_a + 1)
+        * (1 / old_b**2 - no_change / (old_b + elapsed_s) ** 2)
+        / (1 - no_change)
+    )
     variance = max(square - mean**2, mean**2 * 1e-6)
-    seen_b = mean / variance
-    seen_a = mean * seen_b
-    return weight * seen_a + (1 - weight) * a, weight * seen_b + (1 - weight) * (b_s + passed_s)
+    changed_b = mean / variance
+    changed_a = mean * changed_b
+    return weight * changed_a + (1 - weight) * a, weight * changed_b + (1 - weight) * (
+        b_s + elapsed_s
+    )
 
 
 def interval_s(rate_per_s: float, kind: Kind) -> float:
@@ -109,7 +116,7 @@ def kind_of(usual_s: float, effort: float = 1.0) -> Kind:
     r = 2 * k
     for _ in range(50):
         r = ratio(k * r)
-    hopeless_s = _HOPELESS_USUALS * usual_s / math.sqrt(effort)
+    hopeless_s = _HOPELESS_INTERVALS * usual_s / math.sqrt(effort)
     return Kind(usual_s, floor_s, marginal_freshness_s, r / usual_s, hopeless_s)
 
 

@@ -48,15 +48,17 @@ FEED_LINK = "feed"
 """The fact with the URL of the feed that a page links to."""
 MAX_HOSTS = 100
 """Maximum number of hosts per file whose pages are checked; pages of further hosts are skipped."""
-SEARCH_AGAIN_MS = 7 * 86_400_000
+SEARCH_INTERVAL_MS = 7 * 86_400_000
 """Time between two searches for a watched host's sitemaps and feeds."""
-_TRIES = 3
+_MAX_TRIES = 3
 _COLUMNS = (
     nodes.URL, nodes.CANONICAL, nodes.REMOVED, *nodes.POINTERS, nodes.FACTS, nodes.REFRESH,
     nodes.DUE, nodes.WATCHED, nodes.SIGNAL,
 )  # fmt: skip
-_KNOWN = (nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.REFRESH, nodes.DUE)
-_NAMED, _IGNORED, _CONFIRMED, _REFUTED, _UNNAMED = map(CHANGE_SIGNALS.labels, CHANGE_SIGNALS.values)
+_SOURCE_COLUMNS = (nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.REFRESH, nodes.DUE)
+_REPORTED, _IGNORED, _CONFIRMED, _REFUTED, _UNNAMED = map(
+    CHANGE_SIGNALS.labels, CHANGE_SIGNALS.values
+)
 
 
 class ChangeSignals:
@@ -90,22 +92,22 @@ class ChangeSignals:
     def record_evidence(self, evidence: Mapping[str, Sequence[Evidence]]) -> None:
         """Record evidence about hosts from fetches of their pages."""
         now_ms = self.clock.now_ms()
-        for name, found in evidence.items():
-            self.change(name, partial(trust.learned, evidence=found, now_ms=now_ms))
-            for one in found:
-                if one.named:
-                    (_CONFIRMED if one.changed else _REFUTED).add()
-                elif one.changed and one.covered:
+        for name, samples in evidence.items():
+            self.change(name, partial(trust.add_evidence, evidence=samples, now_ms=now_ms))
+            for sample in samples:
+                if sample.named:
+                    (_CONFIRMED if sample.changed else _REFUTED).add()
+                elif sample.changed and sample.covered:
                     _UNNAMED.add()
 
     def confirmed(self, urls: Iterable[str], at_ms: int) -> None:
         """Record that these files returned a 304, so they have reported no changes since."""
         for name in {host(url) for url in urls}:
-            self.change(name, partial(trust.read, at_ms=at_ms))
+            self.change(name, partial(trust.record_read, at_ms=at_ms))
 
     def record_search(self, name: str, at_ms: int) -> None:
         """Record that a host was searched for sitemaps and feeds at this time."""
-        self.change(name, partial(trust.searched, at_ms=at_ms))
+        self.change(name, partial(trust.record_search, at_ms=at_ms))
 
     def change(self, name: str, change: Callable[[HostTrust], HostTrust]) -> None:
         """
@@ -113,7 +115,7 @@ class ChangeSignals:
 
         Gives up after three conflicts with other writers.
         """
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             cell = self._state.trust_cells([name])[name]
             after = change(trust.from_cell(cell))
             if self._state.put_trust(name, cell, trust.to_cell(after)):
@@ -127,7 +129,7 @@ class ChangeSignals:
 
     def new_sources(self, urls: Sequence[str]) -> list[str]:
         """Return the URLs that are neither known as sitemaps or feeds nor stored as pages."""
-        rows = self.nodes.follow(list(dict.fromkeys(urls)), _KNOWN)
+        rows = self.nodes.follow(list(dict.fromkeys(urls)), _SOURCE_COLUMNS)
         return [url for url in dict.fromkeys(urls) if state_of(rows[url][1]) is None]
 
     def new_feeds(self, pages: Sequence[str]) -> list[str]:
@@ -156,32 +158,32 @@ class ChangeSignals:
         self.change(name, partial(trust.with_feed, key=key))
         return True
 
-    def children(self, listed: Sequence[SitemapUrl], fetched_at_ms: int, most: int) -> list[str]:
+    def children(self, listed: Sequence[SitemapUrl], fetched_at_ms: int, limit: int) -> list[str]:
         """
-        Return the unknown sitemaps of an index, at most `most`, newest first.
+        Return the unknown sitemaps of an index, at most `limit`, newest first.
 
         Known sitemaps whose lastmod shows a change become due now, unless they were read within a
         quarter of their interval. This limit is needed because some indexes give every file the
         current time, which would otherwise cause a read of every file each time.
         """
         newest = sorted(listed, key=lambda child: -(child.lastmod_ms or 0))
-        rows = self.nodes.follow([child.url for child in newest], _KNOWN)
-        sooner, new = [], []
+        rows = self.nodes.follow([child.url for child in newest], _SOURCE_COLUMNS)
+        earlier, new = [], []
         for child in newest:
             url, row = rows[child.url]
             state = state_of(row)
             if state is None:
                 new.append(child.url)
             elif state.page_type in SOURCES and _has_changed(child, state, fetched_at_ms):
-                sooner += _earlier_due(url, row, state, self.clock.now_ms(), self.settings)
-        self.move(sooner)
-        return new[:most]
+                earlier += _earlier_due(url, row, state, self.clock.now_ms(), self.settings)
+        self.move(earlier)
+        return new[:limit]
 
-    def move(self, sooner: Sequence[tuple[Due, int]]) -> None:
+    def move(self, earlier: Sequence[tuple[Due, int]]) -> None:
         """Change the due times of pages, except pages that were rescheduled meanwhile."""
-        if sooner:
+        if earlier:
             now_ms = self.clock.now_ms()
-            self.due.postpone(sooner, now_ms)
+            self.due.postpone(earlier, now_ms)
             self.clock.deleted_at(now_ms)
 
 
@@ -225,13 +227,13 @@ class Reading:
     def close(self) -> None:
         """Record that the file was read."""
         for name in self._trusts:
-            self._signals.change(name, partial(trust.read, at_ms=self._at_ms))
+            self._signals.change(name, partial(trust.record_read, at_ms=self._at_ms))
 
     def _take_dated(
         self, entries: Sequence[SitemapUrl], rows: Mapping[str, tuple[str, Row]]
     ) -> None:
         written: list[Mutation] = []
-        sooner: list[tuple[Due, int]] = []
+        earlier: list[tuple[Due, int]] = []
         self._load_trust({host(rows[entry.url][0]) for entry in entries})
         zen = self._signals.zen
         for entry in entries:
@@ -239,14 +241,14 @@ class Reading:
             reported, state = _reported_change(entry), state_of(row)
             if reported is None or state is None or not _is_page(row, state):
                 continue
-            mark = self._new_mark(reported, canonical, row, state, sooner)
+            mark = self._new_mark(reported, canonical, row, state, earlier)
             if mark is not None and mark != mark_of(row):
                 cell = {nodes.SIGNAL: marks.to_cell(mark)}
                 written.append(put_properties(zen.node_id(canonical), cell, self._at_ms))
         if written:
             zen.mutate(written)
         # Written after the marks, which give the reason for the earlier refresh.
-        self._signals.move(sooner)
+        self._signals.move(earlier)
 
     def _new_mark(
         self,
@@ -254,12 +256,12 @@ class Reading:
         canonical: str,
         row: Row,
         state: RefreshState,
-        sooner: list[tuple[Due, int]],
+        earlier: list[tuple[Due, int]],
     ) -> PageMark | None:
         """
         Return a page's new mark after this entry, or None to keep the stored mark.
 
-        If the page must be refreshed earlier, add it to `sooner`.
+        If the page must be refreshed earlier, add it to `earlier`.
         """
         settings = self._signals.settings
         believed, before = self._trusts.get(host(canonical), HostTrust()), mark_of(row)
@@ -274,8 +276,8 @@ class Reading:
         belief, (rate, usual_s) = believed.belief, (state.rate_per_s, state.usual_s)
         if is_wanted(row, settings) and marks.is_worth_a_fetch(rate, usual_s, belief, settings):
             self.signal_count += belief
-            _NAMED.add()
-            sooner += _earlier_due(canonical, row, state, self._signals.clock.now_ms(), settings)
+            _REPORTED.add()
+            earlier += _earlier_due(canonical, row, state, self._signals.clock.now_ms(), settings)
         is_listed = self._kind == SITEMAP or (before is not None and before.covered)
         return PageMark(reported.start_ms, self._at_ms, belief, covered=is_listed, kind=self._kind)
 
@@ -320,8 +322,8 @@ def _reported_change(entry: SitemapUrl) -> ReportedChange | None:
 
 def _has_changed(child: SitemapUrl, state: RefreshState, fetched_at_ms: int) -> bool:
     is_new = child.changed_since(state.compared_at_ms, fetched_at_ms)
-    passed_ms = fetched_at_ms - state.checked_at_ms
-    return is_new and passed_ms * 4 >= state.interval_s * 1000
+    elapsed_ms = fetched_at_ms - state.checked_at_ms
+    return is_new and elapsed_ms * 4 >= state.interval_s * 1000
 
 
 def _earlier_due(

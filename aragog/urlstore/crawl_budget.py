@@ -45,12 +45,12 @@ _QUEUE_SHARE = 0.02
 # the price rises meanwhile.
 _BOOKED_SHARE = 0.1
 # The price changes by at most a factor e in this fraction of the domain's usual interval.
-_PACE_SHARE = 0.25
+_RESPONSE_SHARE = 0.25
 _MAX_STEP = 0.5
 # The weight of each fetched page in the moving average of the usual interval.
 _AGE_WEIGHT = 0.01
 # A page that changed at each of this many checks is assumed to change before every check.
-_PATIENCE_LOOKS = 5
+_MIN_CHECKS = 5
 
 
 class Budget(NamedTuple):
@@ -103,20 +103,20 @@ def ration(
     """
     step_ms = 1000 / rate_per_s
     free_ms = max(float(budget.free_ms), float(now_ms))
-    most = max(math.ceil((now_ms + tick_s * 1000 - free_ms) / step_ms), 0)
-    if len(due) <= most and not budget.price_s:
+    limit = max(math.ceil((now_ms + tick_s * 1000 - free_ms) / step_ms), 0)
+    if len(due) <= limit and not budget.price_s:
         # In the usual case all pages are fetched, and the budget is stored only if the rate is
         # below one fetch per tick.
-        slow = bool(due) and step_ms > tick_s * 1000
+        is_slow = bool(due) and step_ms > tick_s * 1000
         charged = budget._replace(free_ms=int(free_ms + len(due) * step_ms), at_ms=now_ms)
-        return Rationed(list(due), [], charged if slow else budget)
+        return Rationed(list(due), [], charged if is_slow else budget)
     ranked = sorted(
-        ((marginal_freshness_s(p.state, budget, now_ms, p.belief), p) for p in due),
-        key=lambda w: -w[0],
+        ((marginal_freshness_s(page.state, budget, now_ms, page.belief), page) for page in due),
+        key=lambda ranked_page: -ranked_page[0],
     )
-    go, rest = ranked[:most], ranked[most:]
+    go, rest = ranked[:limit], ranked[limit:]
     later: list[tuple[Due, int]] = []
-    start_ms = _from_ms(budget, now_ms, tick_s)
+    start_ms = _first_due_ms(budget, now_ms, tick_s)
     booked = 0
     for gain_s, page in rest:
         if gain_s >= budget.price_s:
@@ -137,7 +137,7 @@ def ration(
     return Rationed([page for _, page in go], later, after._replace(price_s=price_s))
 
 
-def _from_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
+def _first_due_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
     """
     Return the due time for the next postponed URL, or the next tick if the queue is already too
     long.
@@ -166,12 +166,12 @@ def marginal_freshness_s(
     rate = optimistic_rate(state)
     steps = rate * age_s
     # For a small product, use the series: rounding would cancel the difference.
-    bought_s = (1 - (1 + steps) * math.exp(-steps)) / rate if steps > 1e-4 else rate * age_s**2 / 2
+    gain_s = (1 - (1 + steps) * math.exp(-steps)) / rate if steps > 1e-4 else rate * age_s**2 / 2
     if belief:
-        bought_s += belief * (1 / rate - bought_s)
+        gain_s += belief * (1 / rate - gain_s)
     if budget.price_s and age_s >= budget.hopeless_s:
-        return max(bought_s, budget.price_s * age_s / budget.hopeless_s)
-    return bought_s
+        return max(gain_s, budget.price_s * age_s / budget.hopeless_s)
+    return gain_s
 
 
 def optimistic_rate(state: RefreshState) -> float:
@@ -183,8 +183,8 @@ def optimistic_rate(state: RefreshState) -> float:
     changed at many consecutive checks, each further check raises the estimate.
     """
     rate = state.rate_per_s * math.exp(-1 / math.sqrt(state.a)) if state.a else 1.0
-    always = state.checks - state.changes < 0.5
-    return rate * (1 + max(state.checks - _PATIENCE_LOOKS, 0)) if always else rate
+    changed_at_every_check = state.checks - state.changes < 0.5
+    return rate * (1 + max(state.checks - _MIN_CHECKS, 0)) if changed_at_every_check else rate
 
 
 def _age_s(state: RefreshState, now_ms: int) -> float:
@@ -209,8 +209,8 @@ def _usual_age_s(age_s: float, pages: Sequence[Due], now_ms: int) -> float:
     for page in pages:
         state = page.state
         if state is not None and state.compared_at_ms and state.page_type not in SOURCES:
-            its_s = _age_s(state, now_ms)
-            age_s += (its_s - age_s) * _AGE_WEIGHT if age_s else its_s
+            page_age_s = _age_s(state, now_ms)
+            age_s += (page_age_s - age_s) * _AGE_WEIGHT if age_s else page_age_s
     return age_s
 
 
@@ -230,9 +230,9 @@ def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> flo
     excess = min(max(excess, -1.0), 1.0)
     # If the price falls, count all the time since the domain's last tick, because no page was due
     # since then and the rate was not used.
-    passed_s = tick_s
+    elapsed_s = tick_s
     if excess < 0 and before.at_ms:
-        passed_s = max((after.at_ms - before.at_ms) / 1000, tick_s)
-    step = excess * min(passed_s / (_PACE_SHARE * after.age_s), _MAX_STEP)
+        elapsed_s = max((after.at_ms - before.at_ms) / 1000, tick_s)
+    step = excess * min(elapsed_s / (_RESPONSE_SHARE * after.age_s), _MAX_STEP)
     price_s = max(before.price_s, MIN_PRICE_S if excess > 0 else 0.0) * math.exp(step)
     return min(price_s, MAX_PRICE_S) if price_s >= MIN_PRICE_S else 0.0

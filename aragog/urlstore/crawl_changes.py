@@ -24,7 +24,7 @@ from urlspelling.domain import registered_domain
 from zengraph import MultiGraph
 from zengraph.records import Row
 
-READ_AT_ONCE = 500
+BATCH_SIZE = 500
 MAX_DOMAINS = 1_000
 
 
@@ -50,7 +50,7 @@ class PageNews(StrEnum):
     """The page was already gone, withheld or redirected before."""
 
 
-_OF_KINDS = {
+_NEWS_BY_KIND = {
     "changed": PageNews.CHANGED,
     "content": PageNews.CHANGED,
     "new": PageNews.NEW,
@@ -94,13 +94,15 @@ class CrawlPages:
         domains: Iterable[str] | None,
         *,
         max_domains: int = MAX_DOMAINS,
-        at_once: int = READ_AT_ONCE,
+        at_once: int = BATCH_SIZE,
     ) -> None:
         self._zen = zen
         self._nodes = Nodes(zen)
         self._member = crawl_column(name)
-        some = None if domains is None else frozenset(domains)
-        self._domains = some if some is not None and len(some) <= max_domains else None
+        domain_set = None if domains is None else frozenset(domains)
+        self._domains = (
+            domain_set if domain_set is not None and len(domain_set) <= max_domains else None
+        )
         self._at_once = at_once
         self._columns = (
             nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.SENTINEL, nodes.FACTS, nodes.OWN,
@@ -114,16 +116,16 @@ class CrawlPages:
         Reads all nodes of the crawl's domains. If a page is written during the walk, the result may
         be from before or after that write.
         """
-        elsewhere: set[str] = set()
-        for url, own, canonical, row in self._rows():
+        seen_canonicals: set[str] = set()
+        for url, own_row, canonical, row in self._rows():
             if self._member not in row or not row[self._member].value:
                 continue
             if canonical != url:
-                if news := _moved(own, since_ms):
+                if news := _redirect_news(own_row, since_ms):
                     yield CrawlPage(url, news, 0, is_given_up=True)
-                if self._is_listed(canonical) or canonical in elsewhere:
+                if self._is_listed(canonical) or canonical in seen_canonicals:
                     continue
-                elsewhere.add(canonical)
+                seen_canonicals.add(canonical)
             state = state_of(row)
             yield CrawlPage(
                 canonical,
@@ -139,10 +141,10 @@ class CrawlPages:
     def _rows(self) -> Iterator[tuple[str, Row, str, Row]]:
         """Yield each URL, its node, its canonical URL, and the canonical URL's node."""
         urls = self._urls()
-        while some := list(islice(urls, self._at_once)):
-            own = self._nodes.read(dict.fromkeys(some), self._columns)
-            found = self._nodes.follow(some, self._columns, dict(own))
-            yield from ((url, own[url], *found[url]) for url in own)
+        while batch := list(islice(urls, self._at_once)):
+            own_rows = self._nodes.read(dict.fromkeys(batch), self._columns)
+            canonical_rows = self._nodes.follow(batch, self._columns, dict(own_rows))
+            yield from ((url, own_rows[url], *canonical_rows[url]) for url in own_rows)
 
     def _urls(self) -> Iterator[str]:
         if self._domains is None:
@@ -155,14 +157,14 @@ class CrawlPages:
             yield from hosts.of_domain(domain)
 
 
-def _moved(row: Row, since_ms: int) -> PageNews | None:
+def _redirect_news(row: Row, since_ms: int) -> PageNews | None:
     """Return what happened to an alias that had its own page before, or None if it had no page."""
     cell = row.get(nodes.CHANGED)
     if cell is None or cell.at_ms <= since_ms:
         return None
     kind, _, fetched_ms = cell.value.partition(b" ")
-    was_there = kind == b"redirected" and fetched_ms and int(fetched_ms) <= since_ms
-    return PageNews.REDIRECTED if was_there else None
+    had_page = kind == b"redirected" and fetched_ms and int(fetched_ms) <= since_ms
+    return PageNews.REDIRECTED if had_page else None
 
 
 def _news(row: Row, joined_ms: int, since_ms: int) -> PageNews:
@@ -178,8 +180,8 @@ def _news(row: Row, joined_ms: int, since_ms: int) -> PageNews:
     if state is not None and state.compared_at_ms > since_ms:
         return PageNews.UNCHANGED
     url = text(row, nodes.URL) or ""
-    is_elsewhere = alias_of(row, url) or facts_of(row, nodes.OWN).get("redirects_to")
-    return PageNews.STILL_ABSENT if is_elsewhere else PageNews.NOT_REACHED
+    leads_elsewhere = alias_of(row, url) or facts_of(row, nodes.OWN).get("redirects_to")
+    return PageNews.STILL_ABSENT if leads_elsewhere else PageNews.NOT_REACHED
 
 
 def _last_change(row: Row, since_ms: int) -> PageNews | None:
@@ -188,11 +190,11 @@ def _last_change(row: Row, since_ms: int) -> PageNews | None:
     if cell is None or cell.at_ms <= since_ms:
         return None
     kind = cell.value.partition(b" ")[0].decode()
-    return _OF_KINDS.get(kind)  # None for a kind that a newer version wrote
+    return _NEWS_BY_KIND.get(kind)  # None for a kind that a newer version wrote
 
 
 def as_text(counts: Mapping[PageNews, int]) -> str:
     """Return the counts as text: `310 unchanged, 12 changed, 3 new, 2 gone`, and other kinds."""
-    usual = (PageNews.UNCHANGED, PageNews.CHANGED, PageNews.NEW, PageNews.GONE)
-    shown = [news for news in PageNews if news in usual or counts.get(news)]
-    return ", ".join(f"{counts.get(news, 0):,} {news}" for news in shown)
+    always_shown = (PageNews.UNCHANGED, PageNews.CHANGED, PageNews.NEW, PageNews.GONE)
+    listed = [news for news in PageNews if news in always_shown or counts.get(news)]
+    return ", ".join(f"{counts.get(news, 0):,} {news}" for news in listed)

@@ -28,7 +28,7 @@ from aragog.urlstore.nodes import (
 from zengraph import MultiGraph
 from zengraph.records import Row, put_properties
 
-_IN = b"1"
+_MEMBER = b"1"
 _FIELD = b"m:"
 IMPORTED, EARLIER = ".imported", ".earlier"
 _REASONS = {
@@ -66,7 +66,7 @@ class CrawlMembers:
     def add(self, name: str, pages: Mapping[str, int]) -> None:
         """Record that pages (canonical URLs) were stored for a crawl at these times (ms)."""
         if pages:
-            cell = {crawl_column(name): _IN}
+            cell = {crawl_column(name): _MEMBER}
             self._zen.mutate(
                 [
                     put_properties(self._zen.node_id(url), cell, at_ms)
@@ -81,19 +81,21 @@ class CrawlMembers:
         Stored pages that are in no crawl are marked as stored earlier. One round trip, and up to
         three more if some pages were not in the crawl.
         """
-        known = self.among(name, list(pages))
-        others = {url: at_ms for url, at_ms in pages.items() if url not in known}
-        if others:
-            rows = self._nodes.read(others, None)
-            free = {url: at_ms for url, at_ms in others.items() if not _owners(rows.get(url, {}))}
-            self.add(EARLIER, free)
-            self.add(name, others)
+        members = self.among(name, list(pages))
+        new_members = {url: at_ms for url, at_ms in pages.items() if url not in members}
+        if new_members:
+            rows = self._nodes.read(new_members, None)
+            unowned = {
+                url: at_ms for url, at_ms in new_members.items() if not _owners(rows.get(url, {}))
+            }
+            self.add(EARLIER, unowned)
+            self.add(name, new_members)
 
     def among(self, name: str, urls: Sequence[str]) -> set[str]:
         """Return those of the normalized URLs whose pages were stored for a crawl."""
         column = crawl_column(name)
-        found = self._nodes.follow(urls, [URL, CANONICAL, REMOVED, column])
-        return {url for url, (_, row) in found.items() if text(row, column)}
+        rows = self._nodes.follow(urls, [URL, CANONICAL, REMOVED, column])
+        return {url for url, (_, row) in rows.items() if text(row, column)}
 
     def walk(self, name: str) -> Iterator[tuple[str, Row]]:
         """Yield the URL and complete node of each page of a crawl. Reads all nodes of the store."""
@@ -124,12 +126,12 @@ def kept_because(row: Row, name: str) -> str | None:
         return reason
     if text(row, WATCHED) == "1":
         return "it is watched"
-    if any(_is_of_an_application(row, column) for column in row if column.startswith(_FIELD)):
+    if any(_is_from_application(row, column) for column in row if column.startswith(_FIELD)):
         return "an application wrote its fields"
     return None
 
 
-def _is_of_an_application(row: Row, column: bytes) -> bool:
+def _is_from_application(row: Row, column: bytes) -> bool:
     """
     Return True if the last writer of a field was an application, which records itself as the
     source.

@@ -26,7 +26,7 @@ from zengraph.records import (
     put_properties,
 )
 
-_CLAIMED = (nodes.DUE, nodes.REFRESH, nodes.SIGNAL, nodes.WATCHED)
+_CLAIM_COLUMNS = (nodes.DUE, nodes.REFRESH, nodes.SIGNAL, nodes.WATCHED)
 DUE_URL = b"i:u"
 """The column of a due row with its URL."""
 _YOUNG_MS = 600_000
@@ -84,20 +84,20 @@ class DueIndex:
         """
         ids = {self._zen.node_id(due.url): (due, at_ms) for due, at_ms in later}
         rows = self._nodes.get_many(list(ids), [nodes.DUE]) if ids else {}
-        same = [
+        unchanged = [
             (page_id, due, at_ms)
             for page_id, (due, at_ms) in ids.items()
             if text(rows.get(page_id, {}), nodes.DUE) == str(due.due_at_ms)
             and at_ms != due.due_at_ms
         ]
-        if same:
-            index = [due_put(self._zen, due.url, at_ms, now_ms) for _, due, at_ms in same]
+        if unchanged:
+            index = [due_put(self._zen, due.url, at_ms, now_ms) for _, due, at_ms in unchanged]
             cells: list[Mutation] = [
                 put_properties(page_id, {nodes.DUE: due_cell(at_ms)}, now_ms)
-                for page_id, _, at_ms in same
+                for page_id, _, at_ms in unchanged
             ]
             self._zen.mutate([*index, *cells])
-            entries = [(page_id, due.due_at_ms, now_ms) for page_id, due, _ in same]
+            entries = [(page_id, due.due_at_ms, now_ms) for page_id, due, _ in unchanged]
             self._index.delete_many(entries)
 
     def claim(
@@ -121,7 +121,7 @@ class DueIndex:
         self, bucket: int, now_ms: int, limit: int, claim: Lease, upto_ms: int
     ) -> list[Due]:
         claimed: list[Due] = []
-        waste: list[tuple[bytes, int, int]] = []
+        stale_rows: list[tuple[bytes, int, int]] = []
         if limit <= 0 or not self._index.serves(bucket):
             return claimed
         with closing(self._index.until(bucket, upto_ms + 1)) as entries:
@@ -130,13 +130,13 @@ class DueIndex:
                 if not entry.is_claimed(now_ms):
                     batch.append(entry)
                 if len(batch) >= limit - len(claimed):
-                    claimed += self._take(batch, claim, now_ms, waste)
+                    claimed += self._take(batch, claim, now_ms, stale_rows)
                     batch = []
                 if len(claimed) >= limit:
                     break
-            claimed += self._take(batch, claim, now_ms, waste)
-        if waste:
-            self._index.delete_many(waste)
+            claimed += self._take(batch, claim, now_ms, stale_rows)
+        if stale_rows:
+            self._index.delete_many(stale_rows)
         return claimed
 
     def _take(
@@ -144,29 +144,29 @@ class DueIndex:
         batch: list[NumberEntry],
         claim: Lease,
         now_ms: int,
-        waste: list[tuple[bytes, int, int]],
+        stale_rows: list[tuple[bytes, int, int]],
     ) -> list[Due]:
         ids = [entry.node_id for entry in batch]
-        rows = self._nodes.get_many(ids, _CLAIMED)
-        good: list[NumberEntry] = []
+        rows = self._nodes.get_many(ids, _CLAIM_COLUMNS)
+        valid: list[NumberEntry] = []
         for entry in batch:
             due_at_ms, page_id, row, _ = entry
             if DUE_URL in row and text(rows.get(page_id, {}), nodes.DUE) == str(due_at_ms):
-                good.append(entry)
+                valid.append(entry)
             elif DUE_URL not in row or row[DUE_URL].at_ms < now_ms - _YOUNG_MS:
-                waste.append((page_id, due_at_ms, newest_ms(row)))
-        won = self._index.claim(good, claim) if good else []
+                stale_rows.append((page_id, due_at_ms, newest_ms(row)))
+        granted = self._index.claim(valid, claim) if valid else []
         return [
             _due_of(row[DUE_URL].value.decode(), due_at_ms, rows[page_id])
-            for (due_at_ms, page_id, row, _), ok in zip(good, won, strict=True)
+            for (due_at_ms, page_id, row, _), ok in zip(valid, granted, strict=True)
             if ok
         ]
 
 
 def _due_of(url: str, due_at_ms: int, row: Row) -> Due:
     state, mark = state_of(row), mark_of(row)
-    is_named = (
+    is_reported = (
         state is not None and mark is not None and mark.has_change_since(state.compared_at_ms)
     )
-    belief = mark.belief if mark is not None and is_named else 0.0
+    belief = mark.belief if mark is not None and is_reported else 0.0
     return Due(url, due_at_ms, state, belief, text(row, nodes.WATCHED) == WATCHED.decode())

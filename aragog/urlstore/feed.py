@@ -96,12 +96,12 @@ _CURSOR_BYTES = 20
 
 def changes_put(log: TimeLog, changes: Sequence[Change], now_ms: int) -> Mutation:
     """Return the mutation that writes a batch's changes as one row."""
-    entries = [(c.url, c.at_ms, c.kind, _packed(c), c.owners) for c in changes]
+    entries = [(c.url, c.at_ms, c.kind, _pack_values(c), c.owners) for c in changes]
     nonce = os.urandom(8)
     return append_log(log.open_bucket(nonce[0]), now_ms, nonce, {_COLUMN: orjson.dumps(entries)})
 
 
-def _packed(change: Change) -> dict[str, Values]:
+def _pack_values(change: Change) -> dict[str, Values]:
     """
     Return the fields, and the other values under names that no field can have.
 
@@ -176,7 +176,7 @@ class Changes:
         """
         result: list[Change] = []
         last = cursor or "00" * _CURSOR_BYTES
-        for read, change in enumerate(self._after(_opened(last), now_ms)):
+        for read, change in enumerate(self._after(_parse_cursor(last), now_ms)):
             if len(result) == limit or read == 10_000:
                 break
             last = change.cursor
@@ -185,7 +185,7 @@ class Changes:
             if host is not None and host_of(change.url) != host:
                 continue
             if item is not None:
-                fields = {n: v for n, v in change.fields.items() if _is_of_item(n, *item)}
+                fields = {n: v for n, v in change.fields.items() if _belongs_to_item(n, *item)}
                 if not fields:
                     continue
                 change = replace(change, fields=fields)  # noqa: PLW2901 - only this item's fields
@@ -200,8 +200,8 @@ class Changes:
         the repair.
         """
         urls = {change.url for change in changes if change.fields}
-        served = [url for url in urls if self._zen.serves(self._zen.node_id(url)[0])]
-        rows = self._nodes.read(served, [nodes.WITHDRAWN, nodes.SENTINEL]) if served else {}
+        readable = [url for url in urls if self._zen.serves(self._zen.node_id(url)[0])]
+        rows = self._nodes.read(readable, [nodes.WITHDRAWN, nodes.SENTINEL]) if readable else {}
         upto_ms = dict.fromkeys(urls, now_ms)
         upto_ms |= {url: nodes.hidden_upto_ms(row, now_ms) for url, row in rows.items()}
         return [
@@ -209,25 +209,25 @@ class Changes:
             for change in changes
         ]
 
-    def _after(self, beyond: bytes, now_ms: int) -> Iterator[Change]:
+    def _after(self, after: bytes, now_ms: int) -> Iterator[Change]:
         stop = now_ms - SETTLE_MS + 1
-        lists = [self._bucket(bucket, beyond, stop) for bucket in self._log.buckets]
+        buckets = [self._bucket(bucket, after, stop) for bucket in self._log.buckets]
         try:
-            for at, row in merge(*lists, key=lambda item: item[0]):
-                for change in _unpacked(at, row):
-                    if bytes.fromhex(change.cursor) > beyond:
+            for key, row in merge(*buckets, key=lambda item: item[0]):
+                for change in _unpack(key, row):
+                    if bytes.fromhex(change.cursor) > after:
                         yield change
         finally:
-            for rows in lists:
+            for rows in buckets:
                 rows.close()
 
     def _bucket(
-        self, bucket: int, beyond: bytes, stop: int
+        self, bucket: int, after: bytes, stop: int
     ) -> Generator[tuple[bytes, Row], None, None]:
         """Yield (time and nonce, row) for each row of a bucket, in order."""
-        low, high = beyond[:16], max(stop, 0).to_bytes(8)
-        if low < high:
-            with closing(self._log.between(bucket, low, high)) as rows:
+        start, end = after[:16], max(stop, 0).to_bytes(8)
+        if start < end:
+            with closing(self._log.between(bucket, start, end)) as rows:
                 yield from rows
 
     def purge(self, is_gone: Callable[[str], bool]) -> int:
@@ -264,17 +264,17 @@ class Changes:
         return count
 
 
-def _opened(cursor: str) -> bytes:
+def _parse_cursor(cursor: str) -> bytes:
     try:
-        opened = bytes.fromhex(cursor)
+        position = bytes.fromhex(cursor)
     except ValueError as error:
         raise BadInput(f"cursor: {cursor[:80]!r} is not a cursor of the change feed") from error
-    if len(opened) != _CURSOR_BYTES:
+    if len(position) != _CURSOR_BYTES:
         raise BadInput(f"cursor: {cursor[:80]!r} is not a cursor of the change feed")
-    return opened
+    return position
 
 
-def _unpacked(at: bytes, row: Row) -> Iterable[Change]:
+def _unpack(key: bytes, row: Row) -> Iterable[Change]:
     try:
         entries = orjson.loads(row[_COLUMN].value)
         for number, entry in enumerate(entries):
@@ -283,17 +283,17 @@ def _unpacked(at: bytes, row: Row) -> Iterable[Change]:
             url, at_ms, kind, fields, owners = entry
             both: dict[str, Values] = {n: (before, now) for n, (before, now) in fields.items()}
             hashes, target = both.pop(_HASH, None), both.pop(_TARGET, None)
-            cursor = (at + number.to_bytes(4)).hex()
+            cursor = (key + number.to_bytes(4)).hex()
             yield Change(
                 url, at_ms, kind, both, tuple(owners), cursor,
-                hashes and (_of_json(hashes[0]), _of_json(hashes[1])),
-                target and _of_json(target[1]),
+                hashes and (_from_json(hashes[0]), _from_json(hashes[1])),
+                target and _from_json(target[1]),
             )  # fmt: skip
     except (KeyError, ValueError, TypeError) as error:
-        raise CorruptRow("f", at.hex(), f"cannot be read: {error}") from error
+        raise CorruptRow("f", key.hex(), f"cannot be read: {error}") from error
 
 
-def _of_json(text: str | None) -> str | None:
+def _from_json(text: str | None) -> str | None:
     return None if text is None else str(orjson.loads(text))
 
 
@@ -302,7 +302,7 @@ def item_name(field: str, key: str) -> str:
     return f"{field}[{json.dumps(key, ensure_ascii=False)}]"
 
 
-def _is_of_item(name: str, kind: str, key: str | None) -> bool:
+def _belongs_to_item(name: str, kind: str, key: str | None) -> bool:
     """Return True if a name in the feed belongs to an item of this kind and key (None for any)."""
     field = field_of(kind)
     if key is None:
@@ -346,6 +346,6 @@ class Feed:
         """Return the cursor after all changes that can be read now."""
         return self._changes.end(self._clock.now_ms())
 
-    def sweep(self, kept_s: float) -> int:
-        """Delete changes older than `kept_s` seconds; returns the number of deleted rows."""
-        return self._changes.sweep(self._clock.now_ms() - int(kept_s * 1000))
+    def sweep(self, retention_s: float) -> int:
+        """Delete changes older than `retention_s` seconds; returns the number of deleted rows."""
+        return self._changes.sweep(self._clock.now_ms() - int(retention_s * 1000))

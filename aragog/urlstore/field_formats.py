@@ -93,9 +93,9 @@ class FieldFormats:
 
     def to_json(self, name: str, value: bytes) -> Any:
         """Return the JSON value of a field's bytes, for `orjson.dumps`; see the table above."""
-        read = _READERS[self.of(name)]
+        reader = _READERS[self.of(name)]
         try:
-            return read(value)
+            return reader(value)
         except ValueError:
             return _base64(value)
 
@@ -109,8 +109,8 @@ class FieldFormats:
         try:
             if kind == "json":
                 return json.loads(value)
-            read = _READERS[kind](value)
-            return int(value) if kind == "integer" else read
+            decoded = _READERS[kind](value)
+            return int(value) if kind == "integer" else decoded
         except (ValueError, RecursionError):
             return _base64(value)
 
@@ -124,7 +124,7 @@ class FieldFormats:
         kind = self.of(name)
         try:
             if kind == "json":
-                decoded = json.loads(value, parse_float=Decimal, parse_constant=_no_constant)
+                decoded = json.loads(value, parse_float=Decimal, parse_constant=_reject_constant)
                 return Decimal(decoded) if name in DECIMAL_FIELDS else decoded
             return _DECODERS[kind](value)
         except (ValueError, TypeError, RecursionError, InvalidOperation):
@@ -155,12 +155,12 @@ def parse(text: bytes) -> Any:
             long.
     """
     try:
-        return json.loads(text.decode(), parse_float=Number, parse_constant=_no_constant)
+        return json.loads(text.decode(), parse_float=Number, parse_constant=_reject_constant)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
 
-def _no_constant(name: str) -> Any:
+def _reject_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
@@ -232,18 +232,18 @@ def _write_part(value: Any, write: Callable[[str], None]) -> None:
     if isinstance(value, Number):
         write(value.text)
     elif isinstance(value, dict):
-        mark = "{"
+        separator = "{"
         for name, item in value.items():
-            write(f"{mark}{json.dumps(name, ensure_ascii=False)}:")
+            write(f"{separator}{json.dumps(name, ensure_ascii=False)}:")
             _write_part(item, write)
-            mark = ","
+            separator = ","
         write("}" if value else "{}")
     elif isinstance(value, list):
-        mark = "["
+        separator = "["
         for item in value:
-            write(mark)
+            write(separator)
             _write_part(item, write)
-            mark = ","
+            separator = ","
         write("]" if value else "[]")
     else:
         write(json.dumps(value, ensure_ascii=False, allow_nan=False))

@@ -16,7 +16,7 @@ from functools import lru_cache
 from aragog.errors import InvalidField
 from aragog.settings import StoreSettings
 
-_MANY_NAMES = 10_000
+_MAX_CACHED_NAMES = 10_000
 """Number of valid names to cache: an application uses the same few fields on every page."""
 
 
@@ -26,7 +26,7 @@ class FieldRules:
     def __init__(self, settings: StoreSettings) -> None:
         self._max_name_bytes = settings.max_field_name_bytes
         self._max_bytes = settings.max_field_bytes
-        self._good_names: set[str] = set()
+        self._valid_names: set[str] = set()
 
     def check(self, fields: Mapping[str, bytes]) -> None:
         """
@@ -37,10 +37,10 @@ class FieldRules:
                 and the remedy.
         """
         for name, value in fields.items():
-            if name not in self._good_names:
+            if name not in self._valid_names:
                 self.check_name(name)
-                if len(self._good_names) < _MANY_NAMES:
-                    self._good_names.add(name)
+                if len(self._valid_names) < _MAX_CACHED_NAMES:
+                    self._valid_names.add(name)
             if not isinstance(value, bytes):
                 raise InvalidField(name, f"its value must be bytes, got {type(value).__name__}")
             if len(value) > self._max_bytes:
@@ -89,17 +89,17 @@ Characters that Python considers printable but that look like nothing or a space
 variation selectors.
 """
 
-_WITH_LATIN = ("CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO")
+_DISTINCT_FROM_LATIN = ("CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO")
 """Scripts that are commonly mixed with Latin letters and do not look like them."""
 
-_LOOKS = {
+_LOOKALIKES = {
     "a": "аΑαɑ", "b": "вВьЬΒƄᏏ", "c": "сСϲᏟⅽ", "d": "ԁᏧ", "e": "еЕΕεҽᎬ", "f": "ϝƒ", "g": "ɡցԌ",
     "h": "һнНΗհᎻ", "i": "іІΙιıɩᎥ", "j": "јЈյᎫ", "k": "кКΚκᏦ", "l": "ӏӀ|1IⅼᏞ", "m": "мМΜᎷ",
     "n": "пΝηոՈ", "o": "оОΟοօ0Օ", "p": "рРΡρᏢ", "q": "ԛզ", "r": "гᎡ", "s": "ѕЅᏚՏ", "t": "тТΤτᎢ",
     "u": "иυսՍ", "v": "ѵѴνᏙ", "w": "ԝԜωᎳ", "x": "хХΧχ", "y": "уУΥγүҮ", "z": "ΖᏃ", ".": "․·‧ꓸ٠۰",
     "-": "‐‑‒–—−", "_": "ˍ", ":": "ː∶׃", "/": "⁄∕",
 }  # fmt: skip
-_LOOKS_LIKE = str.maketrans({char: like for like, chars in _LOOKS.items() for char in chars})
+_TO_ASCII = str.maketrans({char: base for base, chars in _LOOKALIKES.items() for char in chars})
 """Letters and signs that look like ASCII characters in common fonts."""
 
 
@@ -111,8 +111,8 @@ def lookalike_problem(name: str) -> str | None:
         return (
             f"its name is not in Unicode's NFKC form; use {unicodedata.normalize('NFKC', name)!r}"
         )
-    if hidden := _INVISIBLE.intersection(name):
-        codes = ", ".join(f"U+{ord(char):04X}" for char in sorted(hidden))
+    if invisible := _INVISIBLE.intersection(name):
+        codes = ", ".join(f"U+{ord(char):04X}" for char in sorted(invisible))
         return f"its name contains an invisible character ({codes}); remove it"
     if not name.isascii():
         for part in name.split("."):
@@ -131,11 +131,11 @@ def skeleton(name: str) -> str:
 
     Names with the same skeleton can be mistaken for each other.
     """
-    looks = unicodedata.normalize("NFKC", name.strip()).translate(_LOOKS_LIKE).casefold()
-    return looks.translate(_LOOKS_LIKE)
+    looks = unicodedata.normalize("NFKC", name.strip()).translate(_TO_ASCII).casefold()
+    return looks.translate(_TO_ASCII)
 
 
 def _scripts(part: str) -> set[str]:
     """Return the scripts of a part's letters, except those commonly mixed with Latin letters."""
     names = {unicodedata.name(char, "?").split()[0] for char in part if char.isalpha()}
-    return names.difference(_WITH_LATIN)
+    return names.difference(_DISTINCT_FROM_LATIN)

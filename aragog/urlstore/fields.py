@@ -24,7 +24,7 @@ from aragog.urlstore.nodes import Nodes, from_column, text
 from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
-from aragog.urlstore.writing.next_due import renewed
+from aragog.urlstore.writing.next_due import replacement_cells
 from urlspelling import normalize
 from zengraph import MultiGraph
 from zengraph.records import CellSize, Mutation, Row, put_properties
@@ -96,8 +96,8 @@ class Fields:
         self._rules.check(fields)
         normalized, now_ms = normalize(url), self._clock.now_ms()
         at_ms = now_ms if at_ms is None else self._clock.instant(at_ms)
-        past = [nodes.history_column(f) for f in fields if f in self._settings.history]
-        columns = [*BASE, *past, *map(nodes.field_column, fields)]
+        histories = [nodes.history_column(f) for f in fields if f in self._settings.history]
+        columns = [*BASE, *histories, *map(nodes.field_column, fields)]
         canonical, row = self._nodes.resolve(normalized, columns)
         check_not_taken_down(canonical, row)
         version = os.urandom(8).hex()
@@ -106,10 +106,10 @@ class Fields:
         puts.append(
             put_properties(self._zen.node_id(canonical), {nodes.VERSION: version.encode()}, now_ms)
         )
-        room = self._zen.node_limits.writing(
+        within_limits = self._zen.node_limits.writing(
             [(key, cells) for _, key, cells, _ in puts], _columns_of(to_delete)
         )
-        with self._takedowns.writing(normalized, canonical), room:
+        with self._takedowns.writing(normalized, canonical), within_limits:
             if nodes.SENTINEL not in row:
                 self._zen.mutate([host_put(self._zen, canonical, now_ms)])
             if if_version is None:
@@ -132,9 +132,9 @@ class Fields:
             cells[from_column(name)] = provenance.get(name, "").encode()
             if name in self._settings.history:
                 column, length = nodes.history_column(name), self._settings.history_length
-                new = nodes.history_with(nodes.history_of(row, name), value, at_ms, length)
-                if new is not None:
-                    cells[column] = new
+                history = nodes.history_with(nodes.history_of(row, name), value, at_ms, length)
+                if history is not None:
+                    cells[column] = history
         return [put_properties(self._zen.node_id(canonical), cells, at_ms)]
 
     def delete(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
@@ -212,7 +212,7 @@ class Fields:
         check_not_taken_down(canonical, row)
         before = nodes.facts_of(row, nodes.PROVENANCE)
         now_ms = self._clock.now_ms()
-        cells, gone, changed = renewed(row, fields, before, at_ms)
+        cells, gone, changed = replacement_cells(row, fields, before, at_ms)
         sources = {**{n: v for n, v in before.items() if n not in gone}, **provenance}
         cells[nodes.PROVENANCE] = orjson.dumps(sources)
         if gone:
@@ -220,20 +220,20 @@ class Fields:
             # again, so fields left after a crash would stay forever.
             columns = [nodes.field_column(name) for name in gone]
             self._properties.delete(self._zen.node_id(canonical), columns, at_ms=at_ms)
-        at = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)
+        written_at_ms = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)
         version = {nodes.VERSION: os.urandom(8).hex().encode()}
         sender = nodes.sender_of(row, canonical)
         with self._takedowns.writing(normalized, canonical, sender):
             self._zen.mutate(
                 [
-                    *self._items.served(puts_of(canonical, fields, at)),
-                    put_properties(self._zen.node_id(canonical), cells, at),
+                    *self._items.served(puts_of(canonical, fields, written_at_ms)),
+                    put_properties(self._zen.node_id(canonical), cells, written_at_ms),
                     put_properties(self._zen.node_id(canonical), version, now_ms),
                 ]
             )
         outdated = entries_of(canonical, row, map(nodes.field_column, changed | gone))
-        kept = {put[1] for put in puts_of(canonical, fields, at)}
-        self._items.forget([entry for entry in outdated if entry[0] not in kept])
+        current = {put[1] for put in puts_of(canonical, fields, written_at_ms)}
+        self._items.forget([entry for entry in outdated if entry[0] not in current])
         return changed | gone
 
 

@@ -28,11 +28,11 @@ SAMPLE = 1000
 Number of sampled rows; takes about 15 ms on SQLite. A fraction of one half is then accurate to
 within 3%.
 """
-SPOTS = 16
+_SCAN_COUNT = 16
 # A refresh is late if it is overdue by more than this fraction of its interval, and by more than a
 # minute.
 LATE_SHARE = 0.1
-_MIN_MS = 60_000
+_MIN_LATE_MS = 60_000
 _COLUMNS = (
     nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.FACTS, nodes.DUE, nodes.REFRESH,
     *nodes.POINTERS,
@@ -54,8 +54,8 @@ class Freshness:
 def freshness(zen: MultiGraph, now_ms: int, sample: int = SAMPLE) -> dict[str, Freshness]:
     """Freshness by page type; exact if the store has fewer rows than `sample`."""
     ages: dict[str, list[float]] = defaultdict(list)
-    late: dict[str, list[bool]] = defaultdict(list)
-    for row in _sampled(zen, sample):
+    lateness: dict[str, list[bool]] = defaultdict(list)
+    for row in _sample_rows(zen, sample):
         facts = facts_of(row)
         url = text(row, nodes.URL)
         if nodes.SENTINEL not in row or not facts.get("fetched_at_ms"):
@@ -66,9 +66,10 @@ def freshness(zen: MultiGraph, now_ms: int, sample: int = SAMPLE) -> dict[str, F
         ages[page_type].append(max(0, now_ms - page_seen_at_ms(row)) / 1000)
         due = text(row, nodes.DUE)
         if due:
-            late[page_type].append(_is_late(int(due), state_of(row), now_ms))
+            lateness[page_type].append(_is_late(int(due), state_of(row), now_ms))
     return {
-        page_type: _summary(sorted(ages[page_type]), late[page_type]) for page_type in sorted(ages)
+        page_type: _summary(sorted(ages[page_type]), lateness[page_type])
+        for page_type in sorted(ages)
     }
 
 
@@ -84,9 +85,9 @@ def _is_late(due_at_ms: int, state: RefreshState | None, now_ms: int) -> bool:
     it.
     """
     if state is None:
-        return now_ms > due_at_ms + _MIN_MS
+        return now_ms > due_at_ms + _MIN_LATE_MS
     planned_ms = min(due_at_ms, state.due_at_ms or due_at_ms)
-    return now_ms > planned_ms + max(_MIN_MS, state.interval_s * 1000 * LATE_SHARE)
+    return now_ms > planned_ms + max(_MIN_LATE_MS, state.interval_s * 1000 * LATE_SHARE)
 
 
 def _summary(ages: list[float], late: list[bool]) -> Freshness:
@@ -94,7 +95,7 @@ def _summary(ages: list[float], late: list[bool]) -> Freshness:
     return Freshness(len(ages), ages[len(ages) // 2], ages[int(len(ages) * 0.95)], on_time)
 
 
-def _sampled(zen: MultiGraph, sample: int) -> Iterator[Row]:
+def _sample_rows(zen: MultiGraph, sample: int) -> Iterator[Row]:
     """
     Yield a representative sample of page nodes, without duplicates; all nodes of a small store.
 
@@ -113,8 +114,8 @@ def _sampled(zen: MultiGraph, sample: int) -> Iterator[Row]:
 
 def _after_random_keys(zen: MultiGraph, sample: int) -> Iterator[Row]:
     """Nodes after random keys; all nodes of a small table."""
-    share = -(-sample // SPOTS)
-    starts = [random.randbytes(ID_BYTES) for _ in range(SPOTS)]
+    share = -(-sample // _SCAN_COUNT)
+    starts = [random.randbytes(ID_BYTES) for _ in range(_SCAN_COUNT)]
     seen: set[bytes] = set()
     for start in [b"", *starts]:
         with closing(zen.nodes.scan(start, names=_COLUMNS, limit=share)) as rows:

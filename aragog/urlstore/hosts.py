@@ -101,11 +101,11 @@ class Hosts:
         """Return up to `limit` URLs of one host, in no particular order."""
         label = reversed_host(site.lower().rstrip(".")).encode()
         result: list[str] = []
-        last = b""
+        last_position = b""
         for key, url in self._rows([label + b"\0"], bytes.fromhex(cursor or "")):
             if len(result) == limit:
-                return ListPage(result, last.hex())
-            last = key
+                return ListPage(result, last_position.hex())
+            last_position = key
             row = self._nodes.get(self._zen.node_id(url), [SENTINEL, CANONICAL])
             if SENTINEL in row or alias_of(row, url) is not None:
                 result.append(url)
@@ -139,8 +139,8 @@ class Hosts:
 
     def _sent(self, site: str, endings: list[bytes]) -> Iterator[SentPage]:
         """`endings` follow the host: a zero byte for the host itself, a dot for its subdomains."""
-        begin = _SENDERS + reversed_host(site).encode()
-        for position, row in self._index.rows([begin + ending for ending in endings]):
+        prefix = _SENDERS + reversed_host(site).encode()
+        for position, row in self._index.rows([prefix + ending for ending in endings]):
             cell = row[HOST_URL]
             yield SentPage(position, cell.value.decode(), cell.at_ms)
 

@@ -21,13 +21,13 @@ FILE = "file"
 """The fact that a URL was fetched as an item's file."""
 SHA256 = "sha256"
 """The fact with the SHA-256 of such a file's bytes, in hex."""
-MAX_AT_ONCE = 500
+BATCH_SIZE = 500
 
 StoredFile = dict[str, Any]
 """A file as JSON: the canonical `url`, and `sha256`, `type` and `bytes` of the stored body."""
 
 
-class ReadsPages(Protocol):
+class RecordReader(Protocol):
     """Reads records (`aragog.urlstore.reader.Pages`)."""
 
     def get_many(self, urls: Sequence[str], fields: Sequence[str] | None) -> list[Record | None]:
@@ -40,7 +40,7 @@ def is_stored_file(record: Record | None) -> bool:
 
 
 def stored_files(
-    pages: ReadsPages, urls: Iterable[str], purpose: str | None = None
+    pages: RecordReader, urls: Iterable[str], purpose: str | None = None
 ) -> dict[str, StoredFile]:
     """
     Return the stored files, by URL as given; one multi-get per 500 files.
@@ -50,18 +50,18 @@ def stored_files(
         urls: in any spelling; invalid URLs and URLs without a stored file are omitted.
         purpose: omit files whose sites refuse this use.
     """
-    spelled = {}
+    normalized = {}
     for url in urls:
         with suppress(InvalidUrl):
-            spelled[url] = normalize(url)
-    wanted = list(dict.fromkeys(spelled.values()))
-    found: dict[str, StoredFile] = {}
-    for at in range(0, len(wanted), MAX_AT_ONCE):
-        some = wanted[at : at + MAX_AT_ONCE]
-        for url, record in zip(some, pages.get_many(some, ()), strict=True):
+            normalized[url] = normalize(url)
+    targets = list(dict.fromkeys(normalized.values()))
+    files: dict[str, StoredFile] = {}
+    for start in range(0, len(targets), BATCH_SIZE):
+        batch = targets[start : start + BATCH_SIZE]
+        for url, record in zip(batch, pages.get_many(batch, ()), strict=True):
             if record is not None and record.content_key and is_allowed(record.facts, purpose):
-                found[url] = _file(record)
-    return {url: found[name] for url, name in spelled.items() if name in found}
+                files[url] = _file(record)
+    return {url: files[target] for url, target in normalized.items() if target in files}
 
 
 def _file(record: Record) -> StoredFile:
@@ -82,5 +82,5 @@ def _sha256(record: Record) -> str | None:
     from the compressed bytes.
     """
     in_pack = " " in (record.content_key or "")
-    found = record.content_hash if in_pack else record.facts.get(SHA256)
-    return str(found) if found else None
+    digest = record.content_hash if in_pack else record.facts.get(SHA256)
+    return str(digest) if digest else None

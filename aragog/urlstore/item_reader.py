@@ -13,7 +13,7 @@ from aragog.pages.items import PageItems, field_of
 from aragog.urlstore.items import LAST_PAGE, ItemEntry, ItemIndex, is_of_kind, key_prefix
 from aragog.urlstore.reader import Pages
 from aragog.urlstore.records import ListPage, is_allowed
-from aragog.urlstore.stored_items import AT_ONCE, MAX_PAGES_PER_ITEM, ItemReading, StoredItem
+from aragog.urlstore.stored_items import BATCH_SIZE, MAX_PAGES_PER_ITEM, ItemReading, StoredItem
 from urlspelling.hosts import and_parents
 from zengraph import MultiGraph
 
@@ -58,30 +58,30 @@ class Items:
             BadInput: an invalid cursor.
         """
         reading = ItemReading(self._index, self._pages, kind, purpose)
-        at, _, place = (cursor or "").partition(".")
+        site_index, _, position = (cursor or "").partition(".")
         sites = list(and_parents(site.lower().rstrip(".")))
-        if cursor and (at not in map(str, range(len(sites))) or not _is_cursor(place)):
+        if cursor and (site_index not in map(str, range(len(sites))) or not _is_cursor(position)):
             raise BadInput(f"cursor {cursor[:80]!r}: is not a valid cursor")
-        found: list[StoredItem] = []
-        for number in range(int(at or 0), len(sites)):
-            beyond = bytes.fromhex(place) if str(number) == at else b""
-            with closing(self._index.of_kind(sites[number], kind, beyond)) as entries:
-                for some in _batches(entries, limit):
-                    found += reading.items(some, sites[number], below=site)
-                    if len(found) >= limit:
-                        last = some[-1].item + LAST_PAGE
-                        return ListPage(found, f"{number}.{last.hex()}")
-        return ListPage(found)
+        items: list[StoredItem] = []
+        for number in range(int(site_index or 0), len(sites)):
+            after = bytes.fromhex(position) if str(number) == site_index else b""
+            with closing(self._index.of_kind(sites[number], kind, after)) as entries:
+                for batch in _batches(entries, limit):
+                    items += reading.items(batch, sites[number], below=site)
+                    if len(items) >= limit:
+                        last = batch[-1].item + LAST_PAGE
+                        return ListPage(items, f"{number}.{last.hex()}")
+        return ListPage(items)
 
     def get(
         self, kind: str, site: str, key: str, *, purpose: str | None = None
     ) -> StoredItem | None:
         """Return the item with this key, or None if no page has it."""
         reading = ItemReading(self._index, self._pages, kind, purpose)
-        for each in and_parents(site.lower().rstrip(".")):
-            entries = self._of_key(each, kind, key)
-            if found := reading.items(entries, each, below=site, key=key):
-                return found[0]
+        for parent in and_parents(site.lower().rstrip(".")):
+            entries = self._of_key(parent, kind, key)
+            if items := reading.items(entries, parent, below=site, key=key):
+                return items[0]
         return None
 
     def all(
@@ -105,8 +105,8 @@ class Items:
         """
         reading = ItemReading(self._index, self._pages, kind, purpose, withheld=withheld)
         with closing(self._index.of_kind(site, kind)) as entries:
-            for some in _batches(entries, AT_ONCE * 5):
-                yield from reading.items(some, site, below=below or site)
+            for batch in _batches(entries, BATCH_SIZE * 5):
+                yield from reading.items(batch, site, below=below or site)
 
     def with_keys(
         self,
@@ -140,9 +140,9 @@ class Items:
         Calls `on_page` with the stored items of each page that has any. Takes constant memory.
         """
         reading = ItemReading(self._index, self._pages, kind, purpose, withheld=withheld)
-        left = iter(urls)
-        while some := list(islice(left, AT_ONCE)):
-            for record in self._pages.get_many(some, [field_of(kind)]):
+        remaining = iter(urls)
+        while batch := list(islice(remaining, BATCH_SIZE)):
+            for record in self._pages.get_many(batch, [field_of(kind)]):
                 if record is None or not record.fields or not reading.is_shown(record):
                     continue
                 on_page(PageItems.read(record.fields[field_of(kind)]))
@@ -154,12 +154,14 @@ class Items:
 
         Takes one multi-get per 20 pages.
         """
-        found: set[str] = set()
-        for at in range(0, len(urls), AT_ONCE):
-            for record in self._pages.get_many(urls[at : at + AT_ONCE], [field_of(kind)]):
-                of_page = PageItems.read(record.fields.get(field_of(kind)) if record else None)
-                found |= {url for each in of_page.items if (url := each.values.get(of_page.link))}
-        return found
+        linked_urls: set[str] = set()
+        for start in range(0, len(urls), BATCH_SIZE):
+            for record in self._pages.get_many(urls[start : start + BATCH_SIZE], [field_of(kind)]):
+                page_items = PageItems.read(record.fields.get(field_of(kind)) if record else None)
+                linked_urls |= {
+                    url for item in page_items.items if (url := item.values.get(page_items.link))
+                }
+        return linked_urls
 
     def history(
         self, kind: str, site: str, key: str, *, purpose: str | None = None
@@ -171,11 +173,11 @@ class Items:
         Combines the histories of the pages that have it now, by time.
         """
         field = field_of(kind)
-        for each in and_parents(site.lower().rstrip(".")):
-            urls = {entry.url for entry in self._of_key(each, kind, key)}
+        for parent in and_parents(site.lower().rstrip(".")):
+            page_urls = {entry.url for entry in self._of_key(parent, kind, key)}
             pages = [
                 self._pages.history(url, field)
-                for url in sorted(urls)
+                for url in sorted(page_urls)
                 if (record := self._pages.get(url, ())) is not None
                 and is_allowed(record.facts, purpose)
             ]
@@ -191,8 +193,8 @@ class Items:
 def _batches(entries: Iterable[ItemEntry], size: int) -> Iterator[list[ItemEntry]]:
     """Group entries into batches of about `size`, without splitting items."""
     batch: list[ItemEntry] = []
-    for number, (_, of_item) in enumerate(groupby(entries, key=lambda entry: entry.item), 1):
-        batch += islice(of_item, MAX_PAGES_PER_ITEM)
+    for number, (_, item_entries) in enumerate(groupby(entries, key=lambda entry: entry.item), 1):
+        batch += islice(item_entries, MAX_PAGES_PER_ITEM)
         if number % size == 0:
             yield batch
             batch = []
@@ -208,23 +210,23 @@ def _is_cursor(text: str) -> bool:
 
 
 def _values_of(items: PageItems, key: str) -> Mapping[str, Any] | None:
-    return next((each.values for each in items.items if each.key == key), None)
+    return next((item.values for item in items.items if item.key == key), None)
 
 
 def _merged_versions(pages: Sequence[Sequence[tuple[bytes, int]]], key: str) -> list[ItemVersion]:
     """Return an item's versions, merged from the histories of its pages, newest first."""
-    moments = [
+    observations = [
         (at_ms, page, _values_of(PageItems.read(value), key))
         for page, values_of_page in enumerate(pages)
         for value, at_ms in values_of_page
     ]
-    shown: dict[int, Mapping[str, Any]] = {}
+    current: dict[int, Mapping[str, Any]] = {}
     versions: list[ItemVersion] = []
-    for at_ms, page, values in sorted(moments, key=lambda moment: moment[:2]):
-        shown.pop(page, None)
+    for at_ms, page, values in sorted(observations, key=lambda seen: seen[:2]):
+        current.pop(page, None)
         if values is not None:
-            shown[page] = values
-        now = next(reversed(shown.values()), None)
-        if (versions[-1].values if versions else None) != now:
-            versions.append(ItemVersion(at_ms, now))
+            current[page] = values
+        newest = next(reversed(current.values()), None)
+        if (versions[-1].values if versions else None) != newest:
+            versions.append(ItemVersion(at_ms, newest))
     return versions[::-1]

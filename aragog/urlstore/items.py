@@ -58,8 +58,8 @@ class ItemEntry(NamedTuple):
 def entry_of(site: str, kind: str, key: str, url: str) -> bytes:
     """Return the name of an item's record for a page; `key` is empty for items without one."""
     page = url_key(url)
-    of = _hash(key, _LONG) if key else page
-    return item_prefix(site, kind, of) + page[:_SHORT]
+    item_hash = _hash(key, _LONG) if key else page
+    return item_prefix(site, kind, item_hash) + page[:_SHORT]
 
 
 def item_prefix(site: str, kind: str, item: bytes) -> bytes:
@@ -91,10 +91,10 @@ def names_of(url: str, field: str, value: bytes | None) -> set[bytes]:
     kind = kind_in(field)
     if kind is None or not value:
         return set()
-    found = PageItems.read(value)
-    names = {entry_of(found.site, kind, each.key, url) for each in found.items}
-    if found.link:
-        targets = {each.values.get(found.link) for each in found.items}
+    items = PageItems.read(value)
+    names = {entry_of(items.site, kind, item.key, url) for item in items.items}
+    if items.link:
+        targets = {item.values.get(items.link) for item in items.items}
         page = url_key(url)[:_SHORT]
         names |= {link_prefix(kind, target) + page for target in targets if target}
     return names
@@ -126,12 +126,12 @@ def entries_of(
         row: the node.
         columns: consider only these columns; None for all.
     """
-    chosen = [
+    item_columns = [
         c for c in (row if columns is None else columns) if c.startswith(_FIELDS) and c in row
     ]
     return [
         (name, row[column].at_ms)
-        for column in chosen
+        for column in item_columns
         for name in sorted(names_of(url, column[2:].decode(), row[column].value))
     ]
 
@@ -169,7 +169,7 @@ class ItemIndex:
 
     def forget(self, entries: Sequence[tuple[bytes, int]]) -> None:
         """Delete records that are no longer valid."""
-        if served := [one for one in entries if self.serves(one[0])]:
+        if served := [entry for entry in entries if self.serves(entry[0])]:
             self._registry.delete_many(served)
 
     def of_kind(
@@ -180,8 +180,8 @@ class ItemIndex:
             prefix = bytes([bucket]) + _of_kind(site, kind)
             if beyond[:1] > prefix[:1] or not self.serves(prefix):
                 continue
-            behind = beyond if beyond.startswith(prefix) else b""
-            yield from self._walk(prefix, behind)
+            start = beyond if beyond.startswith(prefix) else b""
+            yield from self._walk(prefix, start)
 
     def of_item(self, prefix: bytes) -> Generator[ItemEntry, None, None]:
         """One item's records."""

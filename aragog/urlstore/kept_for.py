@@ -16,7 +16,7 @@ from aragog.pages.preferences import refused_in
 KEPT_FOR = "kept_for"
 USUAL = "usual"
 _ANY = "any"
-_TEXTS = ("robots_preferences", "page_preferences")
+_PREFERENCE_FACTS = ("robots_preferences", "page_preferences")
 
 Facts = Mapping[str, object]
 
@@ -51,16 +51,16 @@ def fact_of(names: Collection[str]) -> str | None:
     return " ".join(sorted(names)) if set(names) - {USUAL} else None
 
 
-def others(before: Facts, said: Facts, crawl: str) -> frozenset[str]:
+def others(before: Facts, current: Facts, crawl: str) -> frozenset[str]:
     """
     Return the other crawls that a page is kept for and its site still permits.
 
     Args:
         before: the facts of the stored page.
-        said: facts with the site's current statements.
+        current: facts with the site's current statements.
         crawl: the crawl that has just fetched the page.
     """
-    texts = [said.get(name) for name in _TEXTS]
+    texts = [current.get(name) for name in _PREFERENCE_FACTS]
     return frozenset(
         name
         for name in crawls_of(before) - {crawl}

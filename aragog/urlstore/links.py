@@ -51,7 +51,7 @@ class LinkReader:
         links = list(from_lines(cell.lines))
         stop = start + min(limit, MAX_LIMIT)
         items = [LinkRecord(u, text, rel, cell.at_ms) for u, text, rel in links[start:stop]]
-        return ListPage(items, _encoded([stop]) if stop < len(links) else None)
+        return ListPage(items, _encode_cursor([stop]) if stop < len(links) else None)
 
     def inlinks(
         self, url: str, limit: int, cursor: str | None, *, aliased: bool
@@ -67,7 +67,7 @@ class LinkReader:
         for target, line in self._postings(url, cursor, aliased=aliased):
             if len(result) == limit:
                 last = result[-1]
-                return ListPage(result, _encoded([last.target, last.url]))
+                return ListPage(result, _encode_cursor([last.target, last.url]))
             source, text, rel, at_ms = self._lists.inlink(line)
             result.append(LinkRecord(source, text, rel, at_ms, target))
         return ListPage(result)
@@ -85,17 +85,17 @@ class LinkReader:
     def _postings(
         self, url: str, cursor: str | None, *, aliased: bool
     ) -> Iterator[tuple[str, bytes]]:
-        target, source = _decoded(cursor, 2) if cursor else (url, "")
-        reached = False
+        target, source = _decode_cursor(cursor, 2) if cursor else (url, "")
+        is_reached = False
         for member in self._members(url, aliased=aliased):
             if member == target:
-                reached = True
-                beyond = source.encode()
-            elif reached:
-                beyond = b""
+                is_reached = True
+                after = source.encode()
+            elif is_reached:
+                after = b""
             else:
                 continue
-            for line in self._lists.lines(list_id(member.encode()), beyond):
+            for line in self._lists.lines(list_id(member.encode()), after):
                 yield member, line
 
     def _members(self, url: str, *, aliased: bool) -> Iterator[str]:
@@ -104,29 +104,29 @@ class LinkReader:
             yield from self._aliases.of(url)
 
 
-def _encoded(place: list[str | int]) -> str:
-    return base64.urlsafe_b64encode(orjson.dumps(place)).decode()
+def _encode_cursor(position: list[str | int]) -> str:
+    return base64.urlsafe_b64encode(orjson.dumps(position)).decode()
 
 
 def _position(cursor: str) -> int:
-    (position,) = _decoded(cursor, 1)
+    (position,) = _decode_cursor(cursor, 1)
     if not (position.isascii() and position.isdecimal() and len(position) < 10):
-        raise _unknown(cursor)
+        raise _invalid_cursor(cursor)
     return int(position)
 
 
-def _decoded(cursor: str, parts: int) -> list[str]:
+def _decode_cursor(cursor: str, parts: int) -> list[str]:
     try:
-        place = orjson.loads(base64.urlsafe_b64decode(cursor))
-        texts = [str(part) for part in place]
+        position = orjson.loads(base64.urlsafe_b64decode(cursor))
+        texts = [str(part) for part in position]
     except (ValueError, TypeError) as error:
-        raise _unknown(cursor) from error
+        raise _invalid_cursor(cursor) from error
     if len(texts) != parts:
-        raise _unknown(cursor)
+        raise _invalid_cursor(cursor)
     return texts
 
 
-def _unknown(cursor: str) -> BadInput:
+def _invalid_cursor(cursor: str) -> BadInput:
     return BadInput(f"cursor {cursor[:80]!r}: is not a valid cursor")
 
 

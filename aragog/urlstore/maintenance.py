@@ -74,18 +74,18 @@ class Maintenance:
             grace_s=grace_s,
             wait=wait,
         )
-        done = repair.run(progress, report)
+        repaired = repair.run(progress, report)
         self.clock.deleted_at(self.clock.now_ms())
-        return done
+        return repaired
 
-    def upkeep_packs(self, most: int = 100) -> UpkeepReport:
+    def upkeep_packs(self, limit: int = 100) -> UpkeepReport:
         """
         Rewrite packs that are more than half dead, and erase bytes that must be erased; see
         `PackUpkeep`.
 
-        Handles at most about `most` packs for each kind of work.
+        Handles at most about `limit` packs for each kind of work.
         """
-        return PackUpkeep(self.zen, self.bodies, self.clock.clock).run(most)
+        return PackUpkeep(self.zen, self.bodies, self.clock.clock).run(limit)
 
     def dead_pack_bytes(self) -> int | None:
         """

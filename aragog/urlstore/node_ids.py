@@ -17,7 +17,7 @@ from zengraph.links import GROUP_BYTES, Naming
 from zengraph.records import ID_BYTES
 
 _AFTER_SCHEME = len("https://")
-_CACHED = 65_536
+_CACHE_SIZE = 65_536
 
 
 def host_of(url: bytes) -> bytes:
@@ -39,24 +39,24 @@ class UrlNaming(Naming):
 
     def __init__(self, is_together: Callable[[], bool]) -> None:
         super().__init__(host_of, is_together)
-        self._cached = lru_cache(maxsize=_CACHED)(super().node_id)
+        self._cached_id = lru_cache(maxsize=_CACHE_SIZE)(super().node_id)
 
     def node_id(self, name: str) -> bytes:
         """Return the id of a normalized URL's node. Cached, because a site's links repeat."""
-        return self._cached(name)
+        return self._cached_id(name)
 
     def by_group(self, texts: Mapping[bytes, bytes]) -> Mapping[bytes, Mapping[bytes, bytes]]:
         """`Naming.by_group`; 0.8 µs per URL."""
-        of_origins: dict[bytes, dict[bytes, bytes]] = {}
+        group_by_origin: dict[bytes, dict[bytes, bytes]] = {}
         groups: dict[bytes, dict[bytes, bytes]] = {}
         origin, group = b" ", dict[bytes, bytes]()
         for url, text in texts.items():
             # Skip the parse: consecutive links often have the same origin.
             if not url.startswith(origin):
                 origin = url[: url.find(b"/", _AFTER_SCHEME) + 1]
-                if origin not in of_origins:
-                    of_origins[origin] = groups.setdefault(self.group_hash(url), {})
-                group = of_origins[origin]
+                if origin not in group_by_origin:
+                    group_by_origin[origin] = groups.setdefault(self.group_hash(url), {})
+                group = group_by_origin[origin]
             group[sha256(url).digest()[GROUP_BYTES:ID_BYTES]] = text
         return groups
 

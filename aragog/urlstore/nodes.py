@@ -92,7 +92,7 @@ CHANGED = b"s:changed"
 IN_CRAWL = b"s:in:"
 """Prefix of the cells for the crawls that a page was stored for."""
 
-_WITH_A_PAGE = (*range(200, 300), 304)
+_PAGE_STATUSES = (*range(200, 300), 304)
 """Statuses of a fetch that returned or confirmed a page."""
 
 CONTENT = (CONTENT_KEY, CONTENT_HASH, CONTENT_LENGTH, CONTENT_ENCODING, CONTENT_PACK)
@@ -135,9 +135,9 @@ def text(row: Row, column: bytes) -> str | None:
 
 def content_cell(row: Row) -> tuple[bytes, Cell] | None:
     """Return the column and cell with a page's content location, or None if it has no content."""
-    packed, key = row.get(CONTENT_PACK), row.get(CONTENT_KEY)
-    if packed and packed.value and not (key and key.value and key.at_ms > packed.at_ms):
-        return CONTENT_PACK, packed
+    pack, key = row.get(CONTENT_PACK), row.get(CONTENT_KEY)
+    if pack and pack.value and not (key and key.value and key.at_ms > pack.at_ms):
+        return CONTENT_PACK, pack
     return (CONTENT_KEY, key) if key and key.value else None
 
 
@@ -180,7 +180,9 @@ def sender_of(row: Row, url: str) -> str:
 def was_fetched(row: Row) -> bool:
     """Return True if a fetch of exactly this URL returned a page, and none found it gone since."""
     own = facts_of(row, OWN)
-    return own.get("status") in _WITH_A_PAGE and not own.get("gone") and not own.get("redirects_to")
+    return (
+        own.get("status") in _PAGE_STATUSES and not own.get("gone") and not own.get("redirects_to")
+    )
 
 
 def senders_of(row: Row) -> tuple[str, ...]:
@@ -199,15 +201,15 @@ def response_of(row: Row) -> Cell | None:
     """Return the stored report of the fetch that returned a node's content, or None if unknown."""
     stored = row.get(CONTENT_HASH)
     reports = (row.get(RESPONSE), row.get(FETCHED))
-    return next((r for r in reports if r and stored and r.at_ms == stored.at_ms), None)
+    return next((cell for cell in reports if cell and stored and cell.at_ms == stored.at_ms), None)
 
 
 def likeness_of(row: Row) -> Likeness | None:
     """Return the likeness of a node's page, or None if unknown."""
     if not text(row, LIKENESS):
         return None
-    wire = facts_of(row, LIKENESS)
-    return Likeness(str(wire.get("body") or ""), str(wire.get("text") or ""))
+    values = facts_of(row, LIKENESS)
+    return Likeness(str(values.get("body") or ""), str(values.get("text") or ""))
 
 
 def likeness_cell(likeness: Likeness | None) -> bytes:
@@ -217,9 +219,9 @@ def likeness_cell(likeness: Likeness | None) -> bytes:
     return orjson.dumps({"body": likeness.body, "text": likeness.text})
 
 
-def on_one_host(one: str, other: str) -> bool:
+def on_one_host(url: str, other: str) -> bool:
     """Return True if two normalized URLs have the same host, ignoring a leading `www.`."""
-    return host(one).removeprefix("www.") == host(other).removeprefix("www.")
+    return host(url).removeprefix("www.") == host(other).removeprefix("www.")
 
 
 def check_url(row: Row, url: str) -> None:
@@ -305,9 +307,9 @@ class Nodes:
             missing = {target for target in aliases.values() if target not in rows}
             if not missing:
                 break
-            found = self.read(missing, columns)
-            rows |= found
-            aliases |= _aliases_of(found)
+            targets = self.read(missing, columns)
+            rows |= targets
+            aliases |= _aliases_of(targets)
         return {
             url: (canonical := follow_aliases(url, rows), rows.get(canonical, {})) for url in urls
         }
@@ -328,15 +330,15 @@ def _aliases_of(rows: Mapping[str, Row]) -> dict[str, str]:
 
 def follow_aliases(url: str, rows: Mapping[str, Row]) -> str:
     """Return the URL that `url` leads to after all aliases, according to the nodes in `rows`."""
-    way = [url]
+    chain = [url]
     for _ in range(MAX_HOPS):
-        target = leads_to(rows.get(way[-1], {}), way[-1])
+        target = leads_to(rows.get(chain[-1], {}), chain[-1])
         if target is None:
             break
-        if target in way:
-            return min(way[way.index(target) :], key=url_key)
-        way.append(target)
-    return way[-1]
+        if target in chain:
+            return min(chain[chain.index(target) :], key=url_key)
+        chain.append(target)
+    return chain[-1]
 
 
 def history_entries(cell: Cell | None) -> list[tuple[bytes, int]]:
@@ -354,8 +356,8 @@ def history_with(cell: Cell | None, value: bytes, at_ms: int, length: int) -> by
     in any order, and more than once.
     """
     before = history_entries(cell)
-    moments = sorted({at: v for v, at in [*before, (value, at_ms)]}.items())
-    distinct = [m for i, m in enumerate(moments) if not i or moments[i - 1][1] != m[1]]
+    versions = sorted({at: v for v, at in [*before, (value, at_ms)]}.items())
+    distinct = [v for i, v in enumerate(versions) if not i or versions[i - 1][1] != v[1]]
     after = [(at, v) for at, v in reversed(distinct)][:length]
     if after == [(at, v) for v, at in before]:
         return None
@@ -364,7 +366,7 @@ def history_with(cell: Cell | None, value: bytes, at_ms: int, length: int) -> by
 
 def history_of(row: Row, name: str) -> Cell | None:
     """Return a field's history; without a stored history, one with just the current value."""
-    past, now = row.get(history_column(name)), row.get(field_column(name))
-    if past is None and now is not None:
-        return Cell(orjson.dumps([(now.at_ms, now.value.decode("latin-1"))]), now.at_ms)
-    return past
+    history, current = row.get(history_column(name)), row.get(field_column(name))
+    if history is None and current is not None:
+        return Cell(orjson.dumps([(current.at_ms, current.value.decode("latin-1"))]), current.at_ms)
+    return history

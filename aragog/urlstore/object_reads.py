@@ -18,8 +18,10 @@ from aragog.urlstore import nodes
 from aragog.urlstore.bodies import Bodies, ReplacedObject
 from zengraph.records import Row
 
-PAUSES_S = (0.0, 0.01, 0.03, 0.1, 0.3)
-"""Pauses (s) before node and object are read again; most replacements finish within their sum."""
+RETRY_DELAYS_S = (0.0, 0.01, 0.03, 0.1, 0.3)
+"""
+Delays (s) before node and object are read again; most replacements finish within their sum.
+"""
 PUT_AT = "put_at_ms"
 """The meta key with the time of the object's pointer, if the content was not fetched."""
 
@@ -56,13 +58,13 @@ def read_object(
         ContentUnavailable: the content store does not respond.
     """
     error: Exception | None = None
-    for pause_s in (None, *PAUSES_S):
+    for pause_s in (None, *RETRY_DELAYS_S):
         if pause_s:
             sleep_s(pause_s)
-        found = node()
-        if found is None:
+        node_read = node()
+        if node_read is None:
             return None
-        canonical, row = found
+        canonical, row = node_read
         try:
             stored = bodies.get(row)
         except CorruptContent as problem:

@@ -21,7 +21,7 @@ from aragog.urlstore.records import Likeness, PackedContent, PageWrite, SharedBo
 from aragog.urlstore.same_content import SameContent
 from aragog.urlstore.takedowns import Takedowns
 from aragog.urlstore.warc_records import Original, WarcPage, iso_date
-from aragog.urlstore.writing.plan_bodies import archived
+from aragog.urlstore.writing.plan_bodies import to_warc_page
 from zengraph import MultiGraph
 from zengraph.records import Row
 
@@ -106,7 +106,7 @@ class Packing:
         rows = self._nodes.follow([pages[at].canonical_url for at in with_body], _COLUMNS)
         self._takedowns.count()
         wanted = {
-            at: (archived(page, page.content), *rows[page.canonical_url])
+            at: (to_warc_page(page, page.content), *rows[page.canonical_url])
             for at in with_body
             if (page := pages[at]).content and self._is_wanted(page, *rows[page.canonical_url])
         }

@@ -31,10 +31,12 @@ Admit = Callable[[int], None]
 
 
 RESPONSE = (nodes.FACTS, nodes.CONTENT_HASH, nodes.RESPONSE, nodes.FETCHED)
-"""The cells that `described` needs, in addition to the URL."""
+"""The cells that `complete_metadata` needs, in addition to the URL."""
 
 
-def described(meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes) -> dict[str, str]:
+def complete_metadata(
+    meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes
+) -> dict[str, str]:
     """
     Return the metadata of a page's content, including the response that returned it.
 
@@ -66,7 +68,7 @@ def described(meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes) ->
     }
 
 
-def responses(urls: Nodes, wanted: Sequence[str]) -> dict[str, FetchRecord]:
+def responses(urls: Nodes, urls_requested: Sequence[str]) -> dict[str, FetchRecord]:
     """
     Return the responses that returned the stored pages, by requested URL (normalized).
 
@@ -74,24 +76,24 @@ def responses(urls: Nodes, wanted: Sequence[str]) -> dict[str, FetchRecord]:
     aliases.
     """
     columns = [nodes.URL, nodes.CANONICAL, nodes.REMOVED, *RESPONSE]
-    rows = urls.follow(list(dict.fromkeys(wanted)), columns)
+    rows = urls.follow(list(dict.fromkeys(urls_requested)), columns)
     requested = {
         url: canonical if nodes.response_of(row) else str(facts_of(row).get("url") or canonical)
         for url, (canonical, row) in rows.items()
     }
-    known = dict(rows.values())
-    missing = [url for url in requested.values() if url not in known]
-    known |= urls.read(dict.fromkeys(missing), columns) if missing else {}
-    found = {}
+    nodes_by_url = dict(rows.values())
+    missing = [url for url in requested.values() if url not in nodes_by_url]
+    nodes_by_url |= urls.read(dict.fromkeys(missing), columns) if missing else {}
+    records = {}
     for url, (_, row) in rows.items():
-        sent = known[requested[url]]
+        fetched_row = nodes_by_url[requested[url]]
         content, report = (
             row.get(nodes.CONTENT_HASH),
-            nodes.response_of(row) or sent.get(nodes.FETCHED),
+            nodes.response_of(row) or fetched_row.get(nodes.FETCHED),
         )
         if content is not None and report is not None and report.at_ms == content.at_ms:
-            found[url] = from_cell(report.value, urls.id_of(requested[url]).hex())
-    return found
+            records[url] = from_cell(report.value, urls.id_of(requested[url]).hex())
+    return records
 
 
 class PageContent:
@@ -120,7 +122,7 @@ class PageContent:
                 admit(size - admitted)
                 admitted = size
 
-        def node() -> tuple[str, Row] | None:
+        def read_node() -> tuple[str, Row] | None:
             canonical, row = self._nodes.follow([normalized], _COLUMNS)[normalized]
             is_shown = nodes.SENTINEL in row
             if not is_shown or is_expired(facts_of(row), self._clock.now_ms()):
@@ -129,11 +131,11 @@ class PageContent:
                 count(int(length.value))
             return canonical, row
 
-        found = read_object(self._bodies, node, self._clock.clock.sleep_s)
-        if found is None:
+        stored = read_object(self._bodies, read_node, self._clock.clock.sleep_s)
+        if stored is None:
             return None
-        canonical, row, body, meta = found
-        meta = described(meta, canonical, row, self._nodes)
+        canonical, row, body, meta = stored
+        meta = complete_metadata(meta, canonical, row, self._nodes)
         count(len(body))
         return Content(canonical, body, meta, facts_of(row))
 
@@ -176,18 +178,20 @@ class PageContent:
         self, canonical: str, body: bytes, meta: Mapping[str, str], at_ms: int
     ) -> tuple[dict[bytes, bytes], PackTicket | None]:
         """Put a body; returns the cells that point to it and, for a pack, its ticket."""
-        put_at = {**meta, PUT_AT: str(at_ms)}
+        dated_meta = {**meta, PUT_AT: str(at_ms)}
         if self._bodies.in_packs and self._bodies.packs:
-            page = WarcPage(canonical, at_ms, content_hash(body), len(body), put_at)
+            page = WarcPage(canonical, at_ms, content_hash(body), len(body), dated_meta)
             record = self._bodies.packs.record_of(page, compress(body))
             ticket = self._bodies.packs.writer.add([record], now=True)
             (pointer,) = ticket.wait()
             return pack_cells(pointer, page.digest, len(body)), ticket
-        packed, key = object_bytes(compress(body)), content_key(canonical)
-        self._bodies.objects.put(key, packed, {**put_at, "url": canonical, "encoding": "zstd"})
+        compressed, key = object_bytes(compress(body)), content_key(canonical)
+        self._bodies.objects.put(
+            key, compressed, {**dated_meta, "url": canonical, "encoding": "zstd"}
+        )
         cells = {
             nodes.CONTENT_KEY: key.encode(),
-            nodes.CONTENT_HASH: content_hash(packed).encode(),
+            nodes.CONTENT_HASH: content_hash(compressed).encode(),
             nodes.CONTENT_LENGTH: b"%d" % len(body),
             nodes.CONTENT_ENCODING: b"zstd",
         }

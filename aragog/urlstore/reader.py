@@ -28,11 +28,11 @@ from urlspelling.canonical import KnownPage
 from zengraph import MultiGraph
 from zengraph.records import LabelWalk
 
-_new = tuple.__new__
+_new_tuple = tuple.__new__
 _NO_FACTS = (None,) * len(FACTS)
-_FETCH = (nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.FACTS, *REPORTS)
-_KNOWN = (nodes.URL, nodes.CANONICAL, nodes.OWN)
-_SEEN = (
+_REPORT_COLUMNS = (nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.FACTS, *REPORTS)
+_KNOWN_COLUMNS = (nodes.URL, nodes.CANONICAL, nodes.OWN)
+_SEEN_COLUMNS = (
     nodes.URL, nodes.CANONICAL, nodes.REMOVED, *nodes.POINTERS, nodes.FACTS, nodes.REFRESH,
 )  # fmt: skip
 
@@ -94,11 +94,11 @@ class Pages:
         facts only if requested, as bytes.
         """
         ids = list(map(self._zen.node_id, urls))
-        rows = self._properties.values_many(ids, value_columns(fields, facts=facts)).get
-        end, present = BEFORE_VALUES + len(fields), nodes.PRESENT
+        get_row = self._properties.values_many(ids, value_columns(fields, facts=facts)).get
+        fields_end, present = BEFORE_VALUES + len(fields), nodes.PRESENT
         records: list[FieldValues | None] = []
         for url, key in zip(urls, ids, strict=True):
-            row = rows(key)
+            row = get_row(key)
             if row is None:
                 records.append(None)
                 continue
@@ -106,9 +106,11 @@ class Pages:
             own = url.encode()
             if (canonical is None or canonical == own) and sentinel == present and stored == own:
                 # The usual case: not an alias, not removed, no expiry.
-                head = (url, url, version or b"", row[BEFORE_VALUES:end])
+                head = (url, url, version or b"", row[BEFORE_VALUES:fields_end])
                 # tuple.__new__ takes two thirds of the time of FieldValues(…).
-                records.append(_new(FieldValues, head + (row[end:] if facts else _NO_FACTS)))
+                records.append(
+                    _new_tuple(FieldValues, head + (row[fields_end:] if facts else _NO_FACTS))
+                )
             else:
                 record = self.get(url, fields)
                 records.append(None if record is None else values_of(record, fields))
@@ -121,9 +123,9 @@ class Pages:
         """
         columns = [nodes.history_column(field), nodes.field_column(field)]
         _, row = self._nodes.resolve(normalize(url), columns)
-        past = nodes.history_entries(row.get(nodes.history_column(field)))
-        now = row.get(nodes.field_column(field))
-        return past or ([(now.value, now.at_ms)] if now else [])
+        versions = nodes.history_entries(row.get(nodes.history_column(field)))
+        current = row.get(nodes.field_column(field))
+        return versions or ([(current.value, current.at_ms)] if current else [])
 
     def fetch_report(self, url: str) -> FetchRecord | None:
         """
@@ -134,12 +136,14 @@ class Pages:
         three.
         """
         normalized = normalize(url)
-        canonical, row = normalized, self._nodes.read([normalized], _FETCH)[normalized]
+        canonical, row = normalized, self._nodes.read([normalized], _REPORT_COLUMNS)[normalized]
         if newest_report(row) is None:
-            canonical, row = self._nodes.follow([normalized], _FETCH, {normalized: row})[normalized]
+            canonical, row = self._nodes.follow([normalized], _REPORT_COLUMNS, {normalized: row})[
+                normalized
+            ]
         source = facts_of(row).get("url")
         if newest_report(row) is None and isinstance(source, str) and source != canonical:
-            row = self._nodes.read([source], _FETCH)[source]
+            row = self._nodes.read([source], _REPORT_COLUMNS)[source]
         cell = newest_report(row)
         return None if cell is None else from_cell(cell.value, self._zen.node_id(canonical).hex())
 
@@ -153,7 +157,7 @@ class Pages:
         omitted.
         """
         pages = {}
-        for url, row in self._nodes.read(dict.fromkeys(urls), _KNOWN).items():
+        for url, row in self._nodes.read(dict.fromkeys(urls), _KNOWN_COLUMNS).items():
             own = facts_of(row, nodes.OWN)
             if own:
                 pages[url] = KnownPage(
@@ -172,7 +176,7 @@ class Pages:
         aliases.
         """
         normalized = [normalize(url) for url in urls]
-        rows = self._nodes.follow(normalized, _SEEN)
+        rows = self._nodes.follow(normalized, _SEEN_COLUMNS)
         return [
             page_seen_at_ms(row) if nodes.content_cell(row) else None
             for url in normalized
@@ -184,14 +188,14 @@ class Pages:
         start = bytes.fromhex(cursor or "")
         result: list[str] = []
         columns = [nodes.URL, nodes.CANONICAL, nodes.SENTINEL]
-        last, read = b"", 0
+        last, count = b"", 0
         with closing(self._properties.scan(start, names=columns, limit=limit)) as rows:
             for key, row in rows:
-                last, read = key, read + 1
+                last, count = key, count + 1
                 url = text(row, nodes.URL)
                 if url and nodes.SENTINEL in row and not nodes.alias_of(row, url):
                     result.append(url)
-        return ListPage(result, (last + b"\0").hex() if read == limit else None)
+        return ListPage(result, (last + b"\0").hex() if count == limit else None)
 
     def with_value(
         self, field: str, value: bytes, cursor: str | None = None, limit: int = 1000

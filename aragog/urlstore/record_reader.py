@@ -51,7 +51,8 @@ counts: it is a 304 that changed the stored response in the second.
 
 def newest_report(row: Row) -> Cell | None:
     """Return the report of a node's last fetch, as stored, or None."""
-    return max((row[c] for c in REPORTS if c in row), key=lambda cell: cell.at_ms, default=None)
+    cells = (row[column] for column in REPORTS if column in row)
+    return max(cells, key=lambda cell: cell.at_ms, default=None)
 
 
 _WITHOUT_PAGE = frozenset(
@@ -97,9 +98,9 @@ BEFORE_VALUES = 4
 @lru_cache(maxsize=1024)
 def value_columns(fields: tuple[str, ...], *, facts: bool = False) -> tuple[bytes, ...]:
     """Return the columns to read for `Pages.values`; with `facts`, the last column is `FACTS`."""
-    own = (nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.VERSION)
+    first = (nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.VERSION)
     last = FACTS if facts else ()
-    return (*own, *[b"m:" + field.encode() for field in fields], *last)
+    return (*first, *[b"m:" + field.encode() for field in fields], *last)
 
 
 def values_of(record: Record, fields: tuple[str, ...]) -> FieldValues:
@@ -138,30 +139,30 @@ def record_of(
         return None
     nodes.check_url(row, canonical)
     if sentinel.value != nodes.PRESENT and now_ms and int(sentinel.value) <= now_ms():
-        row = {c: cell for c, cell in row.items() if c in _WITHOUT_PAGE}
+        row = {column: cell for column, cell in row.items() if column in _WITHOUT_PAGE}
         fields = ()
     if fields is None:
-        result = {
+        values = {
             column[2:].decode(): cell.value
             for column, cell in row.items()
             if column.startswith(b"m:") and column != nodes.SENTINEL
         }
     else:
-        result = {f: cell.value for f in fields if (cell := row.get(field_column(f)))}
+        values = {f: cell.value for f in fields if (cell := row.get(field_column(f)))}
     get = row.get
     version, where, digest = get(nodes.VERSION), nodes.content_cell(row), get(nodes.CONTENT_HASH)
     facts, length, due = get(nodes.FACTS), get(nodes.CONTENT_LENGTH), get(nodes.DUE)
     return Record(
         url,
         canonical,
-        result,
+        values,
         orjson.loads(facts[0]) if facts else {},
         version[0].decode() if version else "",
         where[1].value.decode() if where else None,
         digest[0].decode() if digest else None,
         int(length[0]) if length else None,
         int(due[0]) if due and due[0] else None,
-        _info(row, result) if info else {},
+        _info(row, values) if info else {},
         alias is not None and bool(text(alias, nodes.PROVISIONAL)) and nodes.OWN not in row,
     )
 
@@ -170,9 +171,9 @@ def _info(row: Row, value: dict[str, bytes]) -> dict[str, FieldInfo]:
     sources = nodes.facts_of(row, nodes.PROVENANCE)
     result = {}
     for name in value:
-        cell, own = row[field_column(name)], row.get(from_column(name))
-        if own is not None and own.at_ms == cell.at_ms:
-            result[name] = FieldInfo(cell.at_ms, own.value.decode() or None)
+        cell, source_cell = row[field_column(name)], row.get(from_column(name))
+        if source_cell is not None and source_cell.at_ms == cell.at_ms:
+            result[name] = FieldInfo(cell.at_ms, source_cell.value.decode() or None)
         else:
             source = sources.get(name)
             result[name] = FieldInfo(cell.at_ms, None if source is None else str(source))

@@ -78,9 +78,9 @@ def absent_as(facts: Mapping[str, object]) -> str | None:
     """Return the outcome that found the page gone or withheld, despite later failures, or None."""
     if ABSENT in facts:
         return str(facts[ABSENT])
-    found = facts.get("outcome")  # older versions of aragog stored no separate fact
-    is_gone = found == OutcomeKind.GONE and facts.get("status") in (404, 410)
-    return str(found) if is_gone or found in WITHHELD else None
+    outcome_name = facts.get("outcome")  # older versions of aragog stored no separate fact
+    is_gone = outcome_name == OutcomeKind.GONE and facts.get("status") in (404, 410)
+    return str(outcome_name) if is_gone or outcome_name in WITHHELD else None
 
 
 def use_of(facts: Mapping[str, object], purpose: str) -> tuple[bool | None, str]:

@@ -23,7 +23,7 @@ from aragog.urlstore.signal_sources import (
 )
 from aragog.urlstore.usual_intervals import DAY_S, change_weight, usual_of_page, usual_s
 
-GONE_WAITS_S = (DAY_S, 3 * DAY_S, 7 * DAY_S)
+GONE_DELAYS_S = (DAY_S, 3 * DAY_S, 7 * DAY_S)
 """
 The waits after the first, second, … consecutive 404 or 410. Then the store gives up on the page.
 """
@@ -32,14 +32,14 @@ GONE_SPACING_S = 0.5 * DAY_S
 Responses within this time of each other, or within half of `refresh.max_interval_s` if that is
 shorter, count as one.
 """
-FAILED_WAIT_S = DAY_S
+FAILED_DELAY_S = DAY_S
 """
 The wait after a failed fetch; doubles with each further failure up to
-`MAX_FAILED_WAIT_S`.
+`MAX_FAILED_DELAY_S`.
 """
-MAX_FAILED_WAIT_S = 30 * DAY_S
+MAX_FAILED_DELAY_S = 30 * DAY_S
 
-WITHHELD_WAITS = {"401": "30d", "402": "30d", "403": "7d", "451": "30d"}
+WITHHELD_DELAYS = {"401": "30d", "402": "30d", "403": "7d", "451": "30d"}
 """
 The waits after a status that withholds an existing page; `refresh.withheld_intervals` overrides
 them.
@@ -54,14 +54,14 @@ WITHHELD_NAMES = {kind.value: str(status) for status, kind in WITHHELD.items()}
 def withheld_s(outcome: str, settings: RefreshSettings) -> float:
     """Return the first wait after an outcome that withholds an existing page."""
     status = WITHHELD_NAMES[outcome]
-    return duration_s(settings.withheld_intervals.get(status, WITHHELD_WAITS[status]))
+    return duration_s(settings.withheld_intervals.get(status, WITHHELD_DELAYS[status]))
 
 
 JITTER = 0.1
 """Intervals vary by ±10%, so that pages fetched together spread out over time."""
 
 # A more recent Last-Modified is probably the time of the response, not of the page.
-_YOUNG_S = 60.0
+_MIN_UNCHANGED_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +137,7 @@ def decide(
     settings: RefreshSettings,
     *,
     spread: float = 0.5,
-    is_named: bool = False,
+    is_reported: bool = False,
     stretch: float = 1.0,
 ) -> tuple[RefreshState, int | None]:
     """
@@ -152,58 +152,60 @@ def decide(
         present: all fields of the page.
         settings: bounds and effort.
         spread: 0 to 1, this page's position within the jitter.
-        is_named: a sitemap or feed had reported a change of the page since it was last compared.
+        is_reported: a sitemap or feed had reported a change of the page since it was last compared.
         stretch: factor for the interval, above 1 if the host's files reliably report changes.
     """
     before = state or RefreshState()
     if before.checked_at_ms >= seen.fetched_at_ms:
         return before, before.due_at_ms
-    before = _of_same_kind(before, seen)
-    if seen.source and seen.outcome in _ANSWERS:
-        after = _read(before, seen, settings)
+    before = _reset_if_kind_changed(before, seen)
+    if seen.source and seen.outcome in _PAGE_OUTCOMES:
+        after = _after_read(before, seen, settings)
         wait_s = after.interval_s
-    elif seen.outcome in _ANSWERS:
-        after = _compared(before, seen, tuple(changed), present, settings, is_named=is_named)
+    elif seen.outcome in _PAGE_OUTCOMES:
+        after = _after_comparison(
+            before, seen, tuple(changed), present, settings, is_reported=is_reported
+        )
         wait_s = max(_hinted_s(after, seen), after.interval_s * stretch)
     elif seen.outcome == OutcomeKind.GONE:
-        after = _gone(before, seen, settings)
-        wait_s = GONE_WAITS_S[min(after.gone, len(GONE_WAITS_S)) - 1]
+        after = _after_gone(before, seen, settings)
+        wait_s = GONE_DELAYS_S[min(after.gone, len(GONE_DELAYS_S)) - 1]
     elif seen.outcome in WITHHELD_NAMES:
-        row = max(0, -before.failures)
-        after = before._replace(failures=-row - 1, gone=0, gone_at_ms=0)
-        wait_s = withheld_s(seen.outcome, settings) * 2.0 ** min(row, 10)
+        streak = max(0, -before.failures)
+        after = before._replace(failures=-streak - 1, gone=0, gone_at_ms=0)
+        wait_s = withheld_s(seen.outcome, settings) * 2.0 ** min(streak, 10)
     else:
-        row = max(0, before.failures)
-        after = before._replace(failures=row + 1)
-        doubled = FAILED_WAIT_S * 2.0 ** min(row, 10)
-        wait_s = min(max(doubled, after.interval_s), MAX_FAILED_WAIT_S)
+        streak = max(0, before.failures)
+        after = before._replace(failures=streak + 1)
+        doubled = FAILED_DELAY_S * 2.0 ** min(streak, 10)
+        wait_s = min(max(doubled, after.interval_s), MAX_FAILED_DELAY_S)
     given_up = after.gone >= settings.gone_confirmations or (
         after.page_type in SOURCES and not settings.signals
     )
-    due_at_ms = None if given_up else _due(seen, wait_s, settings, spread)
+    due_at_ms = None if given_up else _due_ms(seen, wait_s, settings, spread)
     return after._replace(checked_at_ms=seen.fetched_at_ms, due_at_ms=due_at_ms), due_at_ms
 
 
-_ANSWERS = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
+_PAGE_OUTCOMES = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 
 
-def _of_same_kind(before: RefreshState, seen: Seen) -> RefreshState:
+def _reset_if_kind_changed(before: RefreshState, seen: Seen) -> RefreshState:
     """Return the state, or a new one if the page is now a sitemap or feed, or no longer one."""
     if seen.source and before.page_type not in SOURCES:
         return RefreshState(page_type=seen.source)
-    if not seen.source and before.page_type in SOURCES and seen.outcome in _ANSWERS:
+    if not seen.source and before.page_type in SOURCES and seen.outcome in _PAGE_OUTCOMES:
         return RefreshState()
     return before
 
 
-def _read(before: RefreshState, seen: Seen, settings: RefreshSettings) -> RefreshState:
+def _after_read(before: RefreshState, seen: Seen, settings: RefreshSettings) -> RefreshState:
     """Return the state of a sitemap or feed after a read or a 304."""
     is_read = seen.outcome == OutcomeKind.FETCHED
     kind = seen.source if is_read and seen.source else before.page_type
     a, b_s = (before.a, before.b_s) if before.a else first_belief(kind, settings)
     if before.compared_at_ms:
-        passed_s = (seen.fetched_at_ms - before.compared_at_ms) / 1000
-        a, b_s = read_belief(a, b_s, passed_s, seen.signal_count)
+        elapsed_s = (seen.fetched_at_ms - before.compared_at_ms) / 1000
+        a, b_s = read_belief(a, b_s, elapsed_s, seen.signal_count)
     return before._replace(
         a=a,
         b_s=b_s,
@@ -221,7 +223,7 @@ def _read(before: RefreshState, seen: Seen, settings: RefreshSettings) -> Refres
     )
 
 
-def _due(seen: Seen, wait_s: float, settings: RefreshSettings, spread: float) -> int:
+def _due_ms(seen: Seen, wait_s: float, settings: RefreshSettings, spread: float) -> int:
     wait_s = _bounded_s(wait_s * (1 - JITTER + 2 * JITTER * spread), settings)
     return max(seen.fetched_at_ms + int(wait_s * 1000), seen.not_before_ms or 0)
 
@@ -230,28 +232,28 @@ def _bounded_s(wait_s: float, settings: RefreshSettings) -> float:
     return min(max(wait_s, settings.min_interval_s), settings.max_interval_s)
 
 
-def _gone(before: RefreshState, seen: Seen, settings: RefreshSettings) -> RefreshState:
+def _after_gone(before: RefreshState, seen: Seen, settings: RefreshSettings) -> RefreshState:
     spacing_s = min(GONE_SPACING_S, settings.max_interval_s / 2)
-    spaced = seen.fetched_at_ms - before.gone_at_ms >= spacing_s * 1000
-    if not spaced and before.gone:
+    is_separate = seen.fetched_at_ms - before.gone_at_ms >= spacing_s * 1000
+    if not is_separate and before.gone:
         return before
     gone = min(before.gone + 1, settings.gone_confirmations)
     return before._replace(gone=gone, gone_at_ms=seen.fetched_at_ms)
 
 
-def _compared(
+def _after_comparison(
     before: RefreshState,
     seen: Seen,
     changed: tuple[str, ...],
     present: Container[str],
     settings: RefreshSettings,
     *,
-    is_named: bool,
+    is_reported: bool,
 ) -> RefreshState:
     page_type = seen.page_type or before.page_type
-    read = seen.outcome == OutcomeKind.FETCHED or not before.usual_s
-    usual = usual_of_page(present, page_type, settings) if read else before.usual_s
-    kind = kind_of(usual, settings.effort)
+    is_read = seen.outcome == OutcomeKind.FETCHED or not before.usual_s
+    usual_interval_s = usual_of_page(present, page_type, settings) if is_read else before.usual_s
+    kind = kind_of(usual_interval_s, settings.effort)
     body = (seen.body_hash or "")[:16] or before.body_hash
     state = before
     if not before.a:
@@ -260,20 +262,20 @@ def _compared(
     if before.compared_at_ms:
         if page_type == "page" and body != before.body_hash:
             changed = (*changed, "body")
-        weight = change_weight(page_type, changed, usual, settings)
-        passed_s = (seen.fetched_at_ms - before.compared_at_ms) / 1000
-        a, b_s = updated_belief(state.a, state.b_s, passed_s, weight, is_named=is_named)
+        weight = change_weight(page_type, changed, usual_interval_s, settings)
+        elapsed_s = (seen.fetched_at_ms - before.compared_at_ms) / 1000
+        a, b_s = updated_belief(state.a, state.b_s, elapsed_s, weight, is_reported=is_reported)
         state = state._replace(
             a=a, b_s=b_s, checks=state.checks + 1, changes=state.changes + weight
         )
     elif seen.modified_at_ms is not None:
         # The page has not changed since Last-Modified. This counts for at most ten usual intervals,
         # so that an old page can still turn out to change often.
-        still_s = (seen.fetched_at_ms - seen.modified_at_ms) / 1000
-        if still_s > _YOUNG_S:
-            state = state._replace(b_s=state.b_s + min(still_s, 10 * usual))
+        unchanged_s = (seen.fetched_at_ms - seen.modified_at_ms) / 1000
+        if unchanged_s > _MIN_UNCHANGED_S:
+            state = state._replace(b_s=state.b_s + min(unchanged_s, 10 * usual_interval_s))
     return state._replace(
-        usual_s=usual,
+        usual_s=usual_interval_s,
         interval_s=_bounded_s(interval_s(state.rate_per_s, kind), settings),
         compared_at_ms=seen.fetched_at_ms,
         changed_at_ms=seen.fetched_at_ms if weight else before.changed_at_ms,

@@ -46,7 +46,7 @@ from zengraph.records import (
 )
 
 GRACE_S = 600.0
-_PROGRESS_EVERY = 256
+_PROGRESS_INTERVAL = 256
 
 Progress = Callable[[str, int, float | None], None]
 """
@@ -135,7 +135,7 @@ class Repair:
     def _step(self, name: str, progress: Progress | None, share: float | None = None) -> None:
         """Count a row; `share` is the fraction of its table done so far, or None if unknown."""
         self._walked[name] += 1
-        if progress and self._walked[name] % _PROGRESS_EVERY == 0:
+        if progress and self._walked[name] % _PROGRESS_INTERVAL == 0:
             progress(name, self._walked[name], share)
 
     def _check_node(self, key: bytes, row: Row) -> None:
@@ -146,8 +146,8 @@ class Repair:
             self._counted.add(edge_type)
             self._recount(key, column[-1:], edge_type)
         if url is None or self.zen.node_id(url) != key:
-            kept = nodes.SENTINEL in row or count_columns or self._is_due(key, row)
-            if not kept and not self._has_recent_cell(row):
+            is_needed = nodes.SENTINEL in row or count_columns or self._is_due(key, row)
+            if not is_needed and not self._has_recent_cell(row):
                 self.zen.nodes.drop(key, at_ms=newest_ms(row))
                 self._repaired["node without a URL"] += 1
             return
@@ -167,12 +167,12 @@ class Repair:
             return
         self._add_content_entry(url, row)
         self._add_item_entries(url, row)
-        entered, taken = self.zen.index(key, row)
-        if entered:
-            self._repaired["value of an indexed field missing"] += entered
-        if taken:
+        added, duplicates = self.zen.index(key, row)
+        if added:
+            self._repaired["value of an indexed field missing"] += added
+        if duplicates:
             self._report(
-                f"{url}: another page already has the values of {taken} of its unique fields "
+                f"{url}: another page already has the values of {duplicates} of its unique fields "
                 "(store.unique)"
             )
         due = text(row, nodes.DUE)
@@ -201,7 +201,9 @@ class Repair:
         """Delete an item's record if its page does not have the item, after a killed write."""
         fields = fields_of(self.zen.nodes.get(self.zen.node_id(entry.url))).items()
         names = (names_of(entry.url, name, value) for name, value in fields)
-        if not self._is_recent(at_ms) and not any(entry.name in some for some in names):
+        if not self._is_recent(at_ms) and not any(
+            entry.name in record_names for record_names in names
+        ):
             self._items.forget([(entry.name, at_ms)])
             self._repaired["entry of an item without it"] += 1
 
@@ -225,17 +227,17 @@ class Repair:
             self._repaired["alias with data of its own"] += 1
 
     def _check_object(self, url: str, row: Row) -> None:
-        where = nodes.content_cell(row)
-        if where is None or self._is_readable(row):
+        location = nodes.content_cell(row)
+        if location is None or self._is_readable(row):
             return
         fresh = self.zen.nodes.get(self.zen.node_id(url), nodes.CONTENT)
-        if nodes.content_cell(fresh) != where and self._is_readable(fresh):
+        if nodes.content_cell(fresh) != location and self._is_readable(fresh):
             return  # upkeep has moved the content since the node was read
         if fresh.get(nodes.CONTENT_HASH) != row.get(nodes.CONTENT_HASH) or self._has_recent_cell(
             fresh
         ):
             return
-        at_ms = where[1].at_ms
+        at_ms = location[1].at_ms
         self.zen.nodes.delete(self.zen.node_id(url), nodes.CONTENT, at_ms=at_ms)
         # Delete the pointer, so that no reader gets wrong content; the next fetch restores it.
         self._due.schedule(url, self._now_ms(), self._now_ms())

@@ -34,7 +34,7 @@ from zengraph import MultiGraph
 from zengraph.records import Mutation, Row, put_record
 
 MAX_DISTANCE = 3
-MAX_READ = 20_000
+MAX_ENTRIES_READ = 20_000
 """Maximum number of entries read per call (about 0.1 s); the cursor continues after them."""
 _KIND = b"same\0"
 _PAGE = b"i:p"
@@ -116,8 +116,8 @@ class SameContent:
 
     def forget(self, entries: Sequence[tuple[bytes, int]]) -> None:
         """Delete entries that are no longer valid."""
-        if served := [one for one in entries if self.serves(one[0])]:
-            self._registry.delete_many(served)
+        if readable := [entry for entry in entries if self.serves(entry[0])]:
+            self._registry.delete_many(readable)
 
     def originals(self, likeness_of: Mapping[str, Likeness]) -> dict[str, str]:
         """
@@ -126,19 +126,23 @@ class SameContent:
         URLs without such a page are omitted. Takes one multi-get, and one more if some are found.
         The returned pages may have a different body by now.
         """
-        prefixes = {url: _body_prefix(url, one) for url, one in likeness_of.items()}
-        marks = {url: p + bytes(_PART) for url, p in prefixes.items() if p and self.serves(p)}
-        if not marks:
+        prefixes = {
+            url: _body_prefix(url, page_likeness) for url, page_likeness in likeness_of.items()
+        }
+        original_names = {
+            url: p + bytes(_PART) for url, p in prefixes.items() if p and self.serves(p)
+        }
+        if not original_names:
             return {}
-        found = self._registry.get_many(sorted(set(marks.values())))
+        original_rows = self._registry.get_many(sorted(set(original_names.values())))
         entries = {
-            url: mark[:-_PART] + found[mark][_PAGE].value
-            for url, mark in marks.items()
-            if mark in found and found[mark][_PAGE].value != url_key(url)[:_PART]
+            url: name[:-_PART] + original_rows[name][_PAGE].value
+            for url, name in original_names.items()
+            if name in original_rows and original_rows[name][_PAGE].value != url_key(url)[:_PART]
         }
         rows = self._registry.get_many(sorted(set(entries.values()))) if entries else {}
         return {
-            url: _url(rows[entry], url) for url, entry in entries.items() if entry in rows
+            url: _entry_url(rows[entry], url) for url, entry in entries.items() if entry in rows
         }  # fmt: skip
 
     def page(
@@ -164,58 +168,60 @@ class SameContent:
         if within is not None and not 0 <= within <= MAX_DISTANCE:
             raise BadInput(f"distance {within}: must be 0 to {MAX_DISTANCE}")
         canonical, row = self._nodes.resolve(normalize(url), _COLUMNS)
-        mine, beyond = likeness_of(row), _read_cursor(cursor)
-        if not self._is_shown(row, canonical) or mine is None:
+        likeness, after = likeness_of(row), _read_cursor(cursor)
+        if not self._is_shown(row, canonical) or likeness is None:
             return ListPage([])
-        found: list[SamePage] = []
+        pages: list[SamePage] = []
         last, count = b"", 0
-        with closing(self._entries(canonical, mine, beyond, same_body=within is None)) as entries:
-            while some := list(islice(entries, min(MAX_READ - count, limit - len(found)))):
-                last, count = some[-1][0], count + len(some)
-                found += self._checked(canonical, mine, some, within)
-                if len(found) >= limit or count >= MAX_READ:
-                    return ListPage(found, last.hex())
-        return ListPage(found)
+        with closing(
+            self._entries(canonical, likeness, after, same_body=within is None)
+        ) as entries:
+            while batch := list(islice(entries, min(MAX_ENTRIES_READ - count, limit - len(pages)))):
+                last, count = batch[-1][0], count + len(batch)
+                pages += self._similar_pages(canonical, likeness, batch, within)
+                if len(pages) >= limit or count >= MAX_ENTRIES_READ:
+                    return ListPage(pages, last.hex())
+        return ListPage(pages)
 
     def _entries(
-        self, url: str, likeness: Likeness, beyond: bytes, *, same_body: bool
+        self, url: str, likeness: Likeness, after: bytes, *, same_body: bool
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """Yield the host's entries after the name `beyond`, or only those with the same body."""
+        """Yield the host's entries after the name `after`, or only those with the same body."""
         body = _body_prefix(url, likeness)
         if same_body:
             prefixes = [body] if body else []
         else:
             prefixes = [bytes([bucket]) + _KIND + _host(url) for bucket in _BUCKETS]
         for prefix in prefixes:
-            if beyond[:1] > prefix[:1] or not self.serves(prefix):
+            if after[:1] > prefix[:1] or not self.serves(prefix):
                 continue
-            behind = beyond if beyond.startswith(prefix) else b""
-            with closing(self._registry.walk(prefix, beyond=behind)) as rows:
-                yield from (one for one in rows if one[0][-_PART:] != bytes(_PART))
+            start = after if after.startswith(prefix) else b""
+            with closing(self._registry.walk(prefix, beyond=start)) as rows:
+                yield from (entry for entry in rows if entry[0][-_PART:] != bytes(_PART))
 
-    def _checked(
-        self, url: str, mine: Likeness, entries: Sequence[tuple[bytes, Row]], within: int | None
+    def _similar_pages(
+        self, url: str, likeness: Likeness, entries: Sequence[tuple[bytes, Row]], within: int | None
     ) -> list[SamePage]:
         """Return the entries' pages that are really similar, according to their nodes."""
-        own_entry, own = entry_of(url, mine), fingerprint_of(mine.text)
+        own_entry, own_fingerprint = entry_of(url, likeness), fingerprint_of(likeness.text)
         urls = []
         for name, row in entries:
             is_same = own_entry is not None and name[:-_PART] == own_entry[:-_PART]
-            bits = distance(own, row[_PAGE].value[:16].decode("latin-1"))
+            bits = distance(own_fingerprint, row[_PAGE].value[:16].decode("latin-1"))
             is_near = within is not None and bits is not None and bits <= within
             if (is_same or is_near) and name != own_entry:
-                urls.append(_url(row, url))
+                urls.append(_entry_url(row, url))
         rows = self._nodes.read(urls, _COLUMNS) if urls else {}
-        found = []
+        pages = []
         for other, row in rows.items():
-            likeness = likeness_of(row)
-            if likeness is None or not self._is_shown(row, other):
+            other_likeness = likeness_of(row)
+            if other_likeness is None or not self._is_shown(row, other):
                 continue
-            is_same = bool(mine.body) and likeness.body == mine.body
-            bits = distance(own, fingerprint_of(likeness.text))
+            is_same = bool(likeness.body) and other_likeness.body == likeness.body
+            bits = distance(own_fingerprint, fingerprint_of(other_likeness.text))
             if is_same or (within is not None and bits is not None and bits <= within):
-                found.append(SamePage(other, is_same, bits))
-        return found
+                pages.append(SamePage(other, is_same, bits))
+        return pages
 
     def _is_shown(self, row: Row, url: str) -> bool:
         is_page = nodes.SENTINEL in row and alias_of(row, url) is None
@@ -234,17 +240,17 @@ def _body_prefix(url: str, likeness: Likeness | None) -> bytes | None:
     return bytes([body[0] % len(_BUCKETS)]) + _KIND + _host(url) + body
 
 
-def _url(row: Row, near: str) -> str:
-    """Return the URL of an entry, which has the same host as `near`."""
+def _entry_url(row: Row, neighbor: str) -> str:
+    """Return the URL of an entry, which has the same host as `neighbor`."""
     _, scheme, path = row[_PAGE].value.decode("utf-8", "replace").split(" ", 2)
-    return f"{scheme}://{host_of(near.encode()).decode()}{path}"
+    return f"{scheme}://{host_of(neighbor.encode()).decode()}{path}"
 
 
 def _read_cursor(cursor: str | None) -> bytes:
     try:
-        beyond = bytes.fromhex(cursor or "")
+        position = bytes.fromhex(cursor or "")
     except ValueError:
-        beyond = b"?"
-    if beyond and (beyond[0] not in _BUCKETS or not beyond[1:].startswith(_KIND)):
+        position = b"?"
+    if position and (position[0] not in _BUCKETS or not position[1:].startswith(_KIND)):
         raise BadInput(f"cursor {(cursor or '')[:80]!r}: is not a valid cursor")
-    return beyond
+    return position

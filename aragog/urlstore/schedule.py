@@ -88,9 +88,9 @@ class Schedule:
         if budgets:
             self._budget_state.keep_budgets(budgets, self._clock.now_ms())
 
-    def take_tick(self, name: str, now_ms: int, least_s: float) -> float | None:
+    def take_tick(self, name: str, now_ms: int, min_interval_s: float) -> float | None:
         """See `BudgetState.take_tick`."""
-        return self._budget_state.take_tick(name, now_ms, least_s)
+        return self._budget_state.take_tick(name, now_ms, min_interval_s)
 
     def watch(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
         """

@@ -18,7 +18,7 @@ from aragog.settings import RefreshSettings
 from aragog.urlstore.change_rate import kind_of
 
 VERSION = 1
-_STAMP_MS = 60_000
+_MAX_STAMP_AGE_MS = 60_000
 """
 If most dates in a file are this close (ms) to the response, the server filled in the current time.
 """
@@ -79,12 +79,13 @@ def is_stamp(entries: Sequence[ReportedChange], fetched_at_ms: int) -> bool:
     Return True if most dates in a file are just the time of the response, so they carry no
     information.
     """
-    now = sum(
+    stamp_count = sum(
         1
         for entry in entries
-        if entry.start_ms == entry.end_ms and abs(fetched_at_ms - entry.start_ms) <= _STAMP_MS
+        if entry.start_ms == entry.end_ms
+        and abs(fetched_at_ms - entry.start_ms) <= _MAX_STAMP_AGE_MS
     )
-    return len(entries) > 1 and 2 * now > len(entries)
+    return len(entries) > 1 and 2 * stamp_count > len(entries)
 
 
 def is_worth_a_fetch(
@@ -100,16 +101,16 @@ def is_worth_a_fetch(
     """
     if belief <= 0 or usual_s <= 0:
         return False
-    least_s = kind_of(usual_s, settings.effort).marginal_freshness_s
-    return rate_per_s <= 0 or belief / rate_per_s >= least_s
+    min_gain_s = kind_of(usual_s, settings.effort).marginal_freshness_s
+    return rate_per_s <= 0 or belief / rate_per_s >= min_gain_s
 
 
-def expected_change(rate_per_s: float, passed_s: float) -> float:
+def expected_change(rate_per_s: float, elapsed_s: float) -> float:
     """
-    Return the probability that the page changed within `passed_s`, given its estimated rate of
+    Return the probability that the page changed within `elapsed_s`, given its estimated rate of
     change.
     """
-    return -math.expm1(-rate_per_s * max(passed_s, 0.0))
+    return -math.expm1(-rate_per_s * max(elapsed_s, 0.0))
 
 
 def to_cell(mark: PageMark) -> bytes:

@@ -34,8 +34,10 @@ def signal_lines(
 
 
 def _source(state: RefreshState) -> str:
-    every, readings = format_duration(1000 * state.interval_s), state.checks
-    return f"{state.page_type}, every {every}: {state.changes:.3g} signals in {readings} readings"
+    interval, readings = format_duration(1000 * state.interval_s), state.checks
+    return (
+        f"{state.page_type}, every {interval}: {state.changes:.3g} signals in {readings} readings"
+    )
 
 
 def _signal_text(
@@ -53,9 +55,9 @@ def _signal_text(
 
 
 def _trust_text(trust: HostTrust) -> str:
-    tested = f"{trust.changed:.3g} of {trust.checked:.3g} reported changes were found"
+    confirmed = f"{trust.changed:.3g} of {trust.checked:.3g} reported changes were found"
     if not trust.is_proven:
-        return f"not proven yet: {tested}"
+        return f"not proven yet: {confirmed}"
     if not trust.belief:
-        return f"not believed: {tested}, {trust.expected:.3g} by chance"
-    return f"believed {trust.belief:.0%}: {tested}; it reports {trust.recall:.0%} of its changes"
+        return f"not believed: {confirmed}, {trust.expected:.3g} by chance"
+    return f"believed {trust.belief:.0%}: {confirmed}; it reports {trust.recall:.0%} of its changes"

@@ -24,7 +24,7 @@ SOURCES = frozenset({SITEMAP, FEED})
 """The types of such files in the refresh schedule."""
 # Each read reduces the weight of earlier reads, down to the prior's, because a file may become
 # active.
-_FADE = 0.95
+_DECAY = 0.95
 
 
 def min_gain_s(settings: RefreshSettings) -> float:
@@ -38,15 +38,15 @@ def first_belief(kind: str, settings: RefreshSettings) -> tuple[float, float]:
 
     Its best interval is the usual interval of the kind.
     """
-    every_s = usual_s(kind, settings)
-    rate = 2 * min_gain_s(settings) / every_s**2
+    interval_s = usual_s(kind, settings)
+    rate = 2 * min_gain_s(settings) / interval_s**2
     return PRIOR_SHAPE, PRIOR_SHAPE / rate
 
 
-def read_belief(a: float, b_s: float, passed_s: float, signal_count: float) -> tuple[float, float]:
-    """Return the belief after a read with that many signals, `passed_s` s after the last read."""
-    fade = max(_FADE, PRIOR_SHAPE / a) if a > PRIOR_SHAPE else 1.0
-    return a * fade + signal_count, b_s * fade + max(passed_s, 0.0)
+def read_belief(a: float, b_s: float, elapsed_s: float, signal_count: float) -> tuple[float, float]:
+    """Return the belief after a read with that many signals, `elapsed_s` s after the last read."""
+    fade = max(_DECAY, PRIOR_SHAPE / a) if a > PRIOR_SHAPE else 1.0
+    return a * fade + signal_count, b_s * fade + max(elapsed_s, 0.0)
 
 
 def reading_interval_s(rate_per_s: float, settings: RefreshSettings) -> float:

@@ -33,10 +33,10 @@ import orjson
 
 VERSION = 1
 HALF_LIFE_MS = 30 * 86_400_000
-MAX_CHECKED = 200.0
+MAX_FETCHES = 200.0
 MIN_BELIEF = 0.1
 """Hosts whose signals are true less often than this are not trusted."""
-PROVEN_ROOM = 3.0
+PROVEN_WEIGHT = 3.0
 """With this much evidence (see `HostTrust.room`), a host is judged by its evidence alone."""
 UNPROVEN_BELIEF = 0.5
 PROBES = 10
@@ -94,7 +94,7 @@ class HostTrust(NamedTuple):
     @property
     def is_proven(self) -> bool:
         """True if there is enough evidence to judge the host by it alone."""
-        return self.room >= PROVEN_ROOM
+        return self.room >= PROVEN_WEIGHT
 
     @property
     def precision(self) -> float:
@@ -129,31 +129,31 @@ class HostTrust(NamedTuple):
         return 1 / math.sqrt(1 - min(self.belief * self.recall, _MAX_SILENCE))
 
 
-def learned(before: HostTrust, evidence: Iterable[Evidence], now_ms: int) -> HostTrust:
+def add_evidence(before: HostTrust, evidence: Iterable[Evidence], now_ms: int) -> HostTrust:
     """Return the trust after adding this evidence."""
     after = decayed(before, now_ms)
-    for one in evidence:
-        if one.named:
+    for sample in evidence:
+        if sample.named:
             after = after._replace(
                 checked=after.checked + 1,
-                changed=after.changed + one.changed,
-                expected=after.expected + max(one.expected, after.usual_change),
+                changed=after.changed + sample.changed,
+                expected=after.expected + max(sample.expected, after.usual_change),
             )
-        if one.covered and one.named:
-            after = after._replace(named=after.named + one.changed)
-        elif one.covered:
-            silent, unnamed = after.silent + 1, after.unnamed + one.changed
+        if sample.covered and sample.named:
+            after = after._replace(named=after.named + sample.changed)
+        elif sample.covered:
+            silent, unnamed = after.silent + 1, after.unnamed + sample.changed
             after = after._replace(silent=silent, unnamed=unnamed)
     return after
 
 
 def decayed(trust: HostTrust, now_ms: int) -> HostTrust:
     """Return the trust with its evidence weighted by its age at `now_ms`."""
-    passed_ms = max(now_ms - trust.at_ms, 0)
-    factor = 0.5 ** (passed_ms / HALF_LIFE_MS)
-    seen = max(trust.checked, trust.silent)
-    if seen * factor > MAX_CHECKED:
-        factor = MAX_CHECKED / seen
+    elapsed_ms = max(now_ms - trust.at_ms, 0)
+    factor = 0.5 ** (elapsed_ms / HALF_LIFE_MS)
+    most_fetches = max(trust.checked, trust.silent)
+    if most_fetches * factor > MAX_FETCHES:
+        factor = MAX_FETCHES / most_fetches
     return trust._replace(
         at_ms=max(now_ms, trust.at_ms),
         checked=trust.checked * factor,
@@ -165,12 +165,12 @@ def decayed(trust: HostTrust, now_ms: int) -> HostTrust:
     )
 
 
-def read(before: HostTrust, at_ms: int) -> HostTrust:
+def record_read(before: HostTrust, at_ms: int) -> HostTrust:
     """Return the trust after one of the host's files was read, or confirmed by a 304."""
     return before._replace(read_at_ms=max(before.read_at_ms, at_ms))
 
 
-def searched(before: HostTrust, at_ms: int) -> HostTrust:
+def record_search(before: HostTrust, at_ms: int) -> HostTrust:
     """Return the trust after the host was searched for sitemaps and feeds."""
     return before._replace(looked_at_ms=max(before.looked_at_ms, at_ms))
 

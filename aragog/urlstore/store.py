@@ -101,9 +101,11 @@ class UrlStore:
         links = link_graph(tables, naming, settings, lists, write_clock.clock)
         outlinks = links.writer
         compactor = links.compactor
-        packing = content_settings or ContentSettings(layout="objects")
-        made = None if packs is None else Packs.of(packs, zen, write_clock, packing)
-        self.bodies = bodies = Bodies(content, made)
+        packing_settings = content_settings or ContentSettings(layout="objects")
+        opened_packs = (
+            None if packs is None else Packs.of(packs, zen, write_clock, packing_settings)
+        )
+        self.bodies = bodies = Bodies(content, opened_packs)
         merger = AliasMerger(zen, bodies, outlinks, refresh)
         takedown = Takedown(
             zen, bodies, outlinks, merger, Hosts(zen), compactor, tombstones
@@ -136,7 +138,7 @@ class UrlStore:
         self.maintenance = Maintenance(zen, bodies, merger, compactor, write_clock)
         self.formats = FieldFormats(settings.field_formats)
         self._content = PageContent(zen, bodies, self.takedowns, write_clock)
-        self._packing = Packing(zen, made, self.takedowns)
+        self._packing = Packing(zen, opened_packs, self.takedowns)
         self._batches = PageBatchWriter(
             writer, self.takedowns, write_clock, frozenset(settings.unique)
         )

@@ -19,9 +19,9 @@ from urlspelling.domain import host
 
 MAX_PAGES_PER_ITEM = 50
 """Maximum number of an item's pages that are compared to find the most recently fetched one."""
-AT_ONCE = 20
+BATCH_SIZE = 20
 """Number of pages read at once; each may have up to half a megabyte of items."""
-_MAX_CACHED = 64
+_MAX_CACHED_PAGES = 64
 """Number of pages cached per call, because the items of a page are scattered in the index."""
 
 
@@ -78,11 +78,11 @@ class ItemReading:
         must have all entries of each item.
         """
         groups = [
-            list(islice(of_item, MAX_PAGES_PER_ITEM))
-            for _, of_item in groupby(entries, key=lambda entry: entry.item)
+            list(islice(item_entries, MAX_PAGES_PER_ITEM))
+            for _, item_entries in groupby(entries, key=lambda entry: entry.item)
         ]
         self._read([entry.url for group in groups for entry in group], self._kind)
-        found: list[StoredItem] = []
+        items: list[StoredItem] = []
         for group in groups:
             records = [
                 record
@@ -91,8 +91,8 @@ class ItemReading:
                 and is_below(record.canonical_url, below)
             ]
             records.sort(key=_fetched_ms, reverse=True)
-            found += self._chosen(group[0], records, site, key)
-        return self.with_files(found)
+            items += self._items_of_entry(group[0], records, site, key)
+        return self.with_files(items)
 
     def with_files(self, items: Sequence[StoredItem]) -> list[StoredItem]:
         """
@@ -100,11 +100,13 @@ class ItemReading:
 
         Takes one multi-get if they have files.
         """
-        urls = {u for each in items for n in each.files for u in urls_in(each.values.get(n))}
+        urls = {
+            url for item in items for name in item.files for url in urls_in(item.values.get(name))
+        }
         stored = stored_files(self._pages, sorted(urls), self._purpose) if urls else {}
-        return [replace(each, values=_with_files(each, stored)) for each in items]
+        return [replace(item, values=_add_files(item, stored)) for item in items]
 
-    def _chosen(
+    def _items_of_entry(
         self, entry: ItemEntry, newest_first: Sequence[Record], site: str, key: str | None
     ) -> list[StoredItem]:
         """
@@ -113,33 +115,33 @@ class ItemReading:
         For an entry without a key, all items of its page that have no key.
         """
         for record in newest_first:
-            of_page = list(self.of_record(record))
-            some = [
-                each
-                for each in of_page
-                if each.site == site and (each.key == key if key else _is_of(each, entry))
+            page_items = list(self.of_record(record))
+            matching = [
+                item
+                for item in page_items
+                if item.site == site and (item.key == key if key else _belongs_to(item, entry))
             ]
-            if some:
-                return some
+            if matching:
+                return matching
         return []
 
     def of_record(self, record: Record) -> Iterator[StoredItem]:
         """Yield a record's items, including the values that they inherit."""
-        found = PageItems.read(record.fields.get(field_of(self._kind)))
-        inherited, linking = self._inherited(record, found.parents)
+        page_items = PageItems.read(record.fields.get(field_of(self._kind)))
+        inherited, linking = self._inherited(record, page_items.parents)
         also_from = dict.fromkeys([*_senders(record), *linking])
         also_from.pop(record.canonical_url, None)
-        for position, each in enumerate(found.items):
+        for position, item in enumerate(page_items.items):
             yield StoredItem(
-                found.site,
+                page_items.site,
                 self._kind,
-                {**each.values, **inherited},
+                {**item.values, **inherited},
                 record.canonical_url,
                 _fetched_ms(record),
-                each.key,
+                item.key,
                 position,
                 tuple(also_from),
-                found.files,
+                page_items.files,
             )
 
     def _inherited(
@@ -152,9 +154,13 @@ class ItemReading:
         requested = record.facts.get("url")
         urls = dict.fromkeys([record.canonical_url, str(requested or record.canonical_url)])
         linking = {
-            kind: self._linking_item(kind, urls) for kind in {of for of, _ in parents.values()}
+            kind: self._linking_item(kind, urls)
+            for kind in {parent_kind for parent_kind, _ in parents.values()}
         }
-        values = {name: linking[of][0].get(field) for name, (of, field) in parents.items()}
+        values = {
+            name: linking[parent_kind][0].get(field)
+            for name, (parent_kind, field) in parents.items()
+        }
         return values, [url for _, pages in linking.values() for url in pages]
 
     def _linking_item(self, kind: str, urls: Iterable[str]) -> tuple[Mapping[str, Any], list[str]]:
@@ -163,7 +169,7 @@ class ItemReading:
 
         The item is read from the most recently fetched page that has it.
         """
-        found: list[tuple[int, Mapping[str, Any], list[str]]] = []
+        candidates: list[tuple[int, Mapping[str, Any], list[str]]] = []
         for url in urls:
             with closing(self._index.of_item(link_prefix(kind, url))) as entries:
                 pages = [entry.url for entry in islice(entries, MAX_PAGES_PER_ITEM)]
@@ -173,23 +179,23 @@ class ItemReading:
                 if record is None:
                     continue
                 items = PageItems.read(record.fields.get(field_of(kind)))
-                of_page = [record.canonical_url, *_senders(record)]
-                found += [
-                    (_fetched_ms(record), each.values, of_page)
-                    for each in items.items
-                    if each.values.get(items.link) == url
+                page_urls = [record.canonical_url, *_senders(record)]
+                candidates += [
+                    (_fetched_ms(record), item.values, page_urls)
+                    for item in items.items
+                    if item.values.get(items.link) == url
                 ]
-        newest = max(found, key=lambda one: one[0], default=None)
+        newest = max(candidates, key=lambda candidate: candidate[0], default=None)
         return newest[1:] if newest else ({}, [])
 
     def _read(self, urls: Sequence[str], kind: str) -> None:
         """Read the pages that are not cached, in small batches."""
         new = [url for url in dict.fromkeys(urls) if (kind, url) not in self._cached]
-        for at in range(0, len(new), AT_ONCE):
-            some = new[at : at + AT_ONCE]
-            for url, record in zip(some, self._get_many(some, kind), strict=True):
+        for start in range(0, len(new), BATCH_SIZE):
+            batch = new[start : start + BATCH_SIZE]
+            for url, record in zip(batch, self._get_many(batch, kind), strict=True):
                 self._cached[kind, url] = record
-        while len(self._cached) > max(_MAX_CACHED, len(urls)):
+        while len(self._cached) > max(_MAX_CACHED_PAGES, len(urls)):
             self._cached.popitem(last=False)
 
     def _record(self, url: str, kind: str) -> Record | None:
@@ -209,7 +215,7 @@ class ItemReading:
         return self._pages.get_many(urls, [field_of(kind)])
 
 
-def _with_files(item: StoredItem, stored: Mapping[str, StoredFile]) -> dict[str, Any]:
+def _add_files(item: StoredItem, stored: Mapping[str, StoredFile]) -> dict[str, Any]:
     """
     Return the values.
 
@@ -229,11 +235,11 @@ def _files_of(value: Any, stored: Mapping[str, StoredFile]) -> Any:
     a list of these.
     """
     if isinstance(value, list):
-        return [_files_of(each, stored) for each in value]
+        return [_files_of(url, stored) for url in value]
     return stored.get(value) if isinstance(value, str) else None
 
 
-def _is_of(item: StoredItem, entry: ItemEntry) -> bool:
+def _belongs_to(item: StoredItem, entry: ItemEntry) -> bool:
     """Return True if an item belongs to an entry."""
     if item.key:
         return key_prefix(item.site, item.kind, item.key) == entry.item

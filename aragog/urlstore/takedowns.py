@@ -81,8 +81,8 @@ class Takedowns:
         """
         normalized = normalize(url)
         canonical = self.nodes.resolve_taken_down(normalized)
-        same = canonical != normalized and nodes.on_one_host(normalized, canonical)
-        if not same or self.trust.shared_record(normalized):
+        is_same_host = canonical != normalized and nodes.on_one_host(normalized, canonical)
+        if not is_same_host or self.trust.shared_record(normalized):
             return (normalized,)
         return (normalized, canonical)
 
@@ -152,9 +152,9 @@ class Takedowns:
             lifted = self.takedown.lift_site(kind, site_name(str(name)), now_ms)
             self.clock.deleted_at(now_ms)
             return lifted
-        spellings = [self.takedown.lift(spelling, now_ms) for spelling in self.pages_of(url)]
+        results = [self.takedown.lift(spelling, now_ms) for spelling in self.pages_of(url)]
         self.clock.deleted_at(now_ms)
-        return any(spellings)
+        return any(results)
 
     def sites(self) -> list[tuple[str, str]]:
         """Return the hosts and domains taken down, as sorted ("host" or "domain", name)."""

@@ -61,7 +61,7 @@ class Tombstones:
     def __init__(self, zen: MultiGraph) -> None:
         self._registry = zen.registry
         self._lock = threading.Lock()
-        self._seen = -1
+        self._read_count = -1
         self._hosts: frozenset[str] = frozenset()
         self._domains: frozenset[str] = frozenset()
 
@@ -73,12 +73,12 @@ class Tombstones:
     def current(self) -> int:
         """Read the tombstones again if the counter changed; returns the counter."""
         count = self.count()
-        if count != self._seen:
+        if count != self._read_count:
             with self._lock:
                 entries = self.all()
                 self._hosts = frozenset(name for kind, name in entries if kind == HOST)
                 self._domains = frozenset(name for kind, name in entries if kind == DOMAIN)
-                self._seen = count
+                self._read_count = count
         return count
 
     @property
@@ -142,7 +142,7 @@ class Tombstones:
 
     def repair(self, now_ms: int) -> None:
         """Restore the tombstones in buckets whose file was replaced, from the other buckets."""
-        names_of: dict[int, set[bytes]] = {
+        names_by_bucket: dict[int, set[bytes]] = {
             bucket: {
                 name[1:]
                 for prefix in (_NAME, _URLS)
@@ -150,11 +150,11 @@ class Tombstones:
             }
             for bucket in self._registry.buckets()
         }
-        every = set[bytes]().union(*names_of.values())
-        for bucket, names in names_of.items():
-            for name in every - names:
+        all_names = set[bytes]().union(*names_by_bucket.values())
+        for bucket, names in names_by_bucket.items():
+            for name in all_names - names:
                 self._registry.put(bytes([bucket]) + name, {_VALUE: b"1"}, at_ms=now_ms)
-        if any(every - names for names in names_of.values()):
+        if any(all_names - names for names in names_by_bucket.values()):
             self.changed()
 
     def _row(self, name: bytes) -> bytes:

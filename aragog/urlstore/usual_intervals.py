@@ -44,7 +44,7 @@ The usual intervals of page types, and of fields with a different rate; see docs
 advertisements and tokens would be mistaken for changes of the page.
 """
 
-_PACED = {
+_FIELDS_BY_TYPE = {
     page_type: tuple(name for name in USUAL_S if name.startswith(page_type + "."))
     for page_type in USUAL_S
 }
@@ -61,16 +61,18 @@ def usual_s(name: str, settings: RefreshSettings) -> float:
         return duration_s(text)
     if name in USUAL_S:
         return USUAL_S[name]
-    of_type, _, field = name.partition(".")
-    return usual_s(of_type, settings) if field else USUAL_S["page"]
+    page_type, _, field = name.partition(".")
+    return usual_s(page_type, settings) if field else USUAL_S["page"]
 
 
 def usual_of_page(present: Container[str], page_type: str, settings: RefreshSettings) -> float:
     """Return the usual interval of the page's type or, if shorter, of its fastest field."""
-    own = page_type + "."
-    paced = (*_PACED.get(page_type, ()), *settings.intervals)
-    paces = [usual_s(f, settings) for f in paced if f in present and f.startswith(own)]
-    return min([*paces, usual_s(page_type, settings)])
+    prefix = page_type + "."
+    candidates = (*_FIELDS_BY_TYPE.get(page_type, ()), *settings.intervals)
+    intervals_s = [
+        usual_s(f, settings) for f in candidates if f in present and f.startswith(prefix)
+    ]
+    return min([*intervals_s, usual_s(page_type, settings)])
 
 
 def change_weight(
@@ -82,9 +84,9 @@ def change_weight(
     A field that should be slow weighs less: a rating that changes with each visitor is no reason to
     fetch prices every hour.
     """
-    paces = [
+    intervals_s = [
         usual_s(page_type if name.startswith("page.") else name, settings)
         for name in changed
         if name not in IGNORED_FIELDS
     ]
-    return max((min(1.0, page_s / pace) for pace in paces), default=0.0)
+    return max((min(1.0, page_s / interval_s) for interval_s in intervals_s), default=0.0)

@@ -61,8 +61,8 @@ class Watches:
             self._properties.get(self._zen.node_id(canonical), [nodes.WATCHED]), nodes.WATCHED
         ):
             return None
-        watched = self._sum_up(canonical, now_ms)
-        return watched or self._sum_up(canonical, now_ms)
+        watched = self._update_summary(canonical, now_ms)
+        return watched or self._update_summary(canonical, now_ms)
 
     def owners(self, canonical: str) -> list[str]:
         """Return the owners that watch the page, sorted."""
@@ -82,26 +82,26 @@ class Watches:
         Returns True if there were any. Safe to repeat: watches are added to the new page before
         they are ended on the old page.
         """
-        mine = [
+        active = [
             watch
             for watch in self.all(source)
             if watch.active and (watched_as is None or watch.watched_as == watched_as)
         ]
-        if mine:
+        if active:
             # The new watch is later than the end of the old watch, so that it can move back here.
-            here = [watch._replace(at_ms=watch.at_ms + 2) for watch in mine]
-            self._zen.mutate([row for watch in here for row in self._edge(canonical, watch)])
-            self._sum_up(canonical, now_ms)
-            ended = [watch._replace(active=False, at_ms=watch.at_ms + 1) for watch in mine]
+            moved = [watch._replace(at_ms=watch.at_ms + 2) for watch in active]
+            self._zen.mutate([row for watch in moved for row in self._edge(canonical, watch)])
+            self._update_summary(canonical, now_ms)
+            ended = [watch._replace(active=False, at_ms=watch.at_ms + 1) for watch in active]
             self._zen.mutate([row for watch in ended for row in self._edge(source, watch)])
-            self._sum_up(source, now_ms)
-        return bool(mine)
+            self._update_summary(source, now_ms)
+        return bool(active)
 
     def purge(self, canonical: str, now_ms: int) -> None:
         """Delete every watch of the page, including watches that ended."""
         self._zen.purge_edges(self._zen.node_id(canonical), WATCH, at_ms=now_ms)
 
-    def _sum_up(self, canonical: str, now_ms: int) -> bool:
+    def _update_summary(self, canonical: str, now_ms: int) -> bool:
         watched = any(watch.active for watch in self.all(canonical))
         cells = {nodes.URL: canonical.encode(), nodes.WATCHED: WATCHED if watched else UNWATCHED}
         self._properties.put(self._zen.node_id(canonical), cells, at_ms=now_ms)

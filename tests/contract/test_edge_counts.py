@@ -13,7 +13,7 @@ def test_repair_fixes_counts_that_a_killed_writer_left_wrong(a_stand):
     zen.put_edge(A, KNOWS, C)
     zen.put_edge(A, LIKES, B)
     a_stand.tables["n"].incr(A, b"c:3o", 5)
-    # As if killed after writing the edge: C's count is one too low, and B has none.
+    # As if killed after writing the edge: C's count is one too low and B's is missing.
     MultiGraph(a_stand.tables, Schema(), a_stand.clock).put_edge(B, KNOWS, C)
     a_stand.clock.advance_ms(3_600_000)
 

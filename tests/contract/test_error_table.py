@@ -11,7 +11,7 @@ from aragog.api.operations.table import OPERATIONS, choices
 from aragog.api.problems import Overloaded, Problem, problem_of, unknown_url
 from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.api.server.thrift.contract import idl
-from aragog.api.server.thrift.errors import PLACES, Missing, too_late, wire_exception
+from aragog.api.server.thrift.errors import POSITIONS, Missing, too_late, wire_exception
 from aragog.api.server.tokens import TokenRateExceeded
 from aragog.errors import ALL
 from tests.unit.test_errors import EXAMPLES
@@ -34,7 +34,7 @@ def assert_row(code, problem, raised):
     row = ROWS[code]
     assert problem.as_dict()["code"] == raised.error.code == code
     assert problem.status == row.status
-    assert (type(raised.error).__name__, raised.field) == (row.exception, PLACES[row.exception])
+    assert (type(raised.error).__name__, raised.field) == (row.exception, POSITIONS[row.exception])
 
 
 @pytest.mark.parametrize("code", PAIRS)
@@ -69,7 +69,7 @@ def test_table_has_exactly_the_exceptions_of_the_contract():
 
     assert (
         named
-        == set(PLACES)
+        == set(POSITIONS)
         == {name for name in exceptions if hasattr(getattr(idl, name)(), "code")}
     )
 
@@ -91,7 +91,7 @@ def test_exception_has_the_same_field_number_in_every_call(service):
         result = getattr(getattr(idl, service), f"{name}_result")
         for place, entry in result.thrift_spec.items():
             if place:
-                assert PLACES[entry[2].__name__] == place, (name, entry)
+                assert POSITIONS[entry[2].__name__] == place, (name, entry)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

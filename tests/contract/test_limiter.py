@@ -491,13 +491,13 @@ def test_invalid_redis_url_is_refused():
         Limiter(["http://x"], PolitenessSettings())
 
 
-asks = st.lists(
+request_lists = st.lists(
     st.tuples(st.sampled_from(["a.com", "b.com"]), st.none() | st.floats(0, 2)), max_size=12
 )
 
 
 @examples(30)
-@given(st.lists(asks, max_size=5))
+@given(st.lists(request_lists, max_size=5))
 def test_slots_keep_their_interval_for_any_requests(redis_client, limiter, calls):
     redis_client.delete("aragog:slot:a.com", "aragog:slot:b.com")
     reserved: dict[str, list[Slot]] = {"a.com": [], "b.com": []}

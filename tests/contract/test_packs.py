@@ -31,7 +31,7 @@ def test_pack_is_read_in_parts_and_whole(files):
     assert [(file.name, file.size) for file in files.packs()] == [(PACK, 10)]
 
 
-def test_missing_pack_is_none(files):
+def test_missing_pack_reads_as_none(files):
     assert files.read(PACK, 0, 1) is None
     assert files.read_all(PACK) is None
     assert list(files.packs()) == []

@@ -1,4 +1,4 @@
-"""Neighbors of the table of second visits (tests.support.second_visit), on every engine."""
+"""Cases beside those in the table of second visits (tests.support.second_visit)."""
 
 from dataclasses import replace
 

@@ -91,7 +91,7 @@ def test_domain_takedown_covers_its_hosts_and_host_takedown_does_not(a_stand):
 
 
 @pytest.mark.parametrize(
-    ("name", "means"),
+    ("name", "expected"),
     [
         ("GONE.example.", "gone.example"),
         ("Bücher.example", "xn--bcher-kva.example"),

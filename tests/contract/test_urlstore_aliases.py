@@ -95,7 +95,7 @@ def test_links_to_an_alias_count_for_its_canonical_url_until_undone(a_stand):
     assert store.links.count_inlinks(B) == 1
 
 
-def test_undoing_restores_what_the_alias_brought(a_stand):
+def test_undoing_an_alias_restores_its_data(a_stand):
     store = a_stand.store
     store.write_pages([alias_page(A, B, "1", [C])])
     store.put(B, {"team": b"2"}, at_ms=NOW_MS - 5)
@@ -173,7 +173,7 @@ def test_team_fields_of_an_alias_on_another_host_move_without_its_page(a_stand):
 
 
 @pytest.mark.parametrize("newer_page_at_home", [True, False])
-def test_undone_alias_stands_for_itself_and_is_fetched_soon(a_stand, newer_page_at_home):
+def test_undone_alias_is_its_own_page_and_is_fetched_soon(a_stand, newer_page_at_home):
     """
     If its canonical URL held a later page by then, it had no record and was never fetched again.
     """

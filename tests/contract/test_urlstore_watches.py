@@ -61,7 +61,7 @@ def test_unwatch_that_arrives_before_its_watch_ends_refreshing(a_stand):
     assert a_stand.store.get(A).due_at_ms is None
 
 
-def test_later_requested_of_watch_and_unwatch_counts(a_stand):
+def test_later_request_to_watch_or_unwatch_counts(a_stand):
     a_stand.store.schedule.unwatch(A, "shop", at_ms=10)
     a_stand.store.schedule.watch(A, "shop", at_ms=9)
     assert a_stand.store.schedule.watchers(A) == []

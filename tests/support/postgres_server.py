@@ -22,12 +22,17 @@ from aragog.errors import CONFIG
 from aragog.runtime.clock import ManualClock
 from aragog.runtime.secret import SecretUrl
 from aragog.settings import StoreSettings
-from aragog.standalone.postgres_server import THROWAWAY, PostgresServer
+from aragog.standalone.postgres_server import TEMPORARY_DATA, PostgresServer
 from tests.support.missing_parts import POSTGRES, skip_without
 from zengraph.tables import TABLES, Tables
 from zengraph.tables.postgres import PostgresTables
 
-OPTIONS = {**THROWAWAY, "autovacuum_naptime": "1h", "max_wal_senders": "0", "wal_level": "minimal"}
+OPTIONS = {
+    **TEMPORARY_DATA,
+    "autovacuum_naptime": "1h",
+    "max_wal_senders": "0",
+    "wal_level": "minimal",
+}
 PGBOUNCER_PROGRAM = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin")
 _numbers = itertools.count(1)
 

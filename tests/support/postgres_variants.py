@@ -13,7 +13,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from aragog.standalone import unprivileged
-from aragog.standalone.postgres_server import THROWAWAY, PostgresServer
+from aragog.standalone.postgres_server import TEMPORARY_DATA, PostgresServer
 from tests.support.missing_parts import PGBOUNCER, ROOT, skip_without
 from tests.support.postgres_server import OPTIONS, PGBOUNCER_PROGRAM, start_postgres
 from tests.support.small_disk import SmallDisk
@@ -83,7 +83,7 @@ def primary_and_replica() -> Iterator[tuple[PostgresServer, PostgresServer]]:
         tempfile.TemporaryDirectory(prefix="ar") as two,
     ):
         primary = start_postgres(Path(one), max_wal_senders="4", wal_level="replica")
-        replica = PostgresServer(Path(two), options=THROWAWAY)
+        replica = PostgresServer(Path(two), options=TEMPORARY_DATA)
         subprocess.run(
             primary._as_user(
                 "pg_basebackup", "-h", str(primary.socket_folder), "-U", "aragog",

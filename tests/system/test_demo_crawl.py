@@ -291,7 +291,7 @@ def test_page_is_fetched_while_its_caller_waits(crawled):
     assert read["freshness"]["state"] == "fresh"
     assert read["fields"]["page.title"]
     assert progress["total"] == 1
-    # Its content, why it stands for its canonical URL, and what it waits for.
+    # The content, why it has that canonical URL, and what it waits for.
     for text in ("http://news.test/city-bees", "<dt>because", "<dt>next slot", "<dt>in flight"):
         assert text in shown
 

@@ -170,9 +170,9 @@ def test_children_end_with_the_supervisor(tmp_path):
         text=True,
     )
     pids = [int(pid) for pid in parent.stdout.readline().split()]
-    assert all(leftovers._started(pid) for pid in pids)
+    assert all(leftovers._start_time(pid) for pid in pids)
 
     parent.kill()
     parent.wait()
 
-    wait_until(lambda: not any(leftovers._started(pid) for pid in pids))
+    wait_until(lambda: not any(leftovers._start_time(pid) for pid in pids))

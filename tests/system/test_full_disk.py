@@ -42,7 +42,7 @@ def restarted(supervisor, child):
 
 def noted(supervisor):
     path = supervisor._run_dir / CHILDREN
-    return {pid for pid, _ in leftovers._recorded(path)}
+    return {pid for pid, _ in leftovers._read_list(path)}
 
 
 def test_child_that_dies_on_a_full_disk_is_restarted_and_the_others_run_on(supervisor, small_disk):

@@ -115,7 +115,7 @@ def test_complete_runs_repeated_or_refreshed_reach_every_page(site, start, tmp_p
 
 
 @pytest.mark.parametrize(("servers_after_s", "serves"), [(0.0, True), (1e9, False)])
-def test_run_that_stops_at_its_end_starts_the_servers_only_if_it_lasts(
+def test_run_that_stops_at_its_end_starts_the_servers_only_if_it_takes_long(
     start, tmp_path, servers_after_s, serves
 ):
     """The first pages of a short run waited until Flower and the API were imported."""

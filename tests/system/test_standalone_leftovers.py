@@ -28,7 +28,7 @@ def test_noted_process_is_ended_with_its_whole_session(tmp_path):
 
     assert leftovers.end(tmp_path / "children") == [parent.pid]
     assert parent.wait(120) == -9
-    assert not leftovers._started(child)
+    assert not leftovers._start_time(child)
     assert not (tmp_path / "children").exists()
 
 
@@ -43,11 +43,11 @@ def test_session_whose_leader_died_is_ended(tmp_path):
 
     leftovers.end(tmp_path / "children")
 
-    assert not leftovers._started(child)
+    assert not leftovers._start_time(child)
 
 
 def test_process_with_a_reused_id_is_left_alone(tmp_path, sleeper):
-    started = leftovers._started(sleeper.pid)
+    started = leftovers._start_time(sleeper.pid)
     (tmp_path / "children").write_text(f"{sleeper.pid} {started - 1}\n")
 
     assert leftovers.end(tmp_path / "children") == []

@@ -134,7 +134,7 @@ def machine(demo_web):
 
 
 def gone(pids):
-    return wait_until(lambda: not any(leftovers._started(pid) for pid in pids))
+    return wait_until(lambda: not any(leftovers._start_time(pid) for pid in pids))
 
 
 def test_second_up_reports_that_one_is_running(machine):

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from aragog.addons.kafka.topic_address import (
-    ANSWER_WITHIN_S,
+    RESPONSE_TIMEOUT_S,
     TopicAddress,
     partitions_of,
     reason_of,
     require_client,
-    with_coordinator,
+    retry_without_coordinator,
 )
 from aragog.cli.terminal import echo
 from aragog.errors import ConfigError, ServiceUnavailable
@@ -35,14 +35,14 @@ from aragog.errors import ConfigError, ServiceUnavailable
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Producer
 
-OWN = {
+REQUIRED_SETTINGS = {
     "acks": "all",
     # The client's own retries neither duplicate nor reorder records.
     "enable.idempotence": True,
     # Wait for brokers that are down, and never drop undelivered records.
     "message.timeout.ms": 0,
 }
-DEFAULTS = {
+DEFAULT_SETTINGS = {
     # Partition keys in the same way as Java clients.
     "partitioner": "murmur2_random",
     "linger.ms": 5,
@@ -50,9 +50,9 @@ DEFAULTS = {
     # Errors are reported once, through the client's callback.
     "log_level": 0,
 }
-REWRITE_POSITION_S = 3600.0
+COMMIT_INTERVAL_S = 3600.0
 """How often an unchanged position is committed again; Kafka deletes it after a week."""
-_WAIT_S = 0.5
+_POLL_TIMEOUT_S = 0.5
 
 
 def open_topic(address: str) -> ChangeTopic:
@@ -83,7 +83,7 @@ def record_of(change: dict[str, Any], *, shortened: bool = False) -> bytes:
     """Return the value of a change's record as JSON; `shortened` omits the values of fields."""
     fields = change["fields"]
     if shortened:
-        fields = {name: dict.fromkeys(both) for name, both in fields.items()}
+        fields = {name: dict.fromkeys(values) for name, values in fields.items()}
     return orjson.dumps({"id": change_id(change), **change, "fields": fields})
 
 
@@ -96,14 +96,14 @@ class ChangeTopic:
         answer_within_s: time limit for Kafka to list the topic's partitions.
     """
 
-    def __init__(self, address: TopicAddress, *, answer_within_s: float = ANSWER_WITHIN_S) -> None:
+    def __init__(self, address: TopicAddress, *, timeout_s: float = RESPONSE_TIMEOUT_S) -> None:
         from confluent_kafka import Consumer, KafkaException, Producer  # noqa: PLC0415 - an extra
 
         self._address = address
         group = {"group.id": address.name or f"aragog-changes-{address.topic}"}
-        common = {**DEFAULTS, "error_cb": self._on_error}
+        common = {**DEFAULT_SETTINGS, "error_cb": self._on_error}
         try:
-            self._producer: Producer = Producer(address.settings(OWN, common))
+            self._producer: Producer = Producer(address.settings(REQUIRED_SETTINGS, common))
             # This consumer joins no group: it only reads and writes one committed offset.
             self._positions: Consumer = Consumer(
                 _consumer_settings(address.settings({**group, "enable.auto.commit": False}, common))
@@ -111,9 +111,9 @@ class ChangeTopic:
         except KafkaException as error:
             raise ConfigError(f"{address}: {reason_of(error.args[0])}") from error
         self._problem = ""
-        self._kept_s = 0.0
-        self._written: str | None = None
-        partitions_of(self._producer, address, answer_within_s)
+        self._committed_at_s = 0.0
+        self._committed_cursor: str | None = None
+        partitions_of(self._producer, address, timeout_s)
 
     def position(self) -> str | None:
         """
@@ -125,13 +125,13 @@ class ChangeTopic:
         from confluent_kafka import KafkaException, TopicPartition  # noqa: PLC0415 - an extra
 
         try:
-            where = [TopicPartition(self._address.topic, 0)]
-            (kept,) = with_coordinator(
-                lambda: self._positions.committed(where, timeout=ANSWER_WITHIN_S)
+            partitions = [TopicPartition(self._address.topic, 0)]
+            (committed,) = retry_without_coordinator(
+                lambda: self._positions.committed(partitions, timeout=RESPONSE_TIMEOUT_S)
             )
         except KafkaException as error:
             raise self._unavailable(error) from error
-        return kept.metadata or None
+        return committed.metadata or None
 
     def send(self, changes: Sequence[dict[str, Any]], cursor: str) -> None:
         """
@@ -147,12 +147,15 @@ class ChangeTopic:
         refused: list[KafkaError] = []
         for change in changes:
             self._produce(change, refused)
-        while self._producer.flush(_WAIT_S):
+        while self._producer.flush(_POLL_TIMEOUT_S):
             pass
         if refused:
             raise ServiceUnavailable(str(self._address), reason_of(refused[0]))
         self._problem = ""
-        if cursor != self._written or time.monotonic() > self._kept_s + REWRITE_POSITION_S:
+        if (
+            cursor != self._committed_cursor
+            or time.monotonic() > self._committed_at_s + COMMIT_INTERVAL_S
+        ):
             self._store_cursor(cursor)
 
     def close(self) -> None:
@@ -178,7 +181,7 @@ class ChangeTopic:
                 produce(value=value)
                 return
             except BufferError:  # the queue is full: wait until some are acknowledged
-                self._producer.poll(_WAIT_S)
+                self._producer.poll(_POLL_TIMEOUT_S)
             except KafkaException as error:
                 shorter = record_of(change, shortened=True)
                 too_long = error.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE
@@ -191,16 +194,16 @@ class ChangeTopic:
     def _store_cursor(self, cursor: str) -> None:
         from confluent_kafka import KafkaException, TopicPartition  # noqa: PLC0415 - an extra
 
-        kept = TopicPartition(self._address.topic, 0, 0, cursor)
+        position = TopicPartition(self._address.topic, 0, 0, cursor)
         try:
-            (written,) = with_coordinator(
-                lambda: self._positions.commit(offsets=[kept], asynchronous=False)
+            (committed,) = retry_without_coordinator(
+                lambda: self._positions.commit(offsets=[position], asynchronous=False)
             )
         except KafkaException as error:
             raise self._unavailable(error) from error
-        if written.error is not None:
-            raise ServiceUnavailable(str(self._address), reason_of(written.error))
-        self._written, self._kept_s = cursor, time.monotonic()
+        if committed.error is not None:
+            raise ServiceUnavailable(str(self._address), reason_of(committed.error))
+        self._committed_cursor, self._committed_at_s = cursor, time.monotonic()
 
     def _on_error(self, error: KafkaError) -> None:
         """Report each problem once while the client retries."""

@@ -20,8 +20,8 @@ T = TypeVar("T")
 
 NAME = r"[A-Za-z0-9._-]{1,249}"
 """Valid topic names in Kafka; group names follow the same rule here."""
-ANSWER_WITHIN_S = 20.0
-_RETRY_S = 0.2
+RESPONSE_TIMEOUT_S = 20.0
+_RETRY_DELAY_S = 0.2
 # Parsed by hand, since newer Pythons refuse several hosts if one is an IPv6 address.
 _SERVER = r"(?:[^\s@:/?#,\[\]]+|\[[0-9a-fA-F:.]+\]):\d{1,5}"
 _ADDRESS = re.compile(rf"kafka://({_SERVER}(?:,{_SERVER})*)/({NAME})(?:\?([^#]*))?", re.ASCII)
@@ -60,23 +60,23 @@ class TopicAddress:
             raise BadInput(f"name: {name[:100]!r} is invalid; use letters, digits, '.', '_', '-'")
         return cls(servers, topic, name, options.get("config", ""))
 
-    def settings(self, own: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    def settings(self, required: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
         """
-        Return a client's settings: `defaults`, overridden by the file, plus `own`, which the file
-        must not set.
+        Return a client's settings: `defaults`, overridden by the file, plus `required`, which the
+        file must not set.
 
         Raises:
             ConfigError: the file cannot be read, a line is not `key=value`, or it sets one of
-                `own`.
+                `required`.
         """
-        of_file = _read(Path(self.config), own) if self.config else {}
-        return {**defaults, **of_file, "bootstrap.servers": self.servers, **own}
+        file_settings = _read(Path(self.config), required) if self.config else {}
+        return {**defaults, **file_settings, "bootstrap.servers": self.servers, **required}
 
     def __str__(self) -> str:
         return f"{self.topic} on {self.servers}"
 
 
-def _read(file: Path, own: Collection[str]) -> dict[str, str]:
+def _read(file: Path, required: Collection[str]) -> dict[str, str]:
     """Read librdkafka settings, one `key=value` per line, as Kafka's tools do."""
     try:
         lines = file.read_text().splitlines()
@@ -90,7 +90,7 @@ def _read(file: Path, own: Collection[str]) -> dict[str, str]:
         key = key.strip()
         if not equals or not key:
             raise ConfigError(f"{file}:{number}: is not `key=value`")
-        if key in own or key == "bootstrap.servers":
+        if key in required or key == "bootstrap.servers":
             raise ConfigError(f"{file}:{number}: {key} is set by aragog; delete the line")
         settings[key] = value.strip()
     return settings
@@ -102,7 +102,7 @@ def require_client(reason: str) -> None:
 
 
 def partitions_of(
-    client: Consumer | Producer, address: TopicAddress, within_s: float = ANSWER_WITHIN_S
+    client: Consumer | Producer, address: TopicAddress, timeout_s: float = RESPONSE_TIMEOUT_S
 ) -> int:
     """
     Return how many partitions a topic has.
@@ -114,17 +114,17 @@ def partitions_of(
     from confluent_kafka import KafkaException  # noqa: PLC0415 - an extra
 
     try:
-        found = client.list_topics(address.topic, timeout=within_s).topics[address.topic]
+        metadata = client.list_topics(address.topic, timeout=timeout_s).topics[address.topic]
     except KafkaException as error:
         raise ServiceUnavailable(str(address), reason_of(error.args[0])) from error
-    if found.error is not None:
+    if metadata.error is not None:
         raise ConfigError(
-            f"{address}: {found.error.str()}; create the topic, or grant access to it"
+            f"{address}: {metadata.error.str()}; create the topic, or grant access to it"
         )
-    return len(found.partitions)
+    return len(metadata.partitions)
 
 
-def with_coordinator(call: Callable[[], T]) -> T:
+def retry_without_coordinator(call: Callable[[], T]) -> T:
     """
     Call a function for committed offsets, and retry while the group has no coordinator.
 
@@ -132,23 +132,23 @@ def with_coordinator(call: Callable[[], T]) -> T:
     group after the loss of a broker.
 
     Raises:
-        KafkaException: the call failed for another reason, or for longer than `ANSWER_WITHIN_S`.
+        KafkaException: the call failed for another reason, or for longer than `RESPONSE_TIMEOUT_S`.
     """
     from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - an extra
 
-    passing = {
+    temporary_codes = {
         KafkaError.NOT_COORDINATOR,
         KafkaError.COORDINATOR_NOT_AVAILABLE,
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     }
-    until_s = time.monotonic() + ANSWER_WITHIN_S
+    deadline_s = time.monotonic() + RESPONSE_TIMEOUT_S
     while True:
         try:
             return call()
         except KafkaException as error:
-            if error.args[0].code() not in passing or time.monotonic() > until_s:
+            if error.args[0].code() not in temporary_codes or time.monotonic() > deadline_s:
                 raise
-        time.sleep(_RETRY_S)
+        time.sleep(_RETRY_DELAY_S)
 
 
 def reason_of(error: Any) -> str:

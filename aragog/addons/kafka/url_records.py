@@ -65,11 +65,11 @@ def _from_object(members: Mapping[str, Any], defaults: EnqueueArguments) -> Topi
     if not given:
         return TopicUrl(url, defaults)
     refuse_unknown(given, _OPTIONS, "is not an enqueue option")
-    read = request_of(EnqueueArguments, given)
-    own = {
-        f.name: getattr(read, f.name) for f in option_fields(EnqueueArguments) if f.http in given
+    parsed = request_of(EnqueueArguments, given)
+    given_values = {
+        f.name: getattr(parsed, f.name) for f in option_fields(EnqueueArguments) if f.http in given
     }
-    arguments = replace(defaults, **own)
+    arguments = replace(defaults, **given_values)
     arguments.options()  # raises if an option is out of bounds
     return TopicUrl(url, arguments)
 

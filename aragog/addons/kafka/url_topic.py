@@ -29,9 +29,13 @@ from aragog.errors import BAD_INPUT, TRANSIENT, ConfigError, ServiceUnavailable,
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-BATCH = 1000
-OWN = {"enable.auto.commit": False, "enable.auto.offset.store": False, "enable.partition.eof": True}
-DEFAULTS = {
+BATCH_SIZE = 1000
+REQUIRED_SETTINGS = {
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "enable.partition.eof": True,
+}
+DEFAULT_SETTINGS = {
     "auto.offset.reset": "earliest",
     "client.id": "aragog",
     # Limits prefetching: 64 MB per partition would be millions of URLs.
@@ -41,8 +45,8 @@ DEFAULTS = {
 }
 # A crawl that has reached its limit refuses all further URLs, so that is reported once.
 _REPORTED = frozenset({EnqueueStatus.INVALID, EnqueueStatus.TAKEN_DOWN, EnqueueStatus.OUT_OF_SCOPE})
-_POLL_S = 0.2
-_RETRY_S = 1.0
+_POLL_TIMEOUT_S = 0.2
+_RETRY_DELAY_S = 1.0
 
 
 class UrlTopic:
@@ -72,15 +76,15 @@ class UrlTopic:
         self._address, self._client, self._defaults = address, client, defaults
         self._report, self._max_in_flight = report, max_in_flight
         self._problem = ""
-        self._held: list[Message] = []
+        self._pending: list[Message] = []
         """Records kept until URLs are accepted again; meanwhile the partitions are paused."""
         self._retry_s = 0.0
         self._ended: set[int] = set()
         self.counts: Counter[EnqueueStatus] = Counter()
-        own = {**OWN, "group.id": address.name or "aragog"}
+        required = {**REQUIRED_SETTINGS, "group.id": address.name or "aragog"}
         try:
             self._consumer: Consumer = Consumer(
-                address.settings(own, {**DEFAULTS, "error_cb": self._on_error})
+                address.settings(required, {**DEFAULT_SETTINGS, "error_cb": self._on_error})
             )
         except KafkaException as error:
             raise ConfigError(f"{address}: {reason_of(error.args[0])}") from error
@@ -105,7 +109,7 @@ class UrlTopic:
             ServiceUnavailable: Kafka reports another permanent error.
         """
         while not is_stopped():
-            if self._held:
+            if self._pending:
                 self._wait_for_capacity()
                 continue
             records = self._read()
@@ -119,8 +123,8 @@ class UrlTopic:
         self._consumer.close()
 
     def _read(self) -> list[Message]:
-        """Return the available records, at most `BATCH`."""
-        return self._records(self._consumer.consume(BATCH, _POLL_S))
+        """Return the available records, at most `BATCH_SIZE`."""
+        return self._records(self._consumer.consume(BATCH_SIZE, _POLL_TIMEOUT_S))
 
     def _records(self, messages: Sequence[Message]) -> list[Message]:
         from confluent_kafka import KafkaError  # noqa: PLC0415 - an extra
@@ -171,12 +175,12 @@ class UrlTopic:
         if count <= self._max_in_flight:
             return False
         self._report_once("in flight", f"waiting: {count:,} URLs are in flight")
-        self._retry_s = time.monotonic() + _RETRY_S
+        self._retry_s = time.monotonic() + _RETRY_DELAY_S
         return True
 
     def _wait(self, error: Exception) -> None:
-        wait_s = error.retry_after_s if isinstance(error, SlowDown) else _RETRY_S
-        self._retry_s = time.monotonic() + max(wait_s, _POLL_S)
+        wait_s = error.retry_after_s if isinstance(error, SlowDown) else _RETRY_DELAY_S
+        self._retry_s = time.monotonic() + max(wait_s, _POLL_TIMEOUT_S)
         self._report_once(type(error).__name__, f"waiting: {error}")
 
     def _enqueue(self, messages: Sequence[Message]) -> None:
@@ -213,8 +217,12 @@ class UrlTopic:
     def _commit(self, messages: Sequence[Message]) -> None:
         from confluent_kafka import KafkaException, TopicPartition  # noqa: PLC0415 - an extra
 
-        after = {message.partition() or 0: (message.offset() or 0) + 1 for message in messages}
-        offsets = [TopicPartition(self._address.topic, part, at) for part, at in after.items()]
+        next_offsets = {
+            message.partition() or 0: (message.offset() or 0) + 1 for message in messages
+        }
+        offsets = [
+            TopicPartition(self._address.topic, part, at) for part, at in next_offsets.items()
+        ]
         try:
             self._consumer.commit(offsets=offsets, asynchronous=False)
         except KafkaException as error:  # the records are read again, here or by another member
@@ -223,31 +231,31 @@ class UrlTopic:
     def _pause(self, messages: list[Message]) -> None:
         """Keep records until URLs are accepted, and pause the partitions."""
         self._consumer.pause(self._consumer.assignment())
-        self._held = messages
+        self._pending = messages
 
     def _wait_for_capacity(self) -> None:
         """Stay active in the group, and retry the kept records after a while."""
-        more = self._records(self._consumer.consume(1, _POLL_S))
-        self._held.extend(more)  # fetched before the partitions were paused
-        if not self._held:  # they were assigned to another member
+        records = self._records(self._consumer.consume(1, _POLL_TIMEOUT_S))
+        self._pending.extend(records)  # fetched before the partitions were paused
+        if not self._pending:  # they were assigned to another member
             return
-        if time.monotonic() < self._retry_s or not self._process(self._held):
+        if time.monotonic() < self._retry_s or not self._process(self._pending):
             return
-        self._held = []
+        self._pending = []
         self._consumer.resume(self._consumer.assignment())
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._ended -= {part.partition for part in partitions}
         consumer.incremental_assign(partitions)
-        if self._held:
+        if self._pending:
             consumer.pause(partitions)
         else:  # the client remembers an earlier pause of a partition
             consumer.resume(partitions)
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         revoked = {part.partition for part in partitions}
-        self._held = [message for message in self._held if message.partition() not in revoked]
-        if not self._held:
+        self._pending = [message for message in self._pending if message.partition() not in revoked]
+        if not self._pending:
             consumer.resume(consumer.assignment())
 
     def _on_error(self, error: KafkaError) -> None:

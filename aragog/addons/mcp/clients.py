@@ -19,7 +19,7 @@ POOL_SIZE = 4
 class _ClientEntry:
     client: Client
     users: int = 0
-    dropped: bool = False
+    is_dropped: bool = False
     """True once it was dropped from the pool; its last user then closes it."""
 
 
@@ -29,14 +29,14 @@ class TokenClients:
 
     Args:
         open_client: creates the client for a token, without opening a connection yet.
-        most: maximum number of clients to keep.
+        max_clients: maximum number of clients to keep.
     """
 
     def __init__(
-        self, open_client: Callable[[str | None], Client], most: int = MAX_CLIENTS
+        self, open_client: Callable[[str | None], Client], max_clients: int = MAX_CLIENTS
     ) -> None:
         self._open = open_client
-        self._most = most
+        self._max_clients = max_clients
         self._entries: OrderedDict[str | None, _ClientEntry] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -91,7 +91,7 @@ class TokenClients:
             else:  # another thread added it first
                 unused.append(_ClientEntry(client))
             entry.users += 1
-            while len(self._entries) > self._most:
+            while len(self._entries) > self._max_clients:
                 unused.append(self._drop(next(iter(self._entries))))
         _close(unused)
         return entry
@@ -99,14 +99,14 @@ class TokenClients:
     def _drop(self, token: str | None) -> _ClientEntry | None:
         """Remove a client; returns it if nobody uses it. Call this with the lock held."""
         entry = self._entries.pop(token)
-        entry.dropped = True
+        entry.is_dropped = True
         return None if entry.users else entry
 
     def _release(self, entry: _ClientEntry) -> None:
         with self._lock:
             entry.users -= 1
-            over = entry.dropped and not entry.users
-        if over:
+            is_unused = entry.is_dropped and not entry.users
+        if is_unused:
             entry.client.close()
 
 

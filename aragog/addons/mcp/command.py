@@ -54,9 +54,9 @@ def mcp_command(url: str | None, scopes: tuple[str, ...], port: int | None) -> N
         with connect(
             address, token=os.environ.get(TOKEN), deadline_s=DEADLINE_S, field_formats=formats
         ) as client:
-            asyncio.run(_over_stdio(_server(lambda _: nullcontext(client), formats, scopes)))
+            asyncio.run(_serve_stdio(_server(lambda _: nullcontext(client), formats, scopes)))
         return
-    _over_http(address, formats, scopes, port)
+    _serve_http(address, formats, scopes, port)
 
 
 def _server(client_of: Any, formats: Mapping[str, str], scopes: tuple[str, ...]) -> Server[Any]:
@@ -65,14 +65,14 @@ def _server(client_of: Any, formats: Mapping[str, str], scopes: tuple[str, ...])
     return mcp_server(client_of, FieldFormats(formats), scopes)
 
 
-async def _over_stdio(server: Server[Any]) -> None:
+async def _serve_stdio(server: Server[Any]) -> None:
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 - an extra
 
     async with stdio_server() as (received, sent):
         await server.run(received, sent, server.create_initialization_options())
 
 
-def _over_http(
+def _serve_http(
     address: str, formats: Mapping[str, str], scopes: tuple[str, ...], port: int
 ) -> None:
     import uvicorn  # noqa: PLC0415 - 0.1 s

@@ -65,8 +65,8 @@ def mcp_server(client_of: ClientOf, formats: FieldFormats, scopes: Collection[st
         formats: the formats of fields.
         scopes: selects the offered tools; the token determines what they may do.
     """
-    offered = tools(scopes)
-    listed = types.ListToolsResult(tools=[_tool(operation) for operation in offered.values()])
+    tools_by_name = tools(scopes)
+    listed = types.ListToolsResult(tools=[_tool(operation) for operation in tools_by_name.values()])
 
     async def on_list_tools(
         _context: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
@@ -76,9 +76,11 @@ def mcp_server(client_of: ClientOf, formats: FieldFormats, scopes: Collection[st
     async def on_call_tool(
         context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        operation = offered.get(params.name)
+        operation = tools_by_name.get(params.name)
         if operation is None:
-            return _error(f"{params.name[:100]!r} is not a tool; use one of {', '.join(offered)}")
+            return _error(
+                f"{params.name[:100]!r} is not a tool; use one of {', '.join(tools_by_name)}"
+            )
         arguments = params.arguments or {}
         return await anyio.to_thread.run_sync(
             lambda: _call_tool(client_of(context), operation, arguments, formats),
@@ -146,10 +148,10 @@ def _content(part: ContentPart) -> types.CallToolResult:
     if b"\0" in part.body:
         return _error(f"the content is not text: {part.total_bytes} bytes of {kind or 'any type'}")
     text = part.body.decode("utf-8", "replace")
-    about = {"url": part.url, "content_type": kind, "total_bytes": part.total_bytes}
+    description = {"url": part.url, "content_type": kind, "total_bytes": part.total_bytes}
     return types.CallToolResult(
         content=[types.TextContent(text=text)],
-        structured_content={**about, "returned_bytes": len(part.body)},
+        structured_content={**description, "returned_bytes": len(part.body)},
     )
 
 

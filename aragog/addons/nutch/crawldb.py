@@ -50,8 +50,8 @@ def read_nutch(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
     # Java writes CSV in Latin-1; an escaped URL is ASCII in both encodings.
     lines = text_lines(stream, MAX_LINE_BYTES)
     first = next(lines, TextLine(1, ""))
-    of_csv = is_csv(first.text)
-    entries = _csv_entries(lines) if of_csv else _text_entries(itertools.chain([first], lines))
+    is_csv_dump = is_csv(first.text)
+    entries = _csv_entries(lines) if is_csv_dump else _text_entries(itertools.chain([first], lines))
     for number, url, values in entries:
         if number > after and (record := _record(url, values)) is not None:
             yield number, record
@@ -77,33 +77,35 @@ def _row(line: str) -> list[str]:
 
 
 def _text_entries(lines: Iterable[TextLine]) -> Iterator[Entry]:
-    began, url, values = 0, "", dict[str, str]()
+    first_line, url, values = 0, "", dict[str, str]()
     for number, line, problem in lines:
         if problem:
             yield number, "", {"problem": problem}
         elif match := _ENTRY.match(line):
-            if began:
-                yield began, url, values
-            began, url, values = number, match[1], {}
-        elif began:
+            if first_line:
+                yield first_line, url, values
+            first_line, url, values = number, match[1], {}
+        elif first_line:
             name, colon, value = line.partition(": ")
             if colon and not line[:1].isspace() and len(values) < MAX_VALUES:
                 values.setdefault(name.lower(), value.strip())
         elif line.strip():
             yield number, "", {"problem": "is not a crawldb dump"}
             return
-    if began:
-        yield began, url, values
+    if first_line:
+        yield first_line, url, values
 
 
 def _record(url: str, values: Mapping[str, str]) -> UrlRecord | BadRecord | None:
     """Return the record, or None for a URL that is skipped."""
     if problem := values.get("problem"):
         return BadRecord(problem)
-    named = values.get("status", "")
-    status = match[1] if (match := _STATUS.match(named)) else named
+    status_text = values.get("status", "")
+    status = match[1] if (match := _STATUS.match(status_text)) else status_text
     if status not in STATUSES:
-        return None if status.startswith("db_") else BadRecord(f"has no status: {named!r:.100}")
+        return (
+            None if status.startswith("db_") else BadRecord(f"has no status: {status_text!r:.100}")
+        )
     try:
         due_at_ms = _instant_ms(values.get("fetch time", ""))
         score = float(values.get("score", "nan"))

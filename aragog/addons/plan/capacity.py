@@ -75,7 +75,7 @@ def _crawl(load: CrawlLoad, cores: dict[str, float], machines: int) -> tuple[Nee
     if demand.stored:
         because = f"{demand.stored:,.0f} every {demand.refresh_days:g} days"
         needs.append(Need("refreshes/s", load.refreshes_s, "/s", because))
-    more_ms = load.connection_ms(connections)
+    connection_ms = load.connection_ms(connections)
     lookups_s = load.fetches_s * connections.looked_up + load.robots_s
     handshakes_s = load.fetches_s * demand.https_share * connections.opened
     return (
@@ -92,7 +92,7 @@ def _crawl(load: CrawlLoad, cores: dict[str, float], machines: int) -> tuple[Nee
             "TLS handshakes",
             handshakes_s,
             "/s",
-            f"{connections.full:.0%} of them full; a fetch costs {more_ms:.2f} ms more",
+            f"{connections.full:.0%} of them full; a fetch costs {connection_ms:.2f} ms more",
         ),
         Need(
             "DNS lookups",
@@ -111,12 +111,12 @@ def _domain_limits(load: CrawlLoad) -> tuple[Limit, ...]:
     largest = demand.largest_domain_urls
     days, rate = largest / (demand.qps * DAY_S), largest / (demand.days * DAY_S)
     source = " by Zipf's law" if demand.largest_domain is None else ""
-    least = math.ceil(load.fetches_s / demand.qps)
+    min_domains = math.ceil(load.fetches_s / demand.qps)
     return (
         Limit(
             "the domains' rates",
             combined,
-            f"needs {least:,} domains, or higher rates for some (overrides)"
+            f"needs {min_domains:,} domains, or higher rates for some (overrides)"
             if combined > 1
             else f"enough for {up_to(load.fetches_s, combined)} fetches/s",
         ),

@@ -23,7 +23,7 @@ _FROM_0_TO_1 = FiniteRange(0, 1)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-_NONE_OR_MORE = FiniteRange(min=0)
+_NOT_NEGATIVE_RANGE = FiniteRange(min=0)
 
 
 def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_F], _F]:
@@ -43,8 +43,8 @@ def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_
 @_number("--hosts", "Number of hosts; default: one per domain.")
 @_number("--largest-domain", "URLs of the largest domain; default: by Zipf's law.")
 @_number("--page-bytes", "Mean size of a body.")
-@_number("--links", "Mean number of links on a page.", of=_NONE_OR_MORE)
-@_number("--waiting", "Number of queued URLs; default: one day's URLs.", of=_NONE_OR_MORE)
+@_number("--links", "Mean number of links on a page.", of=_NOT_NEGATIVE_RANGE)
+@_number("--waiting", "Number of queued URLs; default: one day's URLs.", of=_NOT_NEGATIVE_RANGE)
 @_number("--changed", "Share of fetches with a new body.", of=_SHARE)
 @_number("--qps", "Requests per second to a domain.")
 @_number("--https-share", "Share of fetches over HTTPS.", of=_FROM_0_TO_1)
@@ -54,12 +54,12 @@ def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_
     "Fetches per connection; default: visits to a host are spread evenly.",
     of=FiniteRange(min=1),
 )
-@_number("--sitemap-urls", "Sitemap entries read per day.", of=_NONE_OR_MORE)
-@_number("--stored", "Pages that are kept fresh, in addition to --urls.", of=_NONE_OR_MORE)
+@_number("--sitemap-urls", "Sitemap entries read per day.", of=_NOT_NEGATIVE_RANGE)
+@_number("--stored", "Pages that are kept fresh, in addition to --urls.", of=_NOT_NEGATIVE_RANGE)
 @_number("--refresh-days", "Mean time between two refreshes of a page.")
 @_number("--not-modified", "Share of refreshes answered with 304.", of=_FROM_0_TO_1)
 @_number("--refresh-changed", "Share of refreshes with a new body.", of=_FROM_0_TO_1)
-@_number("--reads-per-second", "Records read through the API per second.", of=_NONE_OR_MORE)
+@_number("--reads-per-second", "Records read through the API per second.", of=_NOT_NEGATIVE_RANGE)
 @_number("--hit-ratio", "Share of reads that the store answers from memory.", of=_FROM_0_TO_1)
 @_number("--redis-memory", "Memory of a Redis server, in GB.")
 @click.option(
@@ -83,7 +83,7 @@ def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_
     show_default=True,
     help="How content is stored.",
 )
-@_number("--content-reads", "Reads of content, as a share of --urls.", of=_NONE_OR_MORE)
+@_number("--content-reads", "Reads of content, as a share of --urls.", of=_NOT_NEGATIVE_RANGE)
 @click.option("--cores", type=click.IntRange(1), default=16, show_default=True)
 @click.option(
     "--prices",
@@ -100,20 +100,20 @@ def plan(*, prices: Path | None, costs: bool, as_json: bool, **demand: Any) -> N
     """
     if demand["refresh_changed"] + demand["not_modified"] > 1:
         raise click.BadParameter("--not-modified and --refresh-changed must sum to at most 1")
-    used = read_costs(prices)
+    all_costs = read_costs(prices)
     requested = Demand(**demand)
-    result = needs_of(requested, used)
+    result = needs_of(requested, all_costs)
     if as_json:
-        _print_json(result, used if costs else None)
+        _print_json(result, all_costs if costs else None)
         return
     console = SafeConsole()
     console.print(_needs(result))
-    most = f"{requested.busy:.0%} of a CPU or 100% of the rest"
-    echo(f"\nBottlenecks (share of one unit's capacity; what to change above {most}):")
+    threshold = f"{requested.busy:.0%} of a CPU or 100% of the rest"
+    echo(f"\nBottlenecks (share of one unit's capacity; what to change above {threshold}):")
     console.print(_limits(result))
     if costs:
         echo("\nMeasured:")
-        console.print(_costs(used))
+        console.print(_costs(all_costs))
 
 
 def _print_json(result: Plan, costs: Costs | None) -> None:

@@ -16,8 +16,8 @@ MEASURED_LINKS = 185
 """Number of links on those pages."""
 # Limits of a fetch process: idle connections (aragog/crawl/fetcher/http1/pool.py) and TLS sessions
 # (aragog/crawl/fetcher/http1/tls.py). A test compares them.
-KEPT_CONNECTIONS, KEPT_S = 512, 70.0
-KEPT_SESSIONS, RESUMED_S = 250, 3_600.0
+MAX_IDLE_CONNECTIONS, IDLE_CONNECTION_S = 512, 70.0
+MAX_SESSIONS, SESSION_S = 250, 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,21 +149,21 @@ class CrawlLoad:
         visit.
         """
         # More processes open more connections, which need more processes; this converges quickly.
-        found = ConnectionShares(1.0, 1.0, 1.0)
+        shares = ConnectionShares(1.0, 1.0, 1.0)
         for _ in range(4):
-            found = self._connections_of(self._processes(found))
-        return found
+            shares = self._connections_of(self._processes(shares))
+        return shares
 
     def _connections_of(self, processes: int) -> ConnectionShares:
-        each_s = self.fetches_s / processes
-        kept_s = min(KEPT_S, KEPT_CONNECTIONS / each_s)
-        resumed_s = min(RESUMED_S, KEPT_SESSIONS / each_s)
-        known_s = min(dns.TTL_S, dns.MAX_ENTRIES / each_s)
-        opened = self._first_within(kept_s, processes)
+        process_fetches_s = self.fetches_s / processes
+        idle_s = min(IDLE_CONNECTION_S, MAX_IDLE_CONNECTIONS / process_fetches_s)
+        session_s = min(SESSION_S, MAX_SESSIONS / process_fetches_s)
+        dns_s = min(dns.TTL_S, dns.MAX_ENTRIES / process_fetches_s)
+        opened = self._first_within(idle_s, processes)
         if self.demand.pages_per_connection is not None:
             opened = 1 / max(1.0, self.demand.pages_per_connection)
-        full = min(1.0, self._first_within(max(resumed_s, kept_s), processes) / opened)
-        return ConnectionShares(opened, full, min(opened, self._first_within(known_s, processes)))
+        full = min(1.0, self._first_within(max(session_s, idle_s), processes) / opened)
+        return ConnectionShares(opened, full, min(opened, self._first_within(dns_s, processes)))
 
     def _first_within(self, seconds: float, processes: int) -> float:
         """

@@ -23,8 +23,8 @@ class RedisNeeds:
         self._slot_bytes = demand.domains * cost("active_domain")
         self._rules_bytes = demand.all_hosts * cost("robots_rules")
         # If jobs are stored elsewhere, Redis only holds a URL's entry in the in-flight set.
-        each = cost("in_flight_url") if demand.jobs == "postgres" else cost("waiting_url")
-        self._queue_bytes = demand.waiting_urls * each
+        bytes_per_url = cost("in_flight_url") if demand.jobs == "postgres" else cost("waiting_url")
+        self._queue_bytes = demand.waiting_urls * bytes_per_url
 
     def needs(self) -> tuple[Need, ...]:
         """The servers, and their total memory."""
@@ -107,36 +107,36 @@ class RedisNeeds:
         response.
         """
         demand, cost = self._demand, self._load.cost
-        held_s = demand.latency_ms / 1000 * cost("batch_latency")
+        reserved_s = demand.latency_ms / 1000 * cost("batch_latency")
         body = demand.page_bytes * cost("compressed") + OVERHEAD_BYTES
         bounds = SpoolBounds(MAX_DEFAULT_BYTES)
-        load = self._load.fetches_s * held_s * body / bounds.high_bytes
+        load = self._load.fetches_s * reserved_s * body / bounds.high_bytes
         needed = math.ceil(load * MAX_DEFAULT_BYTES / 2**20)
         remedy = f"needs {math.ceil(load)} redis.nodes, or {needed} MiB of pipeline.spool_max_bytes"
         name = f"a spool of {MAX_DEFAULT_BYTES // 2**20} MiB on one Redis"
         return Limit(name, load, remedy if load > 1 else self._enough(load, 1.0))
 
-    def _enough(self, load: float, most: float | None = None, unit: str = "fetches/s") -> str:
+    def _enough(self, load: float, max_load: float | None = None, unit: str = "fetches/s") -> str:
         """Return the load up to which the capacity suffices; empty if it is already overloaded."""
-        most = self._demand.busy if most is None else most
-        if load > most:
+        max_load = self._demand.busy if max_load is None else max_load
+        if load > max_load:
             return ""
         amounts = {
             "fetches/s": self._load.fetches_s,
             "waiting URLs": self._demand.waiting_urls,
             "hosts": self._demand.all_hosts,
         }
-        return f"enough for {up_to(amounts[unit], load, most)} {unit}"
+        return f"enough for {up_to(amounts[unit], load, max_load)} {unit}"
 
 
-def up_to(amount: float, load: float, most: float = 1.0) -> str:
+def up_to(amount: float, load: float, max_load: float = 1.0) -> str:
     """
-    Return how much of `amount` is possible at the load `most`, with two significant
+    Return how much of `amount` is possible at the load `max_load`, with two significant
     digits. Pure.
     """
     if not load:
         return "any number of"
-    value = amount * most / load
+    value = amount * max_load / load
     return f"{float(f'{value:.2g}'):,.0f}" if value < 1e7 else f"{value:.1e}".replace("e+0", "e")
 
 
@@ -145,13 +145,13 @@ def compaction_limit(load: CrawlLoad) -> Limit:
     Return the load on link compaction; the cost `compactors` is how many run at the
     same time.
     """
-    demand, running = load.demand, load.cost("compactors")
+    demand, concurrent = load.demand, load.cost("compactors")
     cores = load.compaction_cores
-    share = cores / running if running else math.inf
-    each = "one runs at a time" if running == 1 else f"{running:g} run at a time"
+    share = cores / concurrent if concurrent else math.inf
+    concurrency = "one runs at a time" if concurrent == 1 else f"{concurrent:g} run at a time"
     if share <= 1:
-        enough = f"enough for {up_to(load.fetches_s, share)} fetches/s; {each}"
-        return Limit("link compaction", share, enough)
+        remedy_text = f"enough for {up_to(load.fetches_s, share)} fetches/s; {concurrency}"
+        return Limit("link compaction", share, remedy_text)
     external = share * load.cost("external_links")
     links = math.floor(demand.links / share)
     remedy = (

@@ -86,7 +86,7 @@ class PageObject:
             Exception: whatever the class raises.
         """
         response = _response(content)
-        made: dict[Any, Any] = {
+        inputs: dict[Any, Any] = {
             HttpResponse: response,
             AnyResponse: AnyResponse(response),
             RequestUrl: RequestUrl(content.url),
@@ -94,11 +94,11 @@ class PageObject:
             PageParams: PageParams(),
             Stats: Stats(),
         }
-        for needed, arguments in self._plan.dependencies:
-            if needed not in made:
-                build: Any = needed
-                made[needed] = build(**arguments.kwargs(made))
-        page: ItemPage[Any] = self._class(**self._plan.final_kwargs(made))
+        for input_class, arguments in self._plan.dependencies:
+            if input_class not in inputs:
+                build: Any = input_class
+                inputs[input_class] = build(**arguments.kwargs(inputs))
+        page: ItemPage[Any] = self._class(**self._plan.final_kwargs(inputs))
         return _plain(self._runner.run(_item_of(page)))
 
 
@@ -116,15 +116,15 @@ def _load_class(name: str) -> type[ItemPage[Any]]:
     module, _, attribute = name.partition(":")
     if not _NAME.fullmatch(name):
         raise ConfigError(f"--page-object: {name!r} is not MODULE:CLASS")
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
+    if (folder := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, folder)
     try:
-        found = getattr(import_module(module), attribute, None)
+        page_class = getattr(import_module(module), attribute, None)
     except ImportError as error:
         raise ConfigError(f"--page-object {name}: {error}") from error
-    if not (isinstance(found, type) and issubclass(found, ItemPage)):
+    if not (isinstance(page_class, type) and issubclass(page_class, ItemPage)):
         raise ConfigError(f"--page-object {name}: is not a web-poet page object")
-    return found
+    return page_class
 
 
 def _response(content: Content) -> HttpResponse:
@@ -139,7 +139,7 @@ def _response(content: Content) -> HttpResponse:
 
 def _headers(meta: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the headers of the fetch; for content that was not fetched, only its type."""
-    given = orjson.loads(meta.get("headers") or "[]")
-    if not given and (content_type := meta.get("content_type")):
-        given = [("Content-Type", content_type)]
-    return [(name, value) for name, value in given if name.lower() not in _WIRE_HEADERS]
+    pairs = orjson.loads(meta.get("headers") or "[]")
+    if not pairs and (content_type := meta.get("content_type")):
+        pairs = [("Content-Type", content_type)]
+    return [(name, value) for name, value in pairs if name.lower() not in _WIRE_HEADERS]

@@ -21,7 +21,7 @@ SCHEDULER = "aragog.addons.scrapy.scheduler.SpiderScheduler"
 _PRIORITY = "addon"
 _ROBOTS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 _AUTOTHROTTLE = "scrapy.extensions.throttle.AutoThrottle"
-_VALUES = "aragog.addons.scrapy.unused_settings.UnusedValues"
+_UNUSED_VALUES_MIDDLEWARE = "aragog.addons.scrapy.unused_settings.UnusedValues"
 
 
 class AragogAddon:
@@ -68,13 +68,13 @@ class AragogAddon:
             settings["DOWNLOADER_MIDDLEWARES"].set(_ROBOTS, None, _PRIORITY)
         else:
             settings.set("ROBOTSTXT_OBEY", value=True, priority=_PRIORITY)
-        settings["DOWNLOADER_MIDDLEWARES"].set(_VALUES, VALUES_ORDER, _PRIORITY)
+        settings["DOWNLOADER_MIDDLEWARES"].set(_UNUSED_VALUES_MIDDLEWARE, VALUES_ORDER, _PRIORITY)
         settings["EXTENSIONS"].set(_AUTOTHROTTLE, None, _PRIORITY)
         log_unused(settings)
         # Requests only reach the downloader when they have a slot; its own slots would add delays.
         settings.set("DOWNLOAD_DELAY", 0, _PRIORITY)
-        most = settings.getint("CONCURRENT_REQUESTS")
-        settings.set("CONCURRENT_REQUESTS_PER_DOMAIN", most, _PRIORITY)
+        concurrency = settings.getint("CONCURRENT_REQUESTS")
+        settings.set("CONCURRENT_REQUESTS_PER_DOMAIN", concurrency, _PRIORITY)
         if self._crawler is not None:
             self._check(self._crawler, settings)
 

@@ -38,9 +38,9 @@ from aragog.settings import FetchSettings
 
 log = logging.getLogger(__name__)
 UNLIMITED = 64
-AFTER_ERROR_S = 1.0
+RETRY_DELAY_S = 1.0
 """Pause before retrying a request that failed because Redis did not respond."""
-_OWN = frozenset({
+_FETCHER_HEADERS = frozenset({
     "user-agent", "accept-encoding", "host", "connection", "content-length", "transfer-encoding",
     "te", "upgrade", "expect", "proxy-authorization",
 })  # fmt: skip
@@ -117,11 +117,11 @@ class PoliteDownloadHandler:
         return outcome
 
     def _fetch(self, request: Request, slot: Slot | None) -> Outcome:
-        until_s = self._clock.monotonic_s() + self._wait_s
+        deadline_s = self._clock.monotonic_s() + self._wait_s
 
         def left_s() -> float:
             # After Ctrl-C, unsent requests return to the queue.
-            return until_s - self._clock.monotonic_s() if self._is_running() else 0.0
+            return deadline_s - self._clock.monotonic_s() if self._is_running() else 0.0
 
         single = _single_request(request, self._ways.of(request))
         while True:
@@ -132,11 +132,11 @@ class PoliteDownloadHandler:
                 raise IgnoreRequest(str(error)) from error
             except TRANSIENT as error:
                 # A POST may have been sent before Redis stopped responding.
-                if request.method == "POST" or left_s() <= AFTER_ERROR_S:
+                if request.method == "POST" or left_s() <= RETRY_DELAY_S:
                     raise
                 log.debug("%s is waiting: %s", request, error)
                 slot = None
-                self._clock.sleep_s(AFTER_ERROR_S)
+                self._clock.sleep_s(RETRY_DELAY_S)
 
     def _postponed_error(self, request: Request, problem: str) -> Exception:
         """Return the exception for a request that our own infrastructure prevented."""
@@ -170,12 +170,12 @@ def _single_request(request: Request, way: str) -> SingleRequest:
 
 def _headers(request: Request) -> Iterator[tuple[str, str]]:
     for name, values in request.headers.items():
-        shown = name.decode("latin-1")
-        if shown.lower() not in _OWN and values:
-            yield shown, ", ".join(value.decode("latin-1") for value in values)
+        header_name = name.decode("latin-1")
+        if header_name.lower() not in _FETCHER_HEADERS and values:
+            yield header_name, ", ".join(value.decode("latin-1") for value in values)
 
 
-_EVERYTHING = ("0.0.0.0/0", "::/0")
+_ALL_NETWORKS = ("0.0.0.0/0", "::/0")
 
 
 def log_refusal(request: Request, outcome: Outcome, settings: FetchSettings) -> None:
@@ -197,7 +197,7 @@ def _remedy(outcome: Blocked, settings: FetchSettings) -> str:
     any_port = dataclasses.replace(settings, allowed_ports=ports)
     if outcome.cause is RefusalCause.URL and SsrfFilter(any_port).vet_url(outcome.url) is None:
         return ""  # the reason names the setting for ports
-    open_to_all = dataclasses.replace(any_port, allowed_networks=_EVERYTHING)
+    open_to_all = dataclasses.replace(any_port, allowed_networks=_ALL_NETWORKS)
     # URLs with a password and cloud metadata services stay blocked.
     if SsrfFilter(open_to_all).vet_url(outcome.url) is not None:
         return ""

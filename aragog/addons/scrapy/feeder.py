@@ -22,10 +22,10 @@ from aragog.errors import TRANSIENT, InvalidMessage
 from aragog.runtime.clock import Clock, SystemClock
 
 log = logging.getLogger(__name__)
-REPORT_EVERY_S = LEASE_MS / 4000
+RENEWAL_INTERVAL_S = LEASE_MS / 4000
 """How often the process renews its membership."""
 MAX_WAIT_S = 1.0
-AFTER_ERROR_S = 1.0
+RETRY_DELAY_S = 1.0
 MAX_LOGGED = 100
 
 
@@ -66,43 +66,43 @@ class Feeder(threading.Thread):
         self._state = state
         self._spider = spider
         self._vet = vet
-        self._most = most
+        self._max_held = most
         self._free = free
         self._wake_engine = wake_engine
         self._clock = clock or SystemClock()
-        self._stopping = threading.Event()
+        self._stop_event = threading.Event()
         self._processes = 1
         self._declined: set[str] = set()
         """Reasons why requests could not run here; each is logged once."""
-        self._reported_s = float("-inf")
+        self._renewed_s = float("-inf")
 
     def __len__(self) -> int:
         return len(self.ready) + len(self.inbox) + len(self._lines)
 
     def run(self) -> None:
         """Work until `stop` is called."""
-        while not self._stopping.is_set():
+        while not self._stop_event.is_set():
             try:
                 self._step()
             except TRANSIENT as error:
                 log.warning("requests are waiting: %s", error)
-                self._stopping.wait(AFTER_ERROR_S)
+                self._stop_event.wait(RETRY_DELAY_S)
             except Exception:
                 log.exception("requests are waiting because of an unexpected error")
-                self._stopping.wait(AFTER_ERROR_S)
+                self._stop_event.wait(RETRY_DELAY_S)
 
     def stop(self) -> list[HeldRequest]:
         """Stop the thread; returns the requests that it still holds."""
-        self._stopping.set()
+        self._stop_event.set()
         self._queue.wake()
         self.join()
         return [*self.inbox, *(one.held for one in self.ready), *self._lines.take_all()]
 
     def _step(self) -> None:
-        self._report()
+        self._renew_membership()
         while self.inbox:
             self._lines.add(self.inbox.popleft())
-        for claimed in self._queue.take(self._room):
+        for claimed in self._queue.take(self._capacity):
             self._add(claimed)
         for held, delay_ms in self._lines.take_surplus(self._processes):
             if held.tag is not None:
@@ -118,12 +118,12 @@ class Feeder(threading.Thread):
         wait_s = MAX_WAIT_S
         if self._free() > len(self.ready):
             wait_s = min(wait_s, self._lines.next_retry_s - self._clock.monotonic_s())
-        if not self._stopping.is_set():
-            self._queue.wait(max(0.0, wait_s), room=self._room)
+        if not self._stop_event.is_set():
+            self._queue.wait(max(0.0, wait_s), room=self._capacity)
 
     @property
-    def _room(self) -> int:
-        return max(0, self._most - len(self))
+    def _capacity(self) -> int:
+        return max(0, self._max_held - len(self))
 
     def _add(self, claimed: ClaimedRequest) -> None:
         try:
@@ -144,8 +144,8 @@ class Feeder(threading.Thread):
             log.error("requests cannot run here and are offered to other processes: %s", problem)
         self._queue.decline(tag, problem)
 
-    def _report(self) -> None:
+    def _renew_membership(self) -> None:
         now_s = self._clock.monotonic_s()
-        if now_s - self._reported_s >= REPORT_EVERY_S:
-            self._reported_s = now_s
+        if now_s - self._renewed_s >= RENEWAL_INTERVAL_S:
+            self._renewed_s = now_s
             self._processes = self._state.join()

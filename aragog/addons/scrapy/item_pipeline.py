@@ -134,7 +134,7 @@ def _value(name: str, value: Any) -> bytes:
         raise DropItem(f"not stored: field {name!r}: {error}") from error
 
 
-AS_TEXT = (Decimal, Fraction, timedelta, PurePath, IPv4Address, IPv6Address, UserString)
+TEXT_TYPES = (Decimal, Fraction, timedelta, PurePath, IPv4Address, IPv6Address, UserString)
 """Types that JSON does not have; they are stored as text."""
 
 
@@ -142,7 +142,7 @@ def value_json(value: Any) -> bytes:
     """
     Return a value as JSON: items and dicts as objects, sequences and sets as arrays.
 
-    Values fully described by their text (`AS_TEXT`, dates) are written as text. Equal sets have
+    Values fully described by their text (`TEXT_TYPES`, dates) are written as text. Equal sets have
     equal JSON. NumPy scalars and arrays are written like the corresponding Python values.
 
     Raises:
@@ -161,7 +161,7 @@ def _dumps(plain: Any) -> bytes:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, AS_TEXT):
+    if isinstance(value, TEXT_TYPES):
         return str(value)
     kind = type(value)
     raise TypeError(
@@ -174,7 +174,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return _plain(value.value)
     if isinstance(value, float):
-        return _finite(value)
+        return _check_finite(value)
     if isinstance(value, bytes | bytearray | memoryview):
         raise ValueError("bytes have no JSON form: decode them or use base64")  # noqa: TRY004
     if isinstance(value, numbers.Real) and not isinstance(value, int | Fraction):
@@ -199,7 +199,7 @@ def _plain_table(table: Mapping[Any, Any]) -> dict[Any, Any]:
 
 def _key(key: Any) -> Any:
     if isinstance(key, float):
-        return _finite(key)
+        return _check_finite(key)
     return _plain(key) if type(key).__module__ == "numpy" else key
 
 
@@ -217,10 +217,10 @@ def _from_numpy(value: Any) -> Any:
 
 
 def _number(value: numbers.Real) -> int | float:
-    return int(value) if isinstance(value, numbers.Integral) else _finite(float(value))
+    return int(value) if isinstance(value, numbers.Integral) else _check_finite(float(value))
 
 
-def _finite(value: float) -> float:
+def _check_finite(value: float) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{value} has no JSON form: use None, or omit the field")
     return float(value)  # orjson does not accept subclasses, such as NumPy's

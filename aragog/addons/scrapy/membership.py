@@ -73,11 +73,11 @@ def _restarts(crawler: Crawler) -> bool:
 def _report(crawl: SpiderCrawl, processes: int, waiting: int) -> None:
     if waiting and processes == 1:
         log.info("resuming crawl %s: %d requests are queued", crawl.name, waiting)
-    elif not waiting and (known := crawl.state.remembered()):
+    elif not waiting and (seen_count := crawl.state.remembered()):
         log.warning(
             "crawl %s has run before: its %d known requests are done and are not "
             "sent again. Choose another name with -s %s=…, or restart it with -s %s=1",
-            crawl.name, known, CRAWL, RESTART,
+            crawl.name, seen_count, CRAWL, RESTART,
         )  # fmt: skip
     else:
         log.info("crawl %s: %d processes, %d requests", crawl.name, processes, waiting)

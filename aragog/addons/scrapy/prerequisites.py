@@ -20,7 +20,7 @@ from aragog.settings import Settings
 from aragog.settings.in_use import running_pid
 from pinlater.redis.errors import redis_errors
 
-_ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+_ASYNCIO_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 
 def check_fetching(settings: BaseSettings, crawl: SpiderCrawl) -> None:
@@ -33,8 +33,9 @@ def check_fetching(settings: BaseSettings, crawl: SpiderCrawl) -> None:
     """
     if not _has_asyncio(settings):
         raise ConfigError(
-            f"TWISTED_REACTOR: aragog's components need {_ASYNCIO}, which is Scrapy's default, "
-            f"not {settings['TWISTED_REACTOR'] or 'the default of Twisted'}: remove the setting"
+            f"TWISTED_REACTOR: aragog's components need {_ASYNCIO_REACTOR}, which is Scrapy's "
+            f"default, not {settings['TWISTED_REACTOR'] or 'the default of Twisted'}: "
+            "remove the setting"
         )
     try:
         with redis_errors("redis.url"):
@@ -66,7 +67,7 @@ def _has_asyncio(settings: BaseSettings) -> bool:
         return True
     if is_reactor_installed():
         return bool(is_asyncio_reactor_installed())
-    return bool(settings["TWISTED_REACTOR"] == _ASYNCIO)
+    return bool(settings["TWISTED_REACTOR"] == _ASYNCIO_REACTOR)
 
 
 def _unavailable(error: BrokerUnavailable, settings: Settings) -> ConfigError:

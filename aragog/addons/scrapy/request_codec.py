@@ -41,7 +41,7 @@ _SCRAPY_CLASSES: dict[str, type[Request]] = {
     f"{kind.__module__}.{kind.__qualname__}": kind
     for kind in (Request, FormRequest, JsonRequest, XmlRpcRequest)
 }
-_PLAIN = frozenset({str, int, bool, type(None)})
+_JSON_TYPES = frozenset({str, int, bool, type(None)})
 _SETS: dict[type, str] = {set: "!set", frozenset: "!frozenset"}
 
 
@@ -63,8 +63,12 @@ def to_json(request: Request, spider: Spider, meta: Mapping[str, Any] | None = N
         given["meta"] = {**given["meta"], **(meta or {})}
         body = _encode(given)
         rebuilt = from_json(body, spider)
-        arrives = rebuilt.to_dict(spider=spider)
-        is_same = type(rebuilt) is type(request) and arrives == given and _encode(arrives) == body
+        rebuilt_fields = rebuilt.to_dict(spider=spider)
+        is_same = (
+            type(rebuilt) is type(request)
+            and rebuilt_fields == given
+            and _encode(rebuilt_fields) == body
+        )
     except ValueError:
         raise
     # raised by the project's classes, or by JSON's limits: 64 bits, 254 levels
@@ -109,7 +113,9 @@ class KnownClasses:
 
     def __init__(self, spider: Spider) -> None:
         settings = getattr(spider, "settings", None)
-        self._named = frozenset(settings.getlist(SETTING)) if settings is not None else frozenset()
+        self._class_names = (
+            frozenset(settings.getlist(SETTING)) if settings is not None else frozenset()
+        )
         modules = settings.getlist("SPIDER_MODULES") if settings is not None else []
         named = (type(spider).__module__, *modules)
         self._packages = frozenset(name.partition(".")[0] for name in named)
@@ -131,7 +137,7 @@ class KnownClasses:
     def _loaded_class(self, name: str) -> type:
         """A class from the spider's package or from the setting."""
         module, _, attribute = str(name).rpartition(".")
-        if name in self._named:
+        if name in self._class_names:
             kind = load_object(name)
         elif module.partition(".")[0] in self._packages:
             kind = vars(sys.modules.get(module)).get(attribute) if module in sys.modules else None
@@ -149,7 +155,7 @@ def _encode(fields: Mapping[str, Any]) -> bytes:
 def _pack(value: Any) -> Any:
     # Compare exact types, because orjson and `isinstance` treat a subclass like its base.
     kind = type(value)
-    if kind in _PLAIN or (kind is float and math.isfinite(value)):
+    if kind in _JSON_TYPES or (kind is float and math.isfinite(value)):
         return value
     if kind is bytes:
         return {"!bytes": base64.b64encode(value).decode()}

@@ -29,7 +29,7 @@ from pinlater.models import Claimed, JobState, NewJob, Sizes
 from pinlater.shard import Shard
 
 log = logging.getLogger(__name__)
-DECLINED_MS = 10_000
+DECLINE_DELAY_MS = 10_000
 
 
 class ClaimedRequest(NamedTuple):
@@ -60,7 +60,7 @@ class RequestQueue:
                 f"broker.url: the scheduler for Scrapy needs pinlater://, not {kind_of(broker.url)}"
             )
         self.name = f"scrapy.{crawl}"
-        self.declined_ms = DECLINED_MS
+        self.decline_delay_ms = DECLINE_DELAY_MS
         """
         How long a request that this process could not run is delayed, so that others can try it.
         """
@@ -72,8 +72,8 @@ class RequestQueue:
         self._taken: deque[ClaimedRequest] = deque()
         self._consumer = JobConsumer(self._claims, self._deliver)
         self._consumer.consume([self.name])
-        self._woken = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._closed = False
+        self._wake_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._is_closed = False
 
     def put(self, job: NewJob) -> bool:
         """
@@ -140,20 +140,20 @@ class RequestQueue:
         with suppress(BrokerUnavailable):
             if room > 0:
                 self._consumer.wait()
-                look_s = self._consumer.next_check_s - self._clock.monotonic_s()
-                seconds = min(seconds, max(0.0, look_s))
+                check_in_s = self._consumer.next_check_s - self._clock.monotonic_s()
+                seconds = min(seconds, max(0.0, check_in_s))
             pollers = {p.fileno: p for p in self._consumer.pollers if p.fileno is not None}
-            ready, _, _ = select.select([self._woken, *pollers], [], [], max(0.0, seconds))
+            ready, _, _ = select.select([self._wake_fd, *pollers], [], [], max(0.0, seconds))
             for fileno in ready:
-                if fileno == self._woken:
-                    os.eventfd_read(self._woken)
+                if fileno == self._wake_fd:
+                    os.eventfd_read(self._wake_fd)
                 else:
                     self._consumer.on_readable(pollers[fileno], room=room)
 
     def wake(self) -> None:
         """End the current or the next `wait`."""
-        if not self._closed:
-            os.eventfd_write(self._woken, 1)
+        if not self._is_closed:
+            os.eventfd_write(self._wake_fd, 1)
 
     def done(self, tag: str) -> None:
         """Mark the request's job as SUCCEEDED, because its output was processed."""
@@ -169,12 +169,12 @@ class RequestQueue:
 
     def decline(self, tag: str, problem: str) -> None:
         """
-        Offer a request that this process cannot run to the others, in `declined_ms`.
+        Offer a request that this process cannot run to the others, in `decline_delay_ms`.
 
         The attempt counts. A request that no process can run is therefore FAILED after the queue's
         maximum number of attempts (10), and kept for a week.
         """
-        self._end(tag, Disposition("again", self.declined_ms, problem))
+        self._end(tag, Disposition("again", self.decline_delay_ms, problem))
 
     def fail(self, tag: str, problem: str) -> None:
         """Mark a job as FAILED because no process can run it; it is kept for a week."""
@@ -186,14 +186,14 @@ class RequestQueue:
 
     def close(self) -> None:
         """Send buffered acknowledgements; remaining claims will expire."""
-        self._closed = True
+        self._is_closed = True
         self._claims.stop()
         for poller in self._consumer.pollers:
             poller.drop()
-        os.close(self._woken)
+        os.close(self._wake_fd)
 
-    def _end(self, tag: str, how: Disposition) -> None:
-        self._claims.set_dispositions(tag, on_ack=how, on_reject=how)
+    def _end(self, tag: str, disposition: Disposition) -> None:
+        self._claims.set_dispositions(tag, on_ack=disposition, on_reject=disposition)
         self._claims.ack(tag)
 
     def _deliver(self, shard: Shard, queue: str, job: Claimed) -> None:

@@ -47,7 +47,7 @@ SCHEDULED = "aragog_scheduled"
 """This scheduler's mark on requests handed to an engine, also present on copies of them."""
 UNLIMITED = 64
 """Maximum number of concurrent requests if `CONCURRENT_REQUESTS` is 0."""
-MAX_SHOWN = 200
+MAX_KEY_CHARS = 200
 
 
 class SpiderScheduler(BaseScheduler):
@@ -128,12 +128,14 @@ class SpiderScheduler(BaseScheduler):
             return
         self._end_finished_jobs()
         held = self._feeder.stop()
-        lost = [one for one in held if one.tag is None]
-        if lost:
-            log.warning("%d requests that could not be sent to the queue are lost", len(lost))
-        for one in held:
-            if one.tag is not None:
-                self._queue.put_back(one.tag, 0)
+        lost_requests = [request for request in held if request.tag is None]
+        if lost_requests:
+            log.warning(
+                "%d requests that could not be sent to the queue are lost", len(lost_requests)
+            )
+        for request in held:
+            if request.tag is not None:
+                self._queue.put_back(request.tag, 0)
         self._queue.flush()
         leave_crawl(self._crawl, self._queue)
         self._queue.close()
@@ -238,19 +240,19 @@ class SpiderScheduler(BaseScheduler):
             self._queue.retry(tag, problem)
 
     def _enqueue(self, request: Request) -> bool:
-        shared = self._dupefilter if isinstance(self._dupefilter, SharedDupeFilter) else None
-        begins = bool(request.meta.get(START)) and SCHEDULED not in request.meta
-        filtered = begins or not request.dont_filter
-        if not filtered:
+        shared_filter = self._dupefilter if isinstance(self._dupefilter, SharedDupeFilter) else None
+        is_start = bool(request.meta.get(START)) and SCHEDULED not in request.meta
+        is_filtered = is_start or not request.dont_filter
+        if not is_filtered:
             return self._put(request, "")
-        if shared is None:
+        if shared_filter is None:
             if not request.dont_filter and self._dupefilter.request_seen(request):
                 return False
             return self._put(request, "")
-        if shared.has_seen(request):
+        if shared_filter.has_seen(request):
             return False
-        accepted = self._put(request, shared.fingerprint(request).hex())
-        shared.remember(request)
+        accepted = self._put(request, shared_filter.fingerprint(request).hex())
+        shared_filter.remember(request)
         return accepted
 
     def _put(self, request: Request, unique_key: str) -> bool:
@@ -265,7 +267,7 @@ class SpiderScheduler(BaseScheduler):
                 priority=priority_of(request),
                 unique_key=unique_key,
                 name=f"scrapy:{self._spider.name}",
-                key=request.url[:MAX_SHOWN],
+                key=request.url[:MAX_KEY_CHARS],
             )
         )
 

@@ -26,13 +26,13 @@ from urlspelling import normalize
 
 log = logging.getLogger(__name__)
 MIN_PER_DOMAIN, MAX_PER_DOMAIN = 16, 48
-"""How many requests of one domain a process holds: enough for `HELD_S`, within these bounds."""
-HELD_S = 2.0
+"""How many requests of one domain a process holds: enough for `MAX_HELD_S`, within these bounds."""
+MAX_HELD_S = 2.0
 MAX_WAIT_S = 10.0
 """No request is held longer than this for a domain without a slot (a pause, a stop)."""
 MAX_DELAY_S = 300.0
 """A request returns after this time even if its turn comes later, as the rate may have changed."""
-LOGGED_WAIT_S = 5.0
+LOG_WAIT_S = 5.0
 """
 A wait this much longer than the domain's interval is logged, because the domain is paused or
 stopped.
@@ -107,25 +107,25 @@ class SlotLines:
             return
         self._lines.setdefault(key, _Line(key)).waiting.append(held)
 
-    def take_ready(self, most: int) -> list[Ready]:
+    def take_ready(self, limit: int) -> list[Ready]:
         """
-        Remove and return up to `most` requests that have a slot within a second, or need none.
+        Remove and return up to `limit` requests that have a slot within a second, or need none.
 
         Raises:
             LimiterUnavailable, RobotsUnavailable: nothing was removed.
         """
-        ready = [Ready(held, None) for held in self._without_domain[:most]]
-        del self._without_domain[:most]
+        ready = [Ready(held, None) for held in self._without_domain[:limit]]
+        del self._without_domain[:limit]
         now_s = self._clock.monotonic_s()
-        chosen = list(islice(self._round_robin(now_s), max(0, most - len(ready))))
-        if not chosen:
+        candidates = list(islice(self._round_robin(now_s), max(0, limit - len(ready))))
+        if not candidates:
             return ready
         try:
-            searches = self._find_slots([held.request.url for _, held in chosen])
+            searches = self._find_slots([held.request.url for _, held in candidates])
         except Exception:
             self._without_domain[:0] = [one.held for one in ready]
             raise
-        for (line, held), search in zip(chosen, searches, strict=True):
+        for (line, held), search in zip(candidates, searches, strict=True):
             line.interval_s = search.interval_s or line.interval_s
             if search.rules_first and line.retry_at_s > now_s:
                 continue  # another request of this domain fetches its robots.txt
@@ -177,14 +177,16 @@ class SlotLines:
     def _round_robin(self, now_s: float) -> Iterator[tuple[_Line, HeldRequest]]:
         """Yield the first requests of all lines, then the second ones, and so on."""
         lines = [line for line in self._lines.values() if line.waiting and line.retry_at_s <= now_s]
-        for place in range(max((len(line.waiting) for line in lines), default=0)):
-            yield from ((line, line.waiting[place]) for line in lines if place < len(line.waiting))
+        for position in range(max((len(line.waiting) for line in lines), default=0)):
+            yield from (
+                (line, line.waiting[position]) for line in lines if position < len(line.waiting)
+            )
 
 
 def _log_wait(line: _Line, held: HeldRequest, search: SlotSearch) -> None:
     """Log once if a domain has had no slot for a long time, until it has one again."""
     wait_s = search.wait_ms / 1000
-    if line.wait_logged or wait_s <= search.interval_s + LOGGED_WAIT_S:
+    if line.wait_logged or wait_s <= search.interval_s + LOG_WAIT_S:
         return
     line.wait_logged = True
     log.info(
@@ -197,16 +199,16 @@ def _log_wait(line: _Line, held: HeldRequest, search: SlotSearch) -> None:
 
 def _surplus(line: _Line, now_s: float, processes: int) -> Iterator[tuple[HeldRequest, int]]:
     wait_s, interval_s = line.retry_at_s - now_s, line.interval_s * processes
-    most = min(MAX_PER_DOMAIN, max(MIN_PER_DOMAIN, int(HELD_S / interval_s)))
+    max_held = min(MAX_PER_DOMAIN, max(MIN_PER_DOMAIN, int(MAX_HELD_S / interval_s)))
     if wait_s > MAX_WAIT_S:
-        most = 0
-    if len(line.waiting) <= most:
+        max_held = 0
+    if len(line.waiting) <= max_held:
         return
     # The first ones return while half of the line is left, so that no slot stays unused.
-    line.turn_s = max(line.turn_s, now_s + max(0.0, wait_s) + most / 2 * interval_s)
+    line.turn_s = max(line.turn_s, now_s + max(0.0, wait_s) + max_held / 2 * interval_s)
     kept: deque[HeldRequest] = deque()
-    for place, held in enumerate(line.waiting):
-        if place < most or held.tag is None:
+    for position, held in enumerate(line.waiting):
+        if position < max_held or held.tag is None:
             kept.append(held)
             continue
         line.turn_s += interval_s

@@ -19,9 +19,9 @@ from aragog.pages.items import load_kinds
 from aragog.pages.selectors import rule_types
 from aragog.transfer.typed_fields import TypedFields
 
-RETRY_S = 2.0
-POLL_S = 0.2
-CLEAN_S = 900.0
+RETRY_DELAY_S = 2.0
+POLL_INTERVAL_S = 0.2
+CLEAN_INTERVAL_S = 900.0
 """How often old files are deleted with `--follow`."""
 
 
@@ -81,29 +81,29 @@ def table(
             " set it to true for all workers, then run aragog table"
         )
     files = DeltaFiles(place, settings.resolved().content)
-    wanted = TableOptions(fields=fields, buckets=buckets, purpose=purpose, items=items, host=host)
-    _check(wanted, files)
+    options = TableOptions(fields=fields, buckets=buckets, purpose=purpose, items=items, host=host)
+    _check(options, files)
     stopped = Stopped()
     with closing(url_store(settings)) as store:
         keeper = TableKeeper(
             store, files, TypedFields(store.formats, rule_types(settings.extract)),
-            load_kinds(settings.extract), wanted,
+            load_kinds(settings.extract), options,
             kept_s=settings.refresh.changes_kept_s, keep_h=keep_h, now_ms=store.zen.clock.now_ms,
         )  # fmt: skip
         _update_table(keeper, stopped, every_s, follow=follow, rebuild=rebuild)
 
 
-def _check(wanted: TableOptions, files: DeltaFiles) -> None:
+def _check(options: TableOptions, files: DeltaFiles) -> None:
     """Raise BadInput or BadParameter if the options are invalid for a table."""
     state = files.state()
-    if wanted.items or (state and state.items):
+    if options.items or (state and state.items):
         return
-    if wanted.host is not None:
+    if options.host is not None:
         raise BadInput("--host needs --items")
-    if wanted.fields is None and state is None:
+    if options.fields is None and state is None:
         raise BadInput(f"{files.place}: has no table yet: pass --fields or --items")
-    if wanted.fields is not None:
-        check_known(wanted.fields)
+    if options.fields is not None:
+        check_known(options.fields)
 
 
 def _update_table(
@@ -113,22 +113,22 @@ def _update_table(
     cleaned_s = time.monotonic()
     while not stopped:
         try:
-            done = keeper.round(rebuild=rebuild)
+            round_ = keeper.round(rebuild=rebuild)
             rebuild = False
-            _report(done)
-            if not follow and done.is_last:
+            _report(round_)
+            if not follow and round_.is_last:
                 keeper.clean()
                 return
-            if time.monotonic() > cleaned_s + CLEAN_S:
+            if time.monotonic() > cleaned_s + CLEAN_INTERVAL_S:
                 keeper.clean()
                 cleaned_s = time.monotonic()
         except TransientError as error:
             if not follow:
                 raise
             echo(one_line(f"{error}; trying again"), err=True)
-            _wait(stopped, RETRY_S)
+            _wait(stopped, RETRY_DELAY_S)
             continue
-        if done.is_last:
+        if round_.is_last:
             _wait(stopped, every_s)
 
 
@@ -143,5 +143,5 @@ def _report(done: Round) -> None:
 
 def _wait(stopped: Stopped, duration_s: float) -> None:
     end_s = time.monotonic() + duration_s
-    while not stopped and (left_s := end_s - time.monotonic()) > 0:
-        time.sleep(min(POLL_S, left_s))
+    while not stopped and (remaining_s := end_s - time.monotonic()) > 0:
+        time.sleep(min(POLL_INTERVAL_S, remaining_s))

@@ -64,8 +64,8 @@ class TableState:
         wire = orjson.loads(text)
         if wire.get("format") != _FORMAT:
             return None
-        known = {name: wire[name] for name in cls.__dataclass_fields__ if name in wire}
-        return cls(**{**known, "fields": tuple(known["fields"])})
+        values = {name: wire[name] for name in cls.__dataclass_fields__ if name in wire}
+        return cls(**{**values, "fields": tuple(values["fields"])})
 
     def text(self) -> str:
         """The state as stored in a commit."""
@@ -83,16 +83,16 @@ def storage_options(content: ContentSettings) -> dict[str, str]:
     import boto3.session  # noqa: PLC0415 - an extra, and 0.3 s
 
     session = boto3.session.Session()
-    found = session.get_credentials()
+    credentials = session.get_credentials()
     options = {"AWS_REGION": content.s3_region or session.region_name or "us-east-1"}
-    if found is not None:
-        keys = found.get_frozen_credentials()
+    if credentials is not None:
+        keys = credentials.get_frozen_credentials()
         options |= {"AWS_ACCESS_KEY_ID": keys.access_key, "AWS_SECRET_ACCESS_KEY": keys.secret_key}
         if keys.token:
             options["AWS_SESSION_TOKEN"] = keys.token
     if content.s3_endpoint:
-        plain = urlsplit(content.s3_endpoint).scheme == "http"
-        options |= {"AWS_ENDPOINT_URL": content.s3_endpoint, "AWS_ALLOW_HTTP": str(plain).lower()}
+        is_http = urlsplit(content.s3_endpoint).scheme == "http"
+        options |= {"AWS_ENDPOINT_URL": content.s3_endpoint, "AWS_ALLOW_HTTP": str(is_http).lower()}
     return options
 
 
@@ -168,12 +168,12 @@ class DeltaFiles:
         cells = {f'"{name}"': f's."{name}"' for name in names}
         buckets = ", ".join(map(str, sorted(set(rows["bucket"].to_pylist()))))
         # Buckets are filtered explicitly and the source is streamed, so the log contains no keys.
-        same = f"t.bucket = s.bucket AND t.{key} = s.{key} AND t.bucket IN ({buckets})"
+        condition = f"t.bucket = s.bucket AND t.{key} = s.{key} AND t.bucket IN ({buckets})"
         with self._errors():
             (
                 table.merge(
                     rows,
-                    same,
+                    condition,
                     source_alias="s",
                     target_alias="t",
                     streamed_exec=True,
@@ -195,18 +195,18 @@ class DeltaFiles:
                 commit_properties=_properties(state),
             )  # fmt: skip
 
-    def read(self, columns: Sequence[str], where: Any = None) -> Iterator[tuple[Any, ...]]:
+    def read(self, columns: Sequence[str], row_filter: Any = None) -> Iterator[tuple[Any, ...]]:
         """
         Yield these columns of each row.
 
         Args:
             columns: their names.
-            where: a pyarrow filter expression for the rows; None for all rows.
+            row_filter: a pyarrow filter expression for the rows; None for all rows.
         """
         table = self._require_table()
         with self._errors():
-            found = table.to_pyarrow_dataset().to_batches(columns=[*columns], filter=where)
-            for batch in found:
+            batches = table.to_pyarrow_dataset().to_batches(columns=[*columns], filter=row_filter)
+            for batch in batches:
                 yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
     def rows(self) -> int:
@@ -219,13 +219,13 @@ class DeltaFiles:
         table = self._require_table()
         if len(table.file_uris()) <= 2 * state.buckets:
             return state
-        after = replace(state, number=state.number + 1)
+        new_state = replace(state, number=state.number + 1)
         with self._errors():
             table.optimize.compact(
                 target_size=TARGET_BYTES, max_concurrent_tasks=1,
-                writer_properties=_file_properties(), commit_properties=_properties(after),
+                writer_properties=_file_properties(), commit_properties=_properties(new_state),
             )  # fmt: skip
-        return after
+        return new_state
 
     def clean(self, keep_h: int) -> int:
         """
@@ -237,12 +237,12 @@ class DeltaFiles:
         with self._errors():
             if (now := _configuration(keep_h)).items() - table.metadata().configuration.items():
                 table.alter.set_table_properties(dict(now), raise_if_not_exists=False)
-            gone = table.vacuum(
+            deleted = table.vacuum(
                 retention_hours=keep_h, dry_run=False, enforce_retention_duration=False, full=True
             )
             table.create_checkpoint()
             table.cleanup_metadata()
-        return len(gone)
+        return len(deleted)
 
     def _open(self) -> DeltaTable | None:
         from deltalake import DeltaTable  # noqa: PLC0415 - an extra, and 0.2 s
@@ -307,9 +307,9 @@ def _configuration(keep_h: int) -> Mapping[str, str]:
     Return the table's configuration. Statistics are off, so the log contains no
     values of pages.
     """
-    kept = f"interval {max(keep_h, 1)} hours"
+    interval = f"interval {max(keep_h, 1)} hours"
     return {
         "delta.dataSkippingStatsColumns": "bucket",
-        "delta.logRetentionDuration": kept,
-        "delta.deletedFileRetentionDuration": kept,
+        "delta.logRetentionDuration": interval,
+        "delta.deletedFileRetentionDuration": interval,
     }

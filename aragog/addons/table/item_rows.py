@@ -20,15 +20,15 @@ from aragog.urlstore.store import UrlStore
 from aragog.urlstore.stored_items import StoredItem, is_below
 from richpins.field_types import TEXT, FieldType
 
-OWN = (
+BUILT_IN_COLUMNS = (
     "item_id", "bucket", "site", "item_key", "item_position", "page_url", "also_from",
     "fetched_at_ms",
 )  # fmt: skip
 """The columns of every table, in addition to fields."""
 RESERVED = ("page_url", "fetched_at_ms")
 """Names that `--fields` accepts although they are not fields: they are always columns."""
-_AT_ONCE = 1000
-_MULTI_GET = 500
+_BATCH_SIZE = 1000
+_READ_BATCH_SIZE = 500
 
 
 class _KnownRow(NamedTuple):
@@ -76,13 +76,13 @@ class ItemTableRows:
 
         self._arrow, self._store, self._files, self._state = pa, store, files, state
         self._kind = state.items or ""
-        of_kind = [each for each in kinds if each.kind.name == self._kind]
-        self._sites = [each.site for each in of_kind]
-        self._givers = {of for each in of_kind for of, _ in each.kind.parents.values()}
+        site_kinds = [each for each in kinds if each.kind.name == self._kind]
+        self._sites = [each.site for each in site_kinds]
+        self._parent_kinds = {of for each in site_kinds for of, _ in each.kind.parents.values()}
         types = kinds.types(self._kind)
         self._types = {name: types.get(name) for name in _fields(kinds, self._kind, state.fields)}
         text = pa.string()
-        columns = dict.fromkeys(OWN, text)
+        columns = dict.fromkeys(BUILT_IN_COLUMNS, text)
         columns |= {"bucket": pa.int32(), "item_position": pa.int32()}
         columns |= {"also_from": pa.list_(text), "fetched_at_ms": pa.int64()}
         columns |= {name: arrow_type(pa, each or TEXT) for name, each in self._types.items()}
@@ -90,7 +90,7 @@ class ItemTableRows:
 
     def exported(self) -> Iterator[Any]:
         """Yield record batches of all items."""
-        left = (
+        items = (
             item
             for site in self._sites
             for item in self._store.items.all(
@@ -98,8 +98,8 @@ class ItemTableRows:
                 withheld=False,
             )
         )  # fmt: skip
-        while some := list(islice(left, _AT_ONCE)):
-            rows = list(map(self._row, some))
+        while batch := list(islice(items, _BATCH_SIZE)):
+            rows = list(map(self._row, batch))
             yield self._arrow.RecordBatch.from_pylist(rows, schema=self.schema)
 
     def merge(self, urls: Collection[str], *, taken_down: bool) -> Merge | None:
@@ -108,32 +108,32 @@ class ItemTableRows:
 
         An item that left its page is taken from another page, or deleted from the table.
         """
-        changed = self._with_pages(urls)
-        known = self._known(changed, takedown_check(self._store) if taken_down else None)
+        changed = self._add_related_pages(urls)
+        known = self._known_rows(changed, takedown_check(self._store) if taken_down else None)
         items = self._current_items(changed, known)
-        gone = sorted({row.item_id for row in known} - items.keys())
-        if not items and not gone:
+        deleted = sorted({row.item_id for row in known} - items.keys())
+        if not items and not deleted:
             return None
         rows = [{**self._row(item), LEAVES: False} for item in items.values()]
-        rows += [{**self._key_of(item_id), LEAVES: True} for item_id in gone]
+        rows += [{**self._key_of(item_id), LEAVES: True} for item_id in deleted]
         schema = self.schema.append(self._arrow.field(LEAVES, self._arrow.bool_()))
-        return Merge(self._arrow.Table.from_pylist(rows, schema=schema), len(items), len(gone))
+        return Merge(self._arrow.Table.from_pylist(rows, schema=schema), len(items), len(deleted))
 
-    def _with_pages(self, urls: Collection[str]) -> set[str]:
+    def _add_related_pages(self, urls: Collection[str]) -> set[str]:
         """
         Return the URLs, their canonical URLs, and the pages that inherit values
         from their items.
         """
-        given = sorted(urls)
-        found = set(given).union(
-            *(self._store.items.linked(kind, given) for kind in sorted(self._givers))
+        changed = sorted(urls)
+        pages = set(changed).union(
+            *(self._store.items.linked(kind, changed) for kind in sorted(self._parent_kinds))
         )
-        for some in _parts(sorted(found), _MULTI_GET):
-            records = self._store.get_many(some, ())
-            found |= {record.canonical_url for record in records if record}
-        return found
+        for batch in _parts(sorted(pages), _READ_BATCH_SIZE):
+            records = self._store.get_many(batch, ())
+            pages |= {record.canonical_url for record in records if record}
+        return pages
 
-    def _known(
+    def _known_rows(
         self, changed: Collection[str], is_refused: Callable[[str | None], bool] | None
     ) -> list[_KnownRow]:
         """
@@ -142,13 +142,13 @@ class ItemTableRows:
         """
         import pyarrow.compute as pc  # noqa: PLC0415 - an extra, and 0.2 s
 
-        where = None
+        row_filter = None
         if is_refused is None:
-            of_pages = pc.field("page_url").isin(
+            has_page = pc.field("page_url").isin(
                 self._arrow.array(sorted(changed), self._arrow.string())
             )
-            where = of_pages | pc.field("also_from").is_valid()
-        rows = (_KnownRow(*row) for row in self._files.read(_KnownRow._fields, where))
+            row_filter = has_page | pc.field("also_from").is_valid()
+        rows = (_KnownRow(*row) for row in self._files.read(_KnownRow._fields, row_filter))
         return [
             row
             for row in rows
@@ -164,19 +164,19 @@ class ItemTableRows:
             if row.item_key:
                 keys[row.site].add(row.item_key)
         pages = {*changed, *(row.page_url for row in known if not row.item_key)}
-        found: dict[str, StoredItem] = {}
+        items_by_id: dict[str, StoredItem] = {}
         for item in self._items_of_pages(pages):
             if item.key:
                 keys[item.site].add(item.key)
             else:
-                found[_id(item)] = item
+                items_by_id[_id(item)] = item
         for site in keys.keys() & set(self._sites):
             for item in self._store.items.with_keys(
                 self._kind, site, sorted(keys[site]), below=self._state.host or "",
                 purpose=self._state.purpose, withheld=False,
             ):  # fmt: skip
-                found[_id(item)] = item
-        return found
+                items_by_id[_id(item)] = item
+        return items_by_id
 
     def _items_of_pages(self, urls: Iterable[str]) -> Iterator[StoredItem]:
         items = self._store.items.on_pages(
@@ -206,21 +206,21 @@ class ItemTableRows:
         }
 
 
-def _fields(kinds: SiteKinds, kind: str, wanted: Sequence[str]) -> list[str]:
+def _fields(kinds: SiteKinds, kind: str, requested: Sequence[str]) -> list[str]:
     """Return the fields that become columns; raises BadInput."""
     if kind not in kinds.names:
-        listed = ", ".join(kinds.names) or "none"
-        raise BadInput(f"no item kind {kind!r} in extract; known: {listed}")
+        kind_names = ", ".join(kinds.names) or "none"
+        raise BadInput(f"no item kind {kind!r} in extract; known: {kind_names}")
     known = kinds.columns(kind)
-    fields = [name for name in dict.fromkeys(wanted or known) if name not in RESERVED]
+    fields = [name for name in dict.fromkeys(requested or known) if name not in RESERVED]
     has_function = any(each.kind.function for each in kinds if each.kind.name == kind)
     if not fields:
         raise BadInput(f"{kind}: a function extracts these items: list their fields with --fields")
     if (unknown := set(fields) - set(known)) and not has_function:
         raise BadInput(f"{kind}: has no field {min(unknown)!r}; known: {', '.join(known)}")
-    if taken := [name for name in fields if name in OWN]:
+    if reserved := [name for name in fields if name in BUILT_IN_COLUMNS]:
         raise BadInput(
-            f"field {taken[0]!r}: another column has this name; rename the field, or "
+            f"field {reserved[0]!r}: another column has this name; rename the field, or "
             "leave it out with --fields"
         )
     return fields
@@ -228,8 +228,8 @@ def _fields(kinds: SiteKinds, kind: str, wanted: Sequence[str]) -> list[str]:
 
 def _id(item: StoredItem) -> str:
     """Return an item's id: 32 hex digits."""
-    of_page = (item.page_url, str(item.position))
-    parts = [item.site, item.kind, item.key, *(() if item.key else of_page)]
+    page_position = (item.page_url, str(item.position))
+    parts = [item.site, item.kind, item.key, *(() if item.key else page_position)]
     return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
 
 

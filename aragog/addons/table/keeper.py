@@ -21,8 +21,8 @@ from aragog.pages.items import SiteKinds
 from aragog.transfer.typed_fields import TypedFields
 from aragog.urlstore.store import UrlStore
 
-_READ_CHANGES = 500
-_ADVANCE_MS = 3_600_000
+_BATCH_SIZE = 500
+_ADVANCE_INTERVAL_MS = 3_600_000
 """In a table without changes, a cursor older than this is committed again."""
 
 
@@ -38,18 +38,18 @@ class TableOptions:
     host: str | None = None
     """Only items on pages of this host and its subdomains."""
 
-    def applied(self, before: TableState | None) -> TableState:
+    def apply_to(self, before: TableState | None) -> TableState:
         """Return the state for a rebuilt table, without the cursor and takedown counter."""
         is_same = before is not None and self.items in (None, before.items)
-        same = before if is_same else None
+        same_table = before if is_same else None
         return TableState(
             cursor="",
             takedowns=0,
             buckets=self.buckets or (before.buckets if before else 16),
-            fields=self.fields or (same.fields if same else ()),
+            fields=self.fields or (same_table.fields if same_table else ()),
             purpose=self.purpose,
-            items=self.items or (same.items if same else None),
-            host=self.host or (same.host if same else None),
+            items=self.items or (same_table.items if same_table else None),
+            host=self.host or (same_table.host if same_table else None),
             number=before.number + 1 if before else 1,
         )
 
@@ -110,7 +110,7 @@ class TableKeeper:
             ServiceUnavailable, StoreUnavailable: nothing was committed; call it again.
         """
         state = self._files.state()
-        if reason := self._why_rebuild(state, rebuild=rebuild):
+        if reason := self._rebuild_reason(state, rebuild=rebuild):
             return self._rebuild(state, reason)
         assert state is not None  # noqa: S101 - otherwise, reason is set
         return self._merge(state)
@@ -126,35 +126,35 @@ class TableKeeper:
             return PageTableRows(self._store, self._files, self._types, state)
         return ItemTableRows(self._store, self._files, self._kinds, state)
 
-    def _why_rebuild(self, state: TableState | None, *, rebuild: bool) -> str:
-        wanted = self._wanted
+    def _rebuild_reason(self, state: TableState | None, *, rebuild: bool) -> str:
+        options = self._wanted
         if state is None:
             return "there was no table"
         if rebuild:
             return "--rebuild"
-        if wanted.items not in (None, state.items):
+        if options.items not in (None, state.items):
             return f"it had {f'items {state.items}' if state.items else 'pages'}"
-        if wanted.host not in (None, state.host):
+        if options.host not in (None, state.host):
             return f"it had the items of {state.host or 'all hosts'}"
-        if wanted.fields not in (None, state.fields):
+        if options.fields not in (None, state.fields):
             return "it had other fields"
-        if wanted.purpose != state.purpose:
+        if options.purpose != state.purpose:
             return "it was for another purpose"
-        if wanted.buckets not in (None, state.buckets):
+        if options.buckets not in (None, state.buckets):
             return "it had a different number of buckets"
         if state.types and state.types != types_of(self._rows(state).schema):
             return "the fields or types in the settings have changed"
         at_ms = int(state.cursor[:16], 16)
         if at_ms < self._now_ms() - self._kept_ms:
-            moment = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds")
-            return f"it dates from {moment}, and the feed no longer has all later changes"
+            date = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds")
+            return f"it dates from {date}, and the feed no longer has all later changes"
         return ""
 
     def _rebuild(self, before: TableState | None, reason: str) -> Round:
         """Rebuild the table from an export; changes during the export are merged afterwards."""
         # Both are read before the export, so the next round merges changes made in the meantime.
         cursor, takedowns = self._store.feed.end(), self._store.takedowns.count()
-        state = replace(self._wanted.applied(before), cursor=cursor, takedowns=takedowns)
+        state = replace(self._wanted.apply_to(before), cursor=cursor, takedowns=takedowns)
         rows = self._rows(state)
         state = replace(state, types=types_of(rows.schema))
         self._files.replace(rows.exported(), rows.schema, state, self._keep_h)
@@ -164,28 +164,28 @@ class TableKeeper:
         # Both are read before the pages, so the next round sees changes made in the meantime.
         end, takedowns = self._store.feed.end(), self._store.takedowns.count()
         rows = self._rows(state)
-        urls, cursor, is_last = self._changed(state.cursor, rows.max_pages)
+        urls, cursor, is_last = self._read_changes(state.cursor, rows.max_pages)
         if is_last:
             cursor = max(cursor, end)
-        after = replace(state, cursor=cursor, takedowns=takedowns, number=state.number + 1)
+        new_state = replace(state, cursor=cursor, takedowns=takedowns, number=state.number + 1)
         merge = rows.merge(urls, taken_down=takedowns != state.takedowns)
         if merge is None:
             age_ms = int(cursor[:16], 16) - int(state.cursor[:16], 16)
-            is_old = age_ms > min(_ADVANCE_MS, self._kept_ms // 4)
+            is_old = age_ms > min(_ADVANCE_INTERVAL_MS, self._kept_ms // 4)
             if takedowns != state.takedowns or not is_last or is_old:
-                self._files.advance(after)
+                self._files.advance(new_state)
             return Round(noun=rows.noun, is_last=is_last)
-        self._files.merge(merge.rows, after, rows.key)
+        self._files.merge(merge.rows, new_state, rows.key)
         return Round(merge.written, merge.left, noun=rows.noun, is_last=is_last)
 
-    def _changed(self, cursor: str, most: int) -> tuple[set[str], str, bool]:
+    def _read_changes(self, cursor: str, max_urls: int) -> tuple[set[str], str, bool]:
         """
         Return URLs of changes after a cursor, the cursor after them, and True if
         these were all.
         """
         urls: set[str] = set()
-        while len(urls) < most:
-            page = self._store.feed.changes(cursor, _READ_CHANGES)
+        while len(urls) < max_urls:
+            page = self._store.feed.changes(cursor, _BATCH_SIZE)
             if page.cursor in (None, cursor):
                 return urls, cursor, True
             cursor = page.cursor or cursor

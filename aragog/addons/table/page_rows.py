@@ -16,9 +16,9 @@ from aragog.urlstore.records import WITHHELD, absent_as
 from aragog.urlstore.store import UrlStore
 from urlspelling.domain import host
 
-OWN = ("url", "host", "bucket", "final_url", "status", "fetched_at_ms", "content_hash")
+BUILT_IN_COLUMNS = ("url", "host", "bucket", "final_url", "status", "fetched_at_ms", "content_hash")
 """The columns of every table, in addition to fields."""
-_AT_ONCE = 2500
+_BATCH_SIZE = 2500
 
 
 def is_shown(record: UrlRecord) -> bool:
@@ -67,8 +67,10 @@ class PageTableRows:
 
         self._arrow, self._store, self._files, self._types = pa, store, files, types
         self._state = state
-        self._fields = [name for name in dict.fromkeys(state.fields) if name not in OWN]
-        kinds = dict.fromkeys(OWN, pa.string())
+        self._fields = [
+            name for name in dict.fromkeys(state.fields) if name not in BUILT_IN_COLUMNS
+        ]
+        kinds = dict.fromkeys(BUILT_IN_COLUMNS, pa.string())
         kinds |= {"bucket": pa.int32(), "status": pa.int32()}
         kinds |= {"fetched_at_ms": pa.int64()}
         kinds |= {name: arrow_type(pa, types.type_of(name)) for name in self._fields}
@@ -78,7 +80,7 @@ class PageTableRows:
         """Yield record batches of all pages."""
         cursor: str | None = None
         while True:
-            records, cursor = self._read(NodeSelection(cursor=cursor, limit=_AT_ONCE))
+            records, cursor = self._read(NodeSelection(cursor=cursor, limit=_BATCH_SIZE))
             rows = [self._row(record) for record in records]
             yield self._arrow.RecordBatch.from_pylist(rows, schema=self.schema)
             if cursor is None:
@@ -93,11 +95,11 @@ class PageTableRows:
         if not changed:
             return None
         records, _ = self._read(NodeSelection(urls=sorted(changed)))
-        gone = sorted(changed - {record.url for record in records})
+        deleted = sorted(changed - {record.url for record in records})
         rows = [{**self._row(record), LEAVES: False} for record in records]
-        rows += [{**self._key(url), LEAVES: True} for url in gone]
+        rows += [{**self._key(url), LEAVES: True} for url in deleted]
         schema = self.schema.append(self._arrow.field(LEAVES, self._arrow.bool_()))
-        return Merge(self._arrow.Table.from_pylist(rows, schema=schema), len(records), len(gone))
+        return Merge(self._arrow.Table.from_pylist(rows, schema=schema), len(records), len(deleted))
 
     def _read(self, selection: NodeSelection) -> tuple[list[UrlRecord], str | None]:
         sink = _Records()

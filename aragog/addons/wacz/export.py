@@ -144,17 +144,17 @@ def _index(files: Iterable[Path], blocks: list[str]) -> Iterator[bytes]:
     """
     blocks.append(f"!meta 0 {_line({'format': 'cdxj-gzip-1.0', 'filename': 'index.cdx.gz'})}")
     offset = 0
-    with ExitStack() as opened:
-        indexes = [opened.enter_context(index_of(file).open("rb")) for file in files]
+    with ExitStack() as stack:
+        indexes = [stack.enter_context(index_of(file).open("rb")) for file in files]
         lines = heapq.merge(*indexes)
-        while some := list(islice(lines, _BLOCK_LINES)):
-            packed = gzip.compress(b"".join(some), mtime=0)
-            digest = f"sha256:{hashlib.sha256(packed).hexdigest()}"
-            place = {"offset": offset, "length": len(packed), "digest": digest}
-            key = some[0].partition(b" {")[0].decode()
-            blocks.append(f"{key} {_line(place | {'filename': 'index.cdx.gz'})}")
-            offset += len(packed)
-            yield packed
+        while block_lines := list(islice(lines, _BLOCK_LINES)):
+            block = gzip.compress(b"".join(block_lines), mtime=0)
+            digest = f"sha256:{hashlib.sha256(block).hexdigest()}"
+            location = {"offset": offset, "length": len(block), "digest": digest}
+            key = block_lines[0].partition(b" {")[0].decode()
+            blocks.append(f"{key} {_line(location | {'filename': 'index.cdx.gz'})}")
+            offset += len(block)
+            yield block
 
 
 def _package(resources: list[dict[str, Any]]) -> bytes:

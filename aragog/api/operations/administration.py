@@ -102,11 +102,11 @@ class TakedownPage:
 )
 def takedowns(caller: Caller, request: TakedownsRequest) -> TakedownPage:
     """List all takedowns: domains, hosts, then URLs with their aliases, each sorted."""
-    listed = sorted(caller.store.takedowns.listed(), key=_position)
+    entries = sorted(caller.store.takedowns.listed(), key=_position)
     after = _read_cursor(request.cursor) if request.cursor else None
-    left = [entry for entry in listed if after is None or _position(entry) > after]
-    part = left[: request.limit]
-    cursor = ":".join(part[-1]) if len(part) < len(left) else None
+    remaining = [entry for entry in entries if after is None or _position(entry) > after]
+    part = remaining[: request.limit]
+    cursor = ":".join(part[-1]) if len(part) < len(remaining) else None
     return TakedownPage(tuple(TakedownEntry(*entry) for entry in part), cursor)
 
 
@@ -139,7 +139,7 @@ class TokenView:
     """Requests per second, over all processes, or None if unlimited."""
 
 
-def _in_order(scopes: frozenset[str]) -> tuple[str, ...]:
+def _sort_scopes(scopes: frozenset[str]) -> tuple[str, ...]:
     """Return the scopes of the store first, then those of graphs."""
     graphs = sorted(scope for scope in scopes if "@" in scope)
     return (*(scope for scope in SCOPES if scope in scopes), *graphs)
@@ -152,5 +152,5 @@ def token_view(caller: Caller, _request: TokenViewRequest) -> TokenView:
     """Return the permissions of the caller's token; every token may call this."""
     token = caller.token
     if isinstance(token, Token):
-        return TokenView(str(token), _in_order(token.scopes), token.rate)
+        return TokenView(str(token), _sort_scopes(token.scopes), token.rate)
     return TokenView(None, SCOPES)

@@ -14,7 +14,7 @@ from aragog.runtime.clock import Clock, SystemClock
 
 MAX_DOMAINS = 1000
 """How many domains to look up slots for, starting with the most unfinished URLs."""
-SHOWN = 10
+MAX_SLOWEST = 10
 _IN_TRANSIT = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
 
 
@@ -96,12 +96,12 @@ class Batches:
         state = self._batches.state(batch)
         if state is None:
             return None
-        left = sorted(state.in_flight.items(), key=lambda item: -item[1])[:MAX_DOMAINS]
-        reports = self._limiter().describe([domain for domain, _ in left]) if left else {}
+        busiest = sorted(state.in_flight.items(), key=lambda item: -item[1])[:MAX_DOMAINS]
+        reports = self._limiter().describe([domain for domain, _ in busiest]) if busiest else {}
         now_ms = self._clock.now_ms()
         domains = [
             _domain(name, count, reports[name], max(now_ms, state.not_before_ms.get(name, 0)))
-            for name, count in left
+            for name, count in busiest
         ]
         domains.sort(key=lambda domain: -domain.finish_at_ms)
         in_flight = sum(state.in_flight.values())
@@ -111,7 +111,7 @@ class Batches:
             done=state.total - in_flight,
             in_flight=in_flight,
             estimated_finish_at_ms=domains[0].finish_at_ms if domains else None,
-            slowest=tuple(domains[:SHOWN]),
+            slowest=tuple(domains[:MAX_SLOWEST]),
         )
 
 
@@ -120,5 +120,5 @@ def _domain(name: str, count: int, report: DomainReport, from_ms: int) -> Domain
     Estimate a domain's progress: each URL without a slot needs one interval; the others wait for
     the last slot.
     """
-    needed_ms = max(report.backlog_ms, int(count * 1000 / report.qps))
-    return DomainProgress(name, count, report.qps, from_ms + needed_ms)
+    duration_ms = max(report.backlog_ms, int(count * 1000 / report.qps))
+    return DomainProgress(name, count, report.qps, from_ms + duration_ms)

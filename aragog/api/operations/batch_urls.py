@@ -12,7 +12,7 @@ from urlspelling import normalize
 T = TypeVar("T")
 
 
-def normalized(urls: Sequence[str]) -> tuple[list[str], dict[int, InvalidUrl]]:
+def normalize_urls(urls: Sequence[str]) -> tuple[list[str], dict[int, InvalidUrl]]:
     """
     Return the valid URLs, normalized, and the errors of the others by position, in
     ascending order.
@@ -22,16 +22,18 @@ def normalized(urls: Sequence[str]) -> tuple[list[str], dict[int, InvalidUrl]]:
     except InvalidUrl:
         pass
     valid: list[str] = []
-    refused: dict[int, InvalidUrl] = {}
-    for place, url in enumerate(urls):
+    errors: dict[int, InvalidUrl] = {}
+    for position, url in enumerate(urls):
         try:
             valid.append(normalize(url))
         except InvalidUrl as error:
-            refused[place] = error
-    return valid, refused
+            errors[position] = error
+    return valid, errors
 
 
-def with_takedowns(store: UrlStore, urls: Sequence[str], results: Sequence[Any]) -> Sequence[Any]:
+def replace_taken_down(
+    store: UrlStore, urls: Sequence[str], results: Sequence[Any]
+) -> Sequence[Any]:
     """
     Return the results, with `TakenDown` in place of None for each URL that was taken down.
 
@@ -45,16 +47,16 @@ def with_takedowns(store: UrlStore, urls: Sequence[str], results: Sequence[Any])
     if None not in results:
         return results
     missing = [url for url, result in zip(urls, results, strict=True) if result is None]
-    refused = store.takedowns.refused(missing)
-    if not refused:
+    taken_down = store.takedowns.refused(missing)
+    if not taken_down:
         return results
     return [
-        TakenDown(url) if result is None and url in refused else result
+        TakenDown(url) if result is None and url in taken_down else result
         for url, result in zip(urls, results, strict=True)
     ]
 
 
-def present(store: UrlStore, url: str, result: T | None) -> T | None:
+def check_present(store: UrlStore, url: str, result: T | None) -> T | None:
     """
     Return the result of a read of a URL.
 
@@ -62,7 +64,7 @@ def present(store: UrlStore, url: str, result: T | None) -> T | None:
         TakenDown: the result is None because the URL was taken down.
     """
     if result is None:
-        [missing] = with_takedowns(store, [normalize(url)], [None])
+        [missing] = replace_taken_down(store, [normalize(url)], [None])
         if missing is not None:
             raise missing
     return result

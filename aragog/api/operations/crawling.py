@@ -12,7 +12,7 @@ from functools import partial
 from typing import Annotated
 
 from aragog.api.operations.batch_progress import BatchProgress
-from aragog.api.operations.batch_urls import present
+from aragog.api.operations.batch_urls import check_present
 from aragog.api.operations.crawls import check_own, crawl_of_token
 from aragog.api.operations.enqueue_options import REQUEST_ID, TRACEPARENT, EnqueueArguments
 from aragog.api.operations.fetching import MAX_WAIT_MS, FetchRequest, FetchState
@@ -40,7 +40,7 @@ _BATCH = Option(
     pattern="[A-Za-z0-9_-]{8,64}",
     rule="must be an id returned by an earlier call",
 )
-_RECORD = tuple(field.name for field in fields(Record))
+_RECORD_FIELDS = tuple(field.name for field in fields(Record))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class EnqueueRequest(EnqueueArguments):
     batch: Annotated[str | None, _BATCH] = None
 
 
-_ARGUMENTS = tuple(field.name for field in fields(EnqueueArguments))
+_ARGUMENT_NAMES = tuple(field.name for field in fields(EnqueueArguments))
 
 
 @operation(
@@ -73,7 +73,7 @@ def enqueue(caller: Caller, request: EnqueueRequest) -> EnqueuedUrls:
     options = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in given(request).items()
-        if name in _ARGUMENTS
+        if name in _ARGUMENT_NAMES
     }
     if request.crawl:
         check_own(caller, request.crawl)
@@ -160,11 +160,13 @@ def fetch(caller: Caller, request: FetchNowRequest) -> Steps[FetchedPage]:
     if refused := _refused_response(page, request.purpose):
         return refused
     store = caller.store
-    is_wanted = request.content and page.record
-    stored = store.content(page.url, caller.admit) if is_wanted else None
-    if stored is not None and not is_allowed(stored.facts, request.purpose):
-        stored = None
-    content = None if stored is None else ContentPart.of(stored, 0, MAX_CONTENT_BYTES)
+    wants_content = request.content and page.record
+    stored_content = store.content(page.url, caller.admit) if wants_content else None
+    if stored_content is not None and not is_allowed(stored_content.facts, request.purpose):
+        stored_content = None
+    content = (
+        None if stored_content is None else ContentPart.of(stored_content, 0, MAX_CONTENT_BYTES)
+    )
     return replace(page, report=store.pages.fetch_report(page.url), content=content)
 
 
@@ -210,8 +212,8 @@ def get_fresh(caller: Caller, request: GetFreshRequest) -> Steps[FetchedPage]:
     record = page.record
     if record is None:
         return replace(page, state=FetchState.ABSENT.value)
-    more = extras(caller.store, page.url, request.include)
-    return replace(page, record=replace(record, **more, extras=tuple(request.include)))
+    extra_values = extras(caller.store, page.url, request.include)
+    return replace(page, record=replace(record, **extra_values, extras=tuple(request.include)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +276,8 @@ def _fetch_steps(caller: Caller, request: FetchNowRequest | GetFreshRequest) -> 
             crawl=partial(crawl_of_token, caller.token, caller.parts.crawls),
         )
     )
-    record = present(caller.store, fetched.url, fetched.record)
-    values = {name: getattr(record, name) for name in _RECORD} if record else {}
+    record = check_present(caller.store, fetched.url, fetched.record)
+    values = {name: getattr(record, name) for name in _RECORD_FIELDS} if record else {}
     return FetchedPage(
         url=fetched.url,
         state=fetched.state.value,

@@ -70,13 +70,15 @@ class CrawlView(CrawlTerms):
     """
 
 
-_SAME = {f.name for f in fields(CrawlView)} - {"state", "scope", "outcomes", "notes"}
+_COPIED_FIELDS = {f.name for f in fields(CrawlView)} - {"state", "scope", "outcomes", "notes"}
 
 
 def view_of(status: CrawlStatus) -> CrawlView:
     """Convert a crawl's status for responses."""
     record, counts = status.record, status.counts
-    values = {name: getattr(counts if hasattr(counts, name) else record, name) for name in _SAME}
+    values = {
+        name: getattr(counts if hasattr(counts, name) else record, name) for name in _COPIED_FIELDS
+    }
     return CrawlView(
         **values,
         state=status.shown_state,
@@ -119,8 +121,8 @@ def check_own(caller: Caller, name: str) -> None:
     if control is None or not isinstance(token, Token) or token.allows(ADMIN):
         return
     record = control.registry.read().records.get(name)
-    is_others = record.token != str(token) if record else name.startswith(OWN_PREFIX)
-    if is_others and name != own_name(token):
+    belongs_to_other = record.token != str(token) if record else name.startswith(OWN_PREFIX)
+    if belongs_to_other and name != own_name(token):
         raise NotYourCrawl(name)
 
 
@@ -233,7 +235,7 @@ def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | Non
     if not _exists(control, request.name):
         return None
     report = control.report(request.name)
-    largest = sorted(report.domains.items(), key=_max_urls)[:MAX_DOMAINS]
+    largest = sorted(report.domains.items(), key=_by_url_count)[:MAX_DOMAINS]
     return CrawlReportView(
         view_of(report.status),
         tuple(CrawlDomain(domain, dict(counts)) for domain, counts in largest),
@@ -246,7 +248,7 @@ def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | Non
     )
 
 
-def _max_urls(item: tuple[str, Counter[str]]) -> tuple[int, str]:
+def _by_url_count(item: tuple[str, Counter[str]]) -> tuple[int, str]:
     return -item[1].total(), item[0]
 
 
@@ -336,5 +338,5 @@ def delete_crawl(caller: Caller, request: CrawlRequest) -> DeletedCrawl:
     This reads all nodes of the store. If it takes longer than the deadline, the deletion continues,
     and the call can be repeated until the crawl is unknown.
     """
-    done = control_of(caller).delete(request.name)
-    return DeletedCrawl(done.deleted, done.kept)
+    result = control_of(caller).delete(request.name)
+    return DeletedCrawl(result.deleted, result.kept)

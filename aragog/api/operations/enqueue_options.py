@@ -136,7 +136,7 @@ class EnqueueArguments:
         )
 
 
-def checked_request_id(request_id: str) -> str:
+def check_request_id(request_id: str) -> str:
     """
     Return `request_id` if it is valid; an empty string is valid.
 

@@ -14,8 +14,8 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
-from aragog.api.operations.enqueue_options import checked_request_id
-from aragog.api.operations.steps import Run, Steps, Wait, finished, finished_async
+from aragog.api.operations.enqueue_options import check_request_id
+from aragog.api.operations.steps import Run, Steps, Wait, run_steps, run_steps_async
 from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import TRANSIENT
@@ -145,7 +145,7 @@ class Fetching:
             TransientError: nothing is stored, and the URL cannot be enqueued (for example
                 `SlowDown`). If there is a record, it is returned with a `reason` instead.
         """
-        return finished(self.steps(request))
+        return run_steps(self.steps(request))
 
     async def fetch_now_async(self, request: FetchRequest, run: Run) -> FetchResponse:
         """
@@ -155,7 +155,7 @@ class Fetching:
             request: the URL and its options.
             run: runs one short blocking call in a thread.
         """
-        return await finished_async(self.steps(request), run)
+        return await run_steps_async(self.steps(request), run)
 
     def drain(self) -> None:
         """Respond to all waiting callers with the stored data; later callers no longer wait."""
@@ -173,39 +173,41 @@ class Fetching:
         Resuming before the yielded wait has completed ends the fetch for this caller.
         """
         url = normalize(request.url)
-        checked_request_id(request.request_id)
-        until_s = self.clock.monotonic_s() + min(request.max_wait_ms, MAX_WAIT_MS) / 1000
-        response = before = self._stored(url, request)
+        check_request_id(request.request_id)
+        deadline_s = self.clock.monotonic_s() + min(request.max_wait_ms, MAX_WAIT_MS) / 1000
+        response = before = self._read_stored(url, request)
         if not self._must_fetch(response, request):
             return response
         if self.store.takedowns.refused([url]):  # producers only check hosts and domains
             return replace(response, reason=TAKEN_DOWN)
-        full = self._draining or self.completions.count >= self.max_waiting
-        if request.max_wait_ms <= 0 or full:
-            return self._enqueued(response, request)[0]
+        is_full = self._draining or self.completions.count >= self.max_waiting
+        if request.max_wait_ms <= 0 or is_full:
+            return self._enqueue(response, request)[0]
         try:
             with self.completions.subscribe(url) as subscription:
-                begun = 0
+                started_count = 0
                 while True:
                     subscription.renew()
-                    response, accepted = self._enqueued(response, request)
-                    begun += accepted
-                    left_s = until_s - self.clock.monotonic_s()
-                    if not response.fetching or left_s <= 0:
+                    response, accepted = self._enqueue(response, request)
+                    started_count += accepted
+                    remaining_s = deadline_s - self.clock.monotonic_s()
+                    if not response.fetching or remaining_s <= 0:
                         return response
                     if not self._draining:
-                        yield Wait(subscription.notified, left_s)
+                        yield Wait(subscription.notified, remaining_s)
                     if self._draining or not subscription.notified.done():
-                        return replace(self._stored(url, request), fetching=True, reason=None)
-                    done = subscription.notified.result()
-                    response = self._stored(url, request)
+                        return replace(self._read_stored(url, request), fetching=True, reason=None)
+                    was_fetched = subscription.notified.result()
+                    response = self._read_stored(url, request)
                     # The completed job may be an earlier one that fetched nothing.
-                    if (begun > 1 and done) or response.tried_at_ms != before.tried_at_ms:
+                    if (
+                        started_count > 1 and was_fetched
+                    ) or response.tried_at_ms != before.tried_at_ms:
                         return self._response_after(response, before)
         except TRANSIENT as error:
             return _not_fetched(response, error)
 
-    def _enqueued(
+    def _enqueue(
         self, response: FetchResponse, request: FetchRequest
     ) -> tuple[FetchResponse, bool]:
         """Enqueue the URL; the second value is True if this call started the fetch."""
@@ -227,7 +229,7 @@ class Fetching:
             ), result.status is EnqueueStatus.ACCEPTED
         return replace(response, reason=result.reason), False
 
-    def _stored(self, url: str, request: FetchRequest) -> FetchResponse:
+    def _read_stored(self, url: str, request: FetchRequest) -> FetchResponse:
         """Return the currently stored data."""
         names = request.fields
         if names is not None and request.field_max_age_s:
@@ -238,25 +240,25 @@ class Fetching:
         confirmed_at_ms, tried_at_ms = self._times(record)
         now_ms = self.clock.now_ms()
         age_s = max(0, now_ms - confirmed_at_ms) / 1000 if confirmed_at_ms else None
-        stale = tuple(
+        stale_fields = tuple(
             name
             for name, limit_s in request.field_max_age_s.items()
             if _is_older(
                 self._field_age_s(name, record.info.get(name), confirmed_at_ms, now_ms), limit_s
             )
         )
-        old = request.max_age_s is not None and _is_older(age_s, request.max_age_s)
+        is_stale = request.max_age_s is not None and _is_older(age_s, request.max_age_s)
         if request.fields is not None:
             requested = {n: v for n, v in record.fields.items() if n in request.fields}
             record = replace(record, fields=requested)
-        failed = tried_at_ms and not confirmed_at_ms and record.content_key is None
-        state = FetchState.ABSENT if failed else FetchState.FRESH
+        has_failed = tried_at_ms and not confirmed_at_ms and record.content_key is None
+        state = FetchState.ABSENT if has_failed else FetchState.FRESH
         return FetchResponse(
             url=url,
             record=record,
-            state=FetchState.STALE if (old or stale) and not failed else state,
+            state=FetchState.STALE if (is_stale or stale_fields) and not has_failed else state,
             age_s=age_s,
-            stale_fields=stale,
+            stale_fields=stale_fields,
             reason=_reason_of_failure(record),
             tried_at_ms=tried_at_ms,
             confirmed_at_ms=confirmed_at_ms,
@@ -276,11 +278,11 @@ class Fetching:
         # Compare times, not ages, since the ages were computed at different times.
         if response.confirmed_at_ms <= before.confirmed_at_ms:
             return response
-        stale = tuple(
+        stale_fields = tuple(
             name for name in response.stale_fields if not comes_from_fetches(name, self.extractors)
         )
-        state = FetchState.STALE if stale else FetchState.FRESH
-        return replace(response, state=state, stale_fields=stale)
+        state = FetchState.STALE if stale_fields else FetchState.FRESH
+        return replace(response, state=state, stale_fields=stale_fields)
 
     def _times(self, record: Record) -> tuple[int, int]:
         """
@@ -304,11 +306,11 @@ class Fetching:
         if not response.tried_at_ms:
             return True
         limits = (request.max_age_s, *request.field_max_age_s.values())
-        least_s = min((limit for limit in limits if limit is not None), default=None)
-        tried_s = max(0, self.clock.now_ms() - response.tried_at_ms) / 1000
-        if least_s is None or response.state is FetchState.FRESH:
+        max_age_s = min((limit for limit in limits if limit is not None), default=None)
+        tried_ago_s = max(0, self.clock.now_ms() - response.tried_at_ms) / 1000
+        if max_age_s is None or response.state is FetchState.FRESH:
             return False
-        return _is_older(tried_s, least_s)
+        return _is_older(tried_ago_s, max_age_s)
 
 
 def _next_step(steps: Steps[FetchResponse]) -> Wait | FetchResponse:

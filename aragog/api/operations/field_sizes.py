@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aragog.api.operations.batch_urls import present
+from aragog.api.operations.batch_urls import check_present
 from aragog.api.operations.operation import Caller, HttpRoute, operation
 from aragog.api.operations.values import Cursor, Limit, Url
 from aragog.urlstore.store import UrlStore
@@ -58,14 +58,14 @@ def field_sizes(caller: Caller, request: FieldSizesRequest) -> FieldSizePage | N
     """
 
     def read(store: UrlStore) -> dict[str, CellSize] | None:
-        return present(store, request.url, store.fields.sizes(request.url) or None)
+        return check_present(store, request.url, store.fields.sizes(request.url) or None)
 
     sizes = caller.read(read)
     if sizes is None:
         return None
     names = sorted(name for name in sizes if name > (request.cursor or ""))
-    shown = names[: request.limit]
+    page = names[: request.limit]
     return FieldSizePage(
-        tuple(FieldSize(name, *sizes[name]) for name in shown),
-        shown[-1] if len(shown) < len(names) else None,
+        tuple(FieldSize(name, *sizes[name]) for name in page),
+        page[-1] if len(page) < len(names) else None,
     )

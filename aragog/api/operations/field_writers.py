@@ -20,7 +20,7 @@ class FieldWriters:
 
     def __init__(self, declared: Mapping[str, str]) -> None:
         self._declared = {name: frozenset(text.split("+")) for name, text in declared.items()}
-        self._looks = {skeleton(name): name for name in declared}
+        self._name_by_skeleton = {skeleton(name): name for name in declared}
 
     def check(self, token: str | None, fields: Iterable[str]) -> None:
         """
@@ -32,9 +32,9 @@ class FieldWriters:
         if not self._declared:
             return
         for field in fields:
-            if owned := self._looks_like(field):
+            if similar := self._similar_name(field):
                 raise AccessDenied(
-                    f"{field[:200]}: is too similar to {owned}, which has an owner "
+                    f"{field[:200]}: is too similar to {similar}, which has an owner "
                     "(serving.field_writers); choose another name",
                 )
             writers = self._owners_of(field)
@@ -56,13 +56,13 @@ class FieldWriters:
         if self._declared:
             self.check(token, store.fields.sizes(url))
 
-    def _looks_like(self, field: str) -> str | None:
+    def _similar_name(self, field: str) -> str | None:
         """Return the declared name or prefix that a field resembles without being equal to it."""
         for pattern in patterns(field):
             if pattern in self._declared:
                 return None
-            if owned := self._looks.get(skeleton(pattern)):
-                return owned
+            if name := self._name_by_skeleton.get(skeleton(pattern)):
+                return name
         return None
 
     def _owners_of(self, field: str) -> frozenset[str] | None:

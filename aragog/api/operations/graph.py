@@ -172,7 +172,7 @@ def cursor_of(cursor: str | None) -> bytes | None:
 
 
 @contextmanager
-def with_holder_url(caller: Caller, graph: str | None = None) -> Iterator[None]:
+def holder_errors(caller: Caller, graph: str | None = None) -> Iterator[None]:
     """
     Raise ValueTaken with the other record's URL if a unique value belongs to it.
 

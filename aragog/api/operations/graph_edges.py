@@ -22,11 +22,11 @@ from aragog.api.operations.graph import (
     Score,
     cursor_of,
     graph_of,
+    holder_errors,
     id_of,
     page_node,
     read_graph,
     refuse_taken_down,
-    with_holder_url,
 )
 from aragog.api.operations.operation import Caller, HttpRoute, operation
 from aragog.api.operations.options import Option
@@ -231,8 +231,8 @@ def edges(caller: Caller, request: EdgesRequest) -> EdgePage:
         page = read_graph(caller, request.graph, read)
     else:
         page = caller.read(lambda store: _page_of(store, key, request, after, read))
-    shown = tuple(map(GraphEdge.of, page.items))
-    return EdgePage(shown, page.cursor.hex() if page.cursor else None)
+    converted = tuple(map(GraphEdge.of, page.items))
+    return EdgePage(converted, page.cursor.hex() if page.cursor else None)
 
 
 def _page_of(
@@ -247,18 +247,18 @@ def _page_of(
         return read(store.zen)
     direction = DIRECTIONS[request.direction]
     page = store.link_edges.edges(key, direction, request.limit, after)
-    return _usable(page, store.zen, key, request)
+    return _allowed_links(page, store.zen, key, request)
 
 
-def _usable(page: Edges, zen: MultiGraph, key: bytes, request: EdgesRequest) -> Edges:
+def _allowed_links(page: Edges, zen: MultiGraph, key: bytes, request: EdgesRequest) -> Edges:
     """Return the links from pages that the caller may read."""
     if request.purpose is None:
         return page
     is_out = request.direction == "out"
     sources = [key if is_out else edge.other for edge in page.items]
     usable = usable_nodes(zen, list(dict.fromkeys(sources)), request.purpose)
-    kept = [edge for edge, source in zip(page.items, sources, strict=True) if source in usable]
-    return Edges(kept, page.cursor)
+    allowed = [edge for edge, source in zip(page.items, sources, strict=True) if source in usable]
+    return Edges(allowed, page.cursor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,30 +332,32 @@ def mutate(caller: Caller, request: MutateRequest) -> None:
     The batch is not atomic: consecutive changes of the same kind are applied together, and changes
     before an error stay. Invalid input is detected before anything is written.
     """
-    ordered = graph_of(caller, request.graph).schema.ordered
-    for number, change in enumerate(request.mutations):
-        _check(caller, f"mutations[{number}]", change, ordered)
+    ordered_types = graph_of(caller, request.graph).schema.ordered
+    for index, change in enumerate(request.mutations):
+        _check(caller, f"mutations[{index}]", change, ordered_types)
     for kind, changes in groupby(request.mutations, key=lambda change: change.kind):
         _apply(caller, request.graph, kind, list(changes))
 
 
-def _check(caller: Caller, where: str, change: GraphMutation, ordered: Sequence[int]) -> None:
+def _check(
+    caller: Caller, position: str, change: GraphMutation, ordered_types: Sequence[int]
+) -> None:
     """Raise BadInput, naming the change, if the change is invalid."""
     is_edge = change.kind in (PUT_EDGE, REMOVE_EDGE)
     if is_edge and (change.type is None or change.other is None):
-        raise BadInput(f"{where}: {change.kind} needs type and other")
+        raise BadInput(f"{position}: {change.kind} needs type and other")
     if not is_edge and (change.type is not None or change.other is not None):
-        raise BadInput(f"{where}: {change.kind} must not have type or other")
-    if change.order and change.type not in ordered:
+        raise BadInput(f"{position}: {change.kind} must not have type or other")
+    if change.order and change.type not in ordered_types:
         raise BadInput(
-            f"{where}: order: type {change.type} has no order; add it to store.graph_ordered"
+            f"{position}: order: type {change.type} has no order; add it to store.graph_ordered"
         )
     try:
         caller.store.fields.check(change.properties or {})
         for node in filter(None, (change.node, change.other)):
             id_of(node, "")
     except BAD_INPUT as error:
-        raise BadInput(f"{where}: {error}") from error
+        raise BadInput(f"{position}: {error}") from error
 
 
 def _apply(caller: Caller, name: str, kind: str, changes: Sequence[GraphMutation]) -> None:
@@ -363,7 +365,7 @@ def _apply(caller: Caller, name: str, kind: str, changes: Sequence[GraphMutation
     keys = [id_of(change.node, name) for change in changes]
     if kind == PUT_NODE:
         values = (change.properties or {} for change in changes)
-        with with_holder_url(caller, name):
+        with holder_errors(caller, name):
             graph.put_nodes(list(zip(keys, values, strict=True)))
     elif kind == REMOVE_NODE:
         for key in keys:
@@ -372,8 +374,8 @@ def _apply(caller: Caller, name: str, kind: str, changes: Sequence[GraphMutation
         pairs = zip(_pairs(name, changes), changes, strict=True)
         graph.put_edges(
             [
-                NewEdge(pair, own.score, own.properties or {}, own.order or b"")
-                for pair, own in pairs
+                NewEdge(pair, change.score, change.properties or {}, change.order or b"")
+                for pair, change in pairs
             ]
         )
     else:

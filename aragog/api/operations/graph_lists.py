@@ -68,10 +68,10 @@ def take_edges(caller: Caller, request: TakeEdgesRequest) -> list[GraphEdge]:
     them again.
     """
     key = id_of(request.node, request.graph)
-    taken = graph_of(caller, request.graph).take_edges(
+    edges = graph_of(caller, request.graph).take_edges(
         key, request.type, request.count, lowest=request.lowest, request_id=request.request_id
     )
-    return list(map(GraphEdge.of, taken))
+    return list(map(GraphEdge.of, edges))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,8 @@ def edges_by_prefix(caller: Caller, request: EdgesByPrefixRequest) -> EdgePage:
             least_score=request.score,
         ),
     )  # fmt: skip
-    shown = tuple(map(GraphEdge.of, page.items))
-    return EdgePage(shown, page.cursor.hex() if page.cursor else None)
+    converted = tuple(map(GraphEdge.of, page.items))
+    return EdgePage(converted, page.cursor.hex() if page.cursor else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +176,12 @@ class NodePropertiesRequest:
 def node_properties(caller: Caller, request: NodePropertiesRequest) -> PropertyPage:
     """List the properties of a graph's node whose names start with a prefix, sorted by name."""
     key = id_of(request.node, request.graph)
-    found, cursor = read_graph(
+    properties, cursor = read_graph(
         caller,
         request.graph,
         lambda graph: graph.get_properties(key, request.prefix, request.limit, request.cursor),
     )
-    return PropertyPage(found, cursor)
+    return PropertyPage(properties, cursor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +209,10 @@ def lookup_prefix(caller: Caller, request: LookupPrefixRequest) -> ScannedNodes:
         raise BadInput(
             f"name: {request.name!r} is not sorted in {request.graph}; add it to store.graph_sorted"
         )
-    found, cursor = read_graph(
+    matches, cursor = read_graph(
         caller,
         request.graph,
         lambda graph: graph.lookup_prefix(request.name, request.prefix, request.limit, after),
     )
-    shown = tuple(GraphNode(key.hex(), {request.name: value}) for value, key in found)
-    return ScannedNodes(shown, cursor.hex() if cursor else None)
+    converted = tuple(GraphNode(key.hex(), {request.name: value}) for value, key in matches)
+    return ScannedNodes(converted, cursor.hex() if cursor else None)

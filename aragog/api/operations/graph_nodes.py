@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Annotated
 
-from aragog.api.operations.batch_urls import present
+from aragog.api.operations.batch_urls import check_present
 from aragog.api.operations.graph import (
     MAX_VALUE_BYTES,
     Graph,
@@ -19,9 +19,9 @@ from aragog.api.operations.graph import (
     application_node,
     cursor_of,
     graph_of,
+    holder_errors,
     page_node,
     read_graph,
-    with_holder_url,
 )
 from aragog.api.operations.operation import Caller, HttpRoute, operation
 from aragog.api.operations.options import Option
@@ -73,14 +73,16 @@ def get_node(caller: Caller, request: GetNodeRequest) -> GraphNode | None:
     """
     key = page_node(caller, request.node, request.graph)
     if request.graph is not None:
-        own = read_graph(caller, request.graph, lambda g: g.get_node(key, request.properties))
-        return None if own is None else GraphNode(key.hex(), own)
+        properties = read_graph(
+            caller, request.graph, lambda g: g.get_node(key, request.properties)
+        )
+        return None if properties is None else GraphNode(key.hex(), properties)
 
     def read(store: UrlStore) -> GraphNode | None:
         usable = key in usable_nodes(store.zen, [key], request.purpose)
         values = store.zen.get_node(key, request.properties) if usable else None
         node = None if values is None else GraphNode(key.hex(), values)
-        return present(store, request.node, node) if "://" in request.node else node
+        return check_present(store, request.node, node) if "://" in request.node else node
 
     return caller.read(read)
 
@@ -106,8 +108,10 @@ def get_nodes(caller: Caller, request: GetNodesRequest) -> list[GraphNode]:
     Up to 32 MiB in total; if the nodes are larger, request fewer nodes or fewer properties.
     """
     keys = [page_node(caller, node, request.graph) for node in request.nodes]
-    found = read_graph(caller, request.graph, lambda g: g.get_nodes(keys, request.properties))
-    return [GraphNode(key.hex(), found[key]) for key in keys if key in found]
+    nodes_by_key = read_graph(
+        caller, request.graph, lambda g: g.get_nodes(keys, request.properties)
+    )
+    return [GraphNode(key.hex(), nodes_by_key[key]) for key in keys if key in nodes_by_key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +132,11 @@ def scan_nodes(caller: Caller, request: ScanNodesRequest) -> ScannedNodes:
     A page ends before its limit once its properties reach 4 MiB.
     """
     after = cursor_of(request.cursor)
-    found, cursor = read_graph(
+    rows, cursor = read_graph(
         caller, request.graph, lambda g: g.scan_nodes(request.limit, after, request.properties)
     )
-    shown = tuple(GraphNode(key.hex(), values) for key, values in found)
-    return ScannedNodes(shown, cursor.hex() if cursor else None)
+    converted = tuple(GraphNode(key.hex(), values) for key, values in rows)
+    return ScannedNodes(converted, cursor.hex() if cursor else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +159,12 @@ def put_node(caller: Caller, request: PutNodeRequest) -> None:
     caller.store.fields.check(request.properties)
     if request.graph is not None:
         key = page_node(caller, request.node, request.graph)
-        with with_holder_url(caller, request.graph):
+        with holder_errors(caller, request.graph):
             graph_of(caller, request.graph).put_node(key, request.properties)
         return
     caller.parts.writers.check(caller.token, request.properties)
     key = application_node(caller, request.node)
-    with with_holder_url(caller):
+    with holder_errors(caller):
         caller.store.zen.put_node(key, request.properties)
 
 

@@ -94,8 +94,8 @@ def items(caller: Caller, request: ItemsRequest) -> ItemPage:
 
     def read(store: UrlStore) -> ListPage[StoredItem]:
         if request.key is not None:
-            found = store.items.get(request.kind, site, request.key, purpose=request.purpose)
-            return ListPage([found] if found else [])
+            item = store.items.get(request.kind, site, request.key, purpose=request.purpose)
+            return ListPage([item] if item else [])
         return store.items.page(
             request.kind,
             site,
@@ -123,9 +123,9 @@ def _check_kind(caller: Caller, kind: str, site: str) -> None:
         return
     stored = caller.read(lambda store: store.items.page(kind, site, limit=1))
     if not stored.items and stored.cursor is None:
-        known = f"has {', '.join(sorted(kinds))}" if kinds else "has no kinds"
+        contents = f"has {', '.join(sorted(kinds))}" if kinds else "has no kinds"
         raise BadInput(
-            f"kind: {kind!r} is unknown; `extract` {known}, and {site} has no such items"
+            f"kind: {kind!r} is unknown; `extract` {contents}, and {site} has no such items"
         )
 
 
@@ -178,4 +178,4 @@ def item_history(caller: Caller, request: ItemHistoryRequest) -> list[PastItem]:
     versions = caller.read(read)
     if not versions:
         _check_kind(caller, request.kind, site)
-    return [PastItem(each.at_ms, each.values) for each in versions]
+    return [PastItem(version.at_ms, version.values) for version in versions]

@@ -179,7 +179,7 @@ class ConfigureQueueRequest:
     ] = None  # fmt: skip
 
 
-_POLICY = (
+_POLICY_OPTIONS = (
     "max_attempts", "linear_attempts", "retry_step_ms", "retry_growth", "retry_cap_ms",
     "max_age_ms",
 )  # fmt: skip
@@ -195,7 +195,9 @@ _POLICY = (
 )
 def configure_queue(caller: Caller, request: ConfigureQueueRequest) -> QueueState:
     """Pause a queue, limit its rate, or change its retry policy. Returns its new state."""
-    policy = {name: value for name in _POLICY if (value := getattr(request, name)) is not None}
+    policy = {
+        name: value for name in _POLICY_OPTIONS if (value := getattr(request, name)) is not None
+    }
     if request.job_type is not None and not (policy or request.retry_policy):
         raise BadInput("job_type: needs a retry policy to set")
     return _states(caller).configure(

@@ -45,7 +45,7 @@ class EnqueueJobsRequest:
     jobs: Annotated[Sequence[QueueJob], Option("The jobs.", max_items=MAX_ITEMS)]
 
 
-def _never(_request: EnqueueJobsRequest | DequeueJobsRequest) -> bool:
+def _never_repeatable(_request: EnqueueJobsRequest | DequeueJobsRequest) -> bool:
     return False
 
 
@@ -56,7 +56,7 @@ def _never(_request: EnqueueJobsRequest | DequeueJobsRequest) -> bool:
     scope=WRITE,
     pool=Pool.BROKER,
     tool=False,
-    repeatable=_never,
+    repeatable=_never_repeatable,
 )
 def enqueue_jobs(caller: Caller, request: EnqueueJobsRequest) -> list[EnqueuedJob]:
     """Add jobs. After an error, some of them may have been added."""
@@ -88,7 +88,7 @@ class DequeueJobsRequest:
     scope=WRITE,
     pool=Pool.BROKER,
     tool=False,
-    repeatable=_never,
+    repeatable=_never_repeatable,
     waits=True,
 )
 def dequeue_jobs(caller: Caller, request: DequeueJobsRequest) -> Steps[list[ClaimedJob]]:

@@ -24,9 +24,9 @@ from pinlater.shard import ServerShard, ShardPoller
 
 log = logging.getLogger(__name__)
 
-IDLE_S = 60.0
+IDLE_TIMEOUT_S = 60.0
 """The thread ends after this time without callers."""
-CHECK_EVERY_S = 1.0
+CHECK_INTERVAL_S = 1.0
 """How often queues are checked without a token, unless a poller requires a shorter interval."""
 
 
@@ -40,7 +40,7 @@ class Waiter:
 
     def __init__(self) -> None:
         self.woken: Future[bool] = Future()
-        self.used = False
+        self.is_used = False
         """True once the caller has noticed that it was woken."""
 
 
@@ -50,13 +50,13 @@ class JobWaits:
 
     Args:
         cluster: the shards.
-        most: how many callers may wait at the same time.
+        max_callers: how many callers may wait at the same time.
     """
 
-    def __init__(self, cluster: Cluster, most: int) -> None:
+    def __init__(self, cluster: Cluster, max_callers: int) -> None:
         self._cluster = cluster
-        self._most = most
-        self._check_every_s = CHECK_EVERY_S
+        self._max_callers = max_callers
+        self._check_interval_s = CHECK_INTERVAL_S
         self._lock = threading.Lock()
         self._waiters: dict[str, deque[Waiter]] = defaultdict(deque)
         """The callers waiting for each queue, in order of arrival, without those already woken."""
@@ -64,9 +64,9 @@ class JobWaits:
         self._count = 0
         self._closed = False
         self._thread: threading.Thread | None = None
-        self._nudges, self._nudge = socket.socketpair()
-        self._nudges.setblocking(False)
-        self._nudge.setblocking(False)
+        self._wake_reader, self._wake_writer = socket.socketpair()
+        self._wake_reader.setblocking(False)
+        self._wake_writer.setblocking(False)
 
     @contextmanager
     def waiting(self, queue: str, due_in_s: float | None) -> Iterator[Waiter | None]:
@@ -91,10 +91,10 @@ class JobWaits:
         """
         with self._lock:
             if waiter.woken.done():
-                waiter.used = True
+                waiter.is_used = True
                 return True
             self._waiters[queue].remove(waiter)
-            waiter.used = True
+            waiter.is_used = True
             return False
 
     def close(self) -> None:
@@ -104,9 +104,11 @@ class JobWaits:
 
     def _begin(self, queue: str, due_in_s: float | None) -> Waiter | None:
         now_s = time.monotonic()
-        next_check_s = now_s + min(CHECK_EVERY_S, CHECK_EVERY_S if due_in_s is None else due_in_s)
+        next_check_s = now_s + min(
+            CHECK_INTERVAL_S, CHECK_INTERVAL_S if due_in_s is None else due_in_s
+        )
         with self._lock:
-            if self._count >= self._most or self._closed:
+            if self._count >= self._max_callers or self._closed:
                 return None
             self._count += 1
             waiter = Waiter()
@@ -123,7 +125,7 @@ class JobWaits:
     def _end(self, queue: str, waiter: Waiter) -> None:
         with self._lock:
             self._count -= 1
-            if waiter.used:
+            if waiter.is_used:
                 return
             if not waiter.woken.done():
                 self._waiters[queue].remove(waiter)
@@ -142,25 +144,27 @@ class JobWaits:
 
     def _check_now(self) -> None:
         with suppress(BlockingIOError):  # the thread has not read earlier ones yet
-            self._nudge.send(b"!")
+            self._wake_writer.send(b"!")
 
     # The methods below run in the thread.
 
     def _run(self) -> None:
         pollers = [s.poller() for s in self._cluster.shards if isinstance(s, ServerShard)]
         listeners = [_Listener(poller) for poller in pollers]
-        used_s = time.monotonic()
+        last_used_s = time.monotonic()
         try:
             while not self._closed:
                 queues, next_check_s = self._wake_due()
                 now_s = time.monotonic()
                 if queues:
-                    used_s = now_s
-                elif self._is_idle(used_s + IDLE_S - now_s):
+                    last_used_s = now_s
+                elif self._is_idle(last_used_s + IDLE_TIMEOUT_S - now_s):
                     return
                 for listener in listeners:
                     listener.listen(queues, now_s, self._cluster)
-                self._check_every_s = min((p.check_every_s for p in pollers), default=CHECK_EVERY_S)
+                self._check_interval_s = min(
+                    (p.check_every_s for p in pollers), default=CHECK_INTERVAL_S
+                )
                 self._wait_for_tokens(listeners, max(0.0, next_check_s - now_s))
         finally:
             for listener in listeners:
@@ -175,13 +179,13 @@ class JobWaits:
         with self._lock:
             due = [q for q, at_s in self._next_check_s.items() if at_s <= now_s]
             for queue in due:
-                self._next_check_s[queue] = now_s + self._check_every_s
+                self._next_check_s[queue] = now_s + self._check_interval_s
         for queue in due:
             self._wake(queue)
         with self._lock:
             for queue in [q for q, turns in self._waiters.items() if not turns]:
                 del self._waiters[queue], self._next_check_s[queue]
-            next_check_s = min(self._next_check_s.values(), default=now_s + self._check_every_s)
+            next_check_s = min(self._next_check_s.values(), default=now_s + self._check_interval_s)
             return frozenset(self._waiters), next_check_s
 
     def _is_idle(self, left_s: float) -> bool:
@@ -195,18 +199,18 @@ class JobWaits:
     def _wait_for_tokens(self, listeners: list[_Listener], max_s: float) -> None:
         """Wait for tokens, or for a new caller."""
         poll = select.poll()
-        poll.register(self._nudges, select.POLLIN)
+        poll.register(self._wake_reader, select.POLLIN)
         by_fd = {fd: listener for listener in listeners if (fd := listener.fileno) is not None}
         for fd in by_fd:
             poll.register(fd, select.POLLIN)
         for fd, _ in poll.poll(max_s * 1000 + 1):
-            if fd == self._nudges.fileno():
-                self._nudges.recv(4096)
+            if fd == self._wake_reader.fileno():
+                self._wake_reader.recv(4096)
                 continue
             listener = by_fd[fd]
             for queue in listener.tokens():
                 if not self._wake(queue):
-                    _pass_on(listener.poller.shard, queue)
+                    _return_token(listener.poller.shard, queue)
 
 
 class _Listener:
@@ -225,8 +229,8 @@ class _Listener:
     def listen(self, queues: frozenset[str], now_s: float, cluster: Cluster) -> None:
         """Make the poller wait for jobs of (at least) these queues."""
         poller, shard = self.poller, self.poller.shard
-        changed = poller.waiting_since_s is not None and not queues <= self._queues
-        if changed or poller.is_overdue(now_s):
+        has_new_queues = poller.waiting_since_s is not None and not queues <= self._queues
+        if has_new_queues or poller.is_overdue(now_s):
             poller.drop()
         if not queues or not poller.must_send(now_s) or now_s < self._not_before_s:
             return
@@ -249,10 +253,10 @@ class _Listener:
     def _on_error(self, error: Exception) -> None:
         log.warning("shard %s is unavailable: %s", self.poller.shard.name, error)
         self.poller.drop()
-        self._not_before_s = time.monotonic() + CHECK_EVERY_S
+        self._not_before_s = time.monotonic() + CHECK_INTERVAL_S
 
 
-def _pass_on(shard: ServerShard, queue: str) -> None:
+def _return_token(shard: ServerShard, queue: str) -> None:
     """Return a token that no caller in this process needs; another process may need it."""
     try:
         shard.wake(queue)

@@ -172,20 +172,20 @@ class Jobs:
         self, queue: str, limit: int, *, door: str, claim_ms: int, worker: str, wait_ms: int
     ) -> Steps[list[ClaimedJob]]:
         """Claim up to `limit` due jobs; if none is due, wait for the first one."""
-        until_s = time.monotonic() + wait_ms / 1000
+        deadline_s = time.monotonic() + wait_ms / 1000
         worker = (worker or "api")[:MAX_TEXT_BYTES]
         while True:
             sources = self.doors.queues_to_read(queue, door)
             jobs, due_in_s = self._claim(sources, limit, claim_ms, worker)
-            left_s = until_s - time.monotonic()
-            if jobs or left_s <= 0:
+            remaining_s = deadline_s - time.monotonic()
+            if jobs or remaining_s <= 0:
                 return jobs
             name = sources[-1].broker_name
-            with self._waits.waiting(name, due_in_s) as turn:
-                if turn is None:
+            with self._waits.waiting(name, due_in_s) as waiter:
+                if waiter is None:
                     return jobs
-                yield Wait(turn.woken, left_s)
-                if not self._waits.is_woken(name, turn):
+                yield Wait(waiter.woken, remaining_s)
+                if not self._waits.is_woken(name, waiter):
                     return jobs
 
     def _claim(
@@ -194,7 +194,7 @@ class Jobs:
         """Return due jobs of all shards, and the seconds until the next one is due."""
         jobs: list[ClaimedJob] = []
         due_in_ms: list[int] = []
-        failed: BrokerUnavailable | None = None
+        last_error: BrokerUnavailable | None = None
         shards = self.cluster.healthy()
         for source, shard in product(sources, self._rng.sample(shards, len(shards))):
             if len(jobs) == limit:
@@ -208,20 +208,20 @@ class Jobs:
                 with self.cluster.watched(shard):
                     claimed = shard.claim(source.broker_name, request)
             except BrokerUnavailable as error:
-                failed = error
+                last_error = error
                 continue
             if claimed.next_due_ms is not None:
                 due_in_ms.append(max(0, claimed.next_due_ms - claimed.now_ms))
             jobs += _decode_claims(shard, source, claimed.claims)
-        if failed and not jobs:
-            raise failed
+        if last_error and not jobs:
+            raise last_error
         return jobs, min(due_in_ms) / 1000 if due_in_ms else None
 
     def ack(self, queue: str, claims: Sequence[JobClaim], *, door: str) -> list[bool]:
         """Complete jobs and end their claims."""
         return self._for_each_shard(
             queue, claims, door,
-            lambda shard, name, some: shard.ack(name, [(c.id, c.token) for c in some]),
+            lambda shard, name, sent: shard.ack(name, [(claim.id, claim.token) for claim in sent]),
         )  # fmt: skip
 
     def nack(
@@ -230,8 +230,8 @@ class Jobs:
     ) -> list[bool]:  # fmt: skip
         """Fail jobs and end their claims."""
 
-        def end(shard: Shard, name: str, some: Sequence[_SentClaim]) -> list[bool]:
-            policies = {} if delay_ms is not None or fail else self._policies(shard, name, some)
+        def end(shard: Shard, name: str, sent: Sequence[_SentClaim]) -> list[bool]:
+            policies = {} if delay_ms is not None or fail else self._policies(shard, name, sent)
             nacks = [
                 Nack(
                     claim.id,
@@ -242,14 +242,14 @@ class Jobs:
                     else delay_ms or 0,
                     reason,
                 )
-                for claim in some
+                for claim in sent
             ]
             return [state is not None for state in shard.nack(name, nacks)]
 
         return self._for_each_shard(queue, claims, door, end)
 
     def _policies(
-        self, shard: Shard, name: str, some: Sequence[_SentClaim]
+        self, shard: Shard, name: str, claims: Sequence[_SentClaim]
     ) -> dict[str, RetryPolicy]:
         """
         Return each job's retry policy; job types are only read if types have their
@@ -257,9 +257,9 @@ class Jobs:
         """
         settings, types = self.cluster.settings(name), dict[str, str]()
         if any(TYPE_SEPARATOR in setting for setting in settings):
-            running = shard.named(name, JobState.RUNNING, [claim.id for claim in some])
+            running = shard.named(name, JobState.RUNNING, [claim.id for claim in claims])
             types = {job.job_id: job.name for job in running}
-        return {claim.id: RetryPolicy.of(settings, types.get(claim.id, "")) for claim in some}
+        return {claim.id: RetryPolicy.of(settings, types.get(claim.id, "")) for claim in claims}
 
     def extend(
         self, queue: str, claims: Sequence[JobClaim], claim_ms: int, *, door: str
@@ -269,8 +269,8 @@ class Jobs:
             queue,
             claims,
             door,
-            lambda shard, name, some: shard.extend(
-                name, [(c.id, c.token) for c in some], timeout_ms=claim_ms
+            lambda shard, name, sent: shard.extend(
+                name, [(claim.id, claim.token) for claim in sent], timeout_ms=claim_ms
             ),
         )
 
@@ -289,17 +289,21 @@ class Jobs:
         """Call `end` with each shard's claims; the results are in the order of the claims."""
         done = [False] * len(claims)
         groups: dict[tuple[str, str], list[_SentClaim]] = defaultdict(list)
-        for place, claim in enumerate(claims):
-            sent = _SentClaim(claim, place, queue)
+        for position, claim in enumerate(claims):
+            sent = _SentClaim(claim, position, queue)
             groups[sent.shard, sent.broker_name].append(sent)
         if any(name == queue for _, name in groups):
             self.doors.queue_to_write(queue, door)
-        for (name, broker_name), some in groups.items():
+        for (name, broker_name), shard_claims in groups.items():
             shard = self.cluster.find(name)
             if shard is None:
-                raise BadInput(f"job_id: {some[0].shard}-{some[0].id} belongs to no shard")
+                raise BadInput(
+                    f"job_id: {shard_claims[0].shard}-{shard_claims[0].id} belongs to no shard"
+                )
             with self.cluster.watched(shard):
-                for sent_claim, kept in zip(some, end(shard, broker_name, some), strict=True):
+                for sent_claim, kept in zip(
+                    shard_claims, end(shard, broker_name, shard_claims), strict=True
+                ):
                     done[sent_claim.place] = bool(kept)
         return done
 
@@ -323,10 +327,10 @@ def parse_job_id(job_id: str, queue: str) -> JobLocation:
     match = _JOB_ID.fullmatch(job_id)
     if match is None:
         raise BadInput("job_id: must be an id returned by dequeue")
-    shard, number, mark, own = match.groups()
-    if own != queue:
-        raise BadInput(f"job_id: {job_id[:200]} belongs to queue {own[:100]}, not to {queue}")
-    return JobLocation(shard, number, queue if mark == ":" else f"{LEGACY}{queue}")
+    shard, number, separator, job_queue = match.groups()
+    if job_queue != queue:
+        raise BadInput(f"job_id: {job_id[:200]} belongs to queue {job_queue[:100]}, not to {queue}")
+    return JobLocation(shard, number, queue if separator == ":" else f"{LEGACY}{queue}")
 
 
 def id_of(job_id: str, source: DoorQueue) -> str:

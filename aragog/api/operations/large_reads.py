@@ -4,9 +4,9 @@ Limit large reads of an embedded store: only a few may run at the same time.
 While a record is being read, it takes several times its stored size in memory: the row, its values,
 their JSON and the response. Responses are counted (`memory.py`) only once they exist, so sixteen
 threads that each build one of 30 MB would use gigabytes before any is counted. A read above 1 MiB
-therefore waits for one of `AT_ONCE` permits. A read of many records fails at `MAX_BYTES`, and its
-caller must request fewer. Results are counted together with the rows: many readers of one record
-share a row, but each has its own response.
+therefore waits for one of `MAX_CONCURRENT` permits. A read of many records fails at `MAX_BYTES`,
+and its caller must request fewer. Results are counted together with the rows: many readers of one
+record share a row, but each has its own response.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from aragog.api.operations.abandonment import is_abandoned
 from aragog.errors import SizeExceeded, TransientError
 from zengraph.records import CountedRows
 
-AT_ONCE = 2
-FREE_BYTES = 1_048_576
+MAX_CONCURRENT = 2
+MIN_LIMITED_BYTES = 1_048_576
 MAX_BYTES = 33_554_432
-WAIT_S = 0.5
+MAX_WAIT_S = 0.5
 """Longer than a large read takes, but shorter than the deadline of a request."""
 
 
@@ -37,7 +37,7 @@ class ReadTooLarge(TransientError):
     """The records of one read exceed `MAX_BYTES` in total; read fewer at once."""
 
 
-_permits = threading.BoundedSemaphore(AT_ONCE)
+_permits = threading.BoundedSemaphore(MAX_CONCURRENT)
 """The permits of this process; HTTP and Thrift share them, as they share its memory."""
 
 
@@ -101,9 +101,11 @@ class BoundedRead(CountedRows):
 
     def _count(self, size: int) -> None:
         self._bytes += size
-        if self._bytes > FREE_BYTES and not self._has_permit:
-            if not self._permits.acquire(timeout=WAIT_S):
-                raise TooManyReads("read", f"{AT_ONCE} other large reads are running; retry later")
+        if self._bytes > MIN_LIMITED_BYTES and not self._has_permit:
+            if not self._permits.acquire(timeout=MAX_WAIT_S):
+                raise TooManyReads(
+                    "read", f"{MAX_CONCURRENT} other large reads are running; retry later"
+                )
             self._has_permit = True
 
 
@@ -123,5 +125,5 @@ class SmallRead(CountedRows):
     def add(self, size: int) -> None:
         """See `CountedRows`."""
         self._bytes += size
-        if self._bytes > FREE_BYTES:
+        if self._bytes > MIN_LIMITED_BYTES:
             raise TooManyReads("read", "the record is large, and nobody waits for it")

@@ -29,7 +29,7 @@ R = TypeVar("R")
 S = TypeVar("S")
 T = TypeVar("T")
 
-_SHOWN_CHARS = 100
+_MAX_SHOWN_CHARS = 100
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -213,33 +213,33 @@ def _values(field: OptionField, value: Mapping[str, Any]) -> None:
     """Check the numbers in a mapping."""
     if (kind := typing.get_args(field.kind)[1]) in (int, float):
         for name, number in value.items():
-            named = f"{field.name} of {str(name)[:_SHOWN_CHARS]}"
-            _number(dataclasses.replace(field, name=named, kind=kind), number)
+            label = f"{field.name} of {str(name)[:_MAX_SHOWN_CHARS]}"
+            _number(dataclasses.replace(field, name=label, kind=kind), number)
 
 
 def _bytes(field: OptionField, value: Any) -> None:
-    most = field.option.max_bytes
+    max_bytes = field.option.max_bytes
     if not isinstance(value, bytes):
         raise BadInput(f"{field.name}: must be bytes, got {_short_repr(value)}")
-    if most is not None and len(value) > most:
-        raise BadInput(f"{field.name}: must have at most {most} bytes, got {len(value)}")
+    if max_bytes is not None and len(value) > max_bytes:
+        raise BadInput(f"{field.name}: must have at most {max_bytes} bytes, got {len(value)}")
 
 
 def _number(field: OptionField, value: Any) -> Any:
-    option, whole = field.option, field.origin is int
-    kinds: tuple[type, ...] = (int,) if whole else (int, float)
+    option, is_whole = field.option, field.origin is int
+    kinds: tuple[type, ...] = (int,) if is_whole else (int, float)
     fits = isinstance(value, kinds) and not isinstance(value, bool)
     least = -math.inf if option.least is None else option.least
     most = math.inf if option.most is None else option.most
     if fits and option.capped and value > most:
-        return int(most) if whole else most
+        return int(most) if is_whole else most
     if not fits or math.isnan(value) or not least <= value <= most:
         if option.rule:
             raise BadInput(f"{field.name}: {option.rule}, got {_short_repr(value)}")
         bounds = "" if option.most is None else f" from {_bound_text(least)} to {_bound_text(most)}"
         if option.most is None and option.least is not None:
             bounds = f", {_bound_text(least)} or more"
-        kind = "a whole number" if whole else "a number"
+        kind = "a whole number" if is_whole else "a number"
         raise BadInput(f"{field.name}: must be {kind}{bounds}, got {_short_repr(value)}")
     return value
 
@@ -259,9 +259,9 @@ def _text(field: OptionField, value: Any) -> None:
 
 
 def _size(field: OptionField, value: Any) -> None:
-    most = field.option.max_items
-    if most is not None and len(value) > most:
-        raise BadInput(f"{field.name}: must have at most {most} items, got {len(value)}")
+    max_items = field.option.max_items
+    if max_items is not None and len(value) > max_items:
+        raise BadInput(f"{field.name}: must have at most {max_items} items, got {len(value)}")
 
 
 def _bound_text(bound: float) -> str:
@@ -269,7 +269,7 @@ def _bound_text(bound: float) -> str:
 
 
 def _short_repr(value: Any) -> str:
-    return repr(value)[:_SHOWN_CHARS]
+    return repr(value)[:_MAX_SHOWN_CHARS]
 
 
 def arguments_text(request: type) -> str:

@@ -11,11 +11,11 @@ from typing import Any
 
 import orjson
 
-from aragog.api.operations.steps import Steps, Wait, finished
+from aragog.api.operations.steps import Steps, Wait, run_steps
 from aragog.api.operations.text_processes import (
     DEADLINE_S,
-    FREE_S,
     MAX_WAITING,
+    SLOW_SITE_S,
     PageTextUnavailable,
     TextProcesses,
     TextsBusy,
@@ -51,7 +51,7 @@ class PageTexts:
         *,
         deadline_s: float = DEADLINE_S,
         max_waiting: int = MAX_WAITING,
-        slow_site_s: float = FREE_S,
+        slow_site_s: float = SLOW_SITE_S,
     ) -> None:
         self._settings = settings or PipelineSettings()
         self._deadline_s = deadline_s
@@ -59,7 +59,7 @@ class PageTexts:
 
     def content(self, store: UrlStore, url: str, form: str) -> Content | None:
         """Like `steps`, but runs on this thread."""
-        return finished(self.steps(store, url, form))
+        return run_steps(self.steps(store, url, form))
 
     def steps(self, store: UrlStore, url: str, form: str) -> Steps[Content | None]:
         """
@@ -75,7 +75,7 @@ class PageTexts:
             CorruptContent, ContentUnavailable: as `UrlStore.content`.
         """
         finder = load(self._settings.text_finder)
-        stored = self._stored(store, url, form, finder)
+        stored = self._stored_text(store, url, form, finder)
         if stored is not None:
             return stored
         from richpins.documents import is_read  # noqa: PLC0415 - with its parsers
@@ -88,16 +88,16 @@ class PageTexts:
 
     def fields(self, store: UrlStore, url: str, names: tuple[str, ...]) -> dict[str, bytes]:
         """Extract the requested ones of `page.text` and `page.markdown`, as stored fields."""
-        found = {}
+        values = {}
         for form, name in FIELDS.items():
             content = self.content(store, url, form) if name in names else None
             if content is not None and content.body:
-                found[name] = orjson.dumps(content.body.decode())
-        return found
+                values[name] = orjson.dumps(content.body.decode())
+        return values
 
     def find(self, page: Content, form: str) -> str:
         """Extract and return the main text of a page's content, on this thread."""
-        return finished(self._find(page, form))
+        return run_steps(self._find(page, form))
 
     def _find(self, page: Content, form: str) -> Steps[str]:
         header = {
@@ -123,7 +123,9 @@ class PageTexts:
         """Stop the processes."""
         self._processes.close()
 
-    def _stored(self, store: UrlStore, url: str, form: str, finder: TextFinder) -> Content | None:
+    def _stored_text(
+        self, store: UrlStore, url: str, form: str, finder: TextFinder
+    ) -> Content | None:
         """Return the text stored with the page, if this finder extracted it."""
         name = FIELDS[form]
         record = store.get(url, [name, VERSION_FIELD])

@@ -23,8 +23,8 @@ from pinlater.shard import Shard
 
 LEGACY = "jobs."
 """The prefix of door queues up to version 0.1."""
-FRESH_S = 2.0
-LEGACY_FRESH_S = 10.0
+CACHE_S = 2.0
+LEGACY_CACHE_S = 10.0
 T = TypeVar("T")
 
 
@@ -53,7 +53,7 @@ class QueueDoors:
 
     def may_use(self, queue: str, door: str) -> bool:
         """True if a queue exists and is open to a door; `""` is Python without a server."""
-        return not self._is_reserved(queue) and self._opens(self._setting(queue), door)
+        return not self._is_reserved(queue) and self._is_open(self._setting(queue), door)
 
     def queue_to_write(self, queue: str, door: str) -> str:
         """
@@ -70,9 +70,9 @@ class QueueDoors:
         setting = self._setting(queue)
         if setting is None and queue not in self._names():
             # Only use the reachable shards: an unreachable shard is no reason to reject jobs.
-            self._each(lambda shard: shard.configure(queue, {doors.SETTING: doors.ALL}))
+            self._ask_shards(lambda shard: shard.configure(queue, {doors.SETTING: doors.ALL}))
             self._settings[queue] = (time.monotonic(), setting := float(doors.ALL))
-        if not self._opens(setting, door):
+        if not self._is_open(setting, door):
             raise AccessDenied(
                 f"queue {queue}: belongs to a Celery app; add the door to `doors` of its job types"
             )
@@ -86,23 +86,25 @@ class QueueDoors:
         Raises:
             AccessDenied, BrokerUnavailable: see `queue_to_write`.
         """
-        old = f"{LEGACY}{queue}"
-        found = [DoorQueue(old, is_legacy=True)] if old in self._legacy_names() else []
-        if not found or not self._is_reserved(queue):
-            found.append(DoorQueue(self.queue_to_write(queue, door), is_legacy=False))
-        return found
+        legacy_name = f"{LEGACY}{queue}"
+        queues = (
+            [DoorQueue(legacy_name, is_legacy=True)] if legacy_name in self._legacy_names() else []
+        )
+        if not queues or not self._is_reserved(queue):
+            queues.append(DoorQueue(self.queue_to_write(queue, door), is_legacy=False))
+        return queues
 
     def listed(self, door: str) -> list[str]:
         """Return the queues that a door may use, sorted."""
         names = self._names()
-        old = {name.removeprefix(LEGACY) for name in names if name.startswith(LEGACY)}
-        return sorted(old | {name for name in names if self.may_use(name, door)})
+        legacy = {name.removeprefix(LEGACY) for name in names if name.startswith(LEGACY)}
+        return sorted(legacy | {name for name in names if self.may_use(name, door)})
 
     def _is_reserved(self, queue: str) -> bool:
         return queue in self._reserved or queue.startswith(LEGACY)
 
     @staticmethod
-    def _opens(setting: float | None, door: str) -> bool:
+    def _is_open(setting: float | None, door: str) -> bool:
         return doors.is_open(setting, door) if door else bool(setting)
 
     def _setting(self, queue: str) -> float | None:
@@ -113,36 +115,36 @@ class QueueDoors:
         not have the setting.
         """
         at_s, setting = self._settings.get(queue, (float("-inf"), None))
-        if time.monotonic() - at_s < FRESH_S:
+        if time.monotonic() - at_s < CACHE_S:
             return setting
-        every = self._each(lambda shard: shard.settings(queue).get(doors.SETTING))
-        setting = next((one for one in every if one is not None), None)
+        settings = self._ask_shards(lambda shard: shard.settings(queue).get(doors.SETTING))
+        setting = next((value for value in settings if value is not None), None)
         if setting is not None:
             self._settings[queue] = (time.monotonic(), setting)
         return setting
 
     def _names(self) -> frozenset[str]:
-        return frozenset().union(*self._each(lambda shard: shard.queues()))
+        return frozenset().union(*self._ask_shards(lambda shard: shard.queues()))
 
     def _legacy_names(self) -> frozenset[str]:
         at_s, names = self._legacy
-        if time.monotonic() - at_s >= LEGACY_FRESH_S:
+        if time.monotonic() - at_s >= LEGACY_CACHE_S:
             names = frozenset(name for name in self._names() if name.startswith(LEGACY))
             self._legacy = (time.monotonic(), names)
         return names
 
-    def _each(self, ask: Callable[[Shard], T]) -> list[T]:
+    def _ask_shards(self, ask: Callable[[Shard], T]) -> list[T]:
         """
         Return the responses of the reachable shards; raises BrokerUnavailable if
         there are none.
         """
-        answers, problem = [], None
+        replies, last_error = [], None
         for shard in self._cluster.healthy():
             try:
                 with self._cluster.watched(shard):
-                    answers.append(ask(shard))
+                    replies.append(ask(shard))
             except BrokerUnavailable as error:
-                problem = error
-        if problem and not answers:
-            raise problem
-        return answers
+                last_error = error
+        if last_error and not replies:
+            raise last_error
+        return replies

@@ -118,25 +118,25 @@ class QueueStates:
 
     def jobs(self, queue: str, state: JobState, limit: int) -> list[KeptJob]:
         """List jobs in a state."""
-        found = [
-            _kept(job, source)
+        jobs = [
+            _convert_job(job, source)
             for source in self._sources(queue)
             for job in self._admin.jobs(source.broker_name, state, limit=limit)
         ]
-        return found[:limit]
+        return jobs[:limit]
 
     def retry(self, queue: str, ids: Sequence[str]) -> int:
         """Run FAILED jobs again."""
         if ids:
             groups = self._by_queue(queue, ids)
-            return sum(self._admin.retry(name, own) for name, own in groups.items())
+            return sum(self._admin.retry(name, job_ids) for name, job_ids in groups.items())
         return sum(self._admin.retry(source.broker_name) for source in self._sources(queue))
 
     def delete(self, queue: str, state: JobState, ids: Sequence[str]) -> int:
         """Delete jobs in a state."""
         if ids:
             groups = self._by_queue(queue, ids)
-            return sum(self._admin.delete(name, state, own) for name, own in groups.items())
+            return sum(self._admin.delete(name, state, job_ids) for name, job_ids in groups.items())
         names = [source.broker_name for source in self._sources(queue)]
         return sum(self._admin.delete(name, state) for name in names)
 
@@ -164,19 +164,21 @@ class QueueStates:
             changes["paused"] = 1 if paused else None
         if rate is not None:
             changes |= {"rate": rate or None, "burst": None}
-        own: dict[str, float | None] = {**policy}
+        retry_settings: dict[str, float | None] = {**policy}
         if retry == "default":
-            own = {**dict.fromkeys(RetryPolicy.fields()), **own}
+            retry_settings = {**dict.fromkeys(RetryPolicy.fields()), **retry_settings}
         for source in self._sources(queue):
             if changes:
                 self._admin.configure(source.broker_name, **changes)
-            if own or retry:
-                word = "" if retry == "default" else retry
-                self._admin.set_retry_policy(source.broker_name, word, job_type=job_type, **own)
+            if retry_settings or retry:
+                policy_name = "" if retry == "default" else retry
+                self._admin.set_retry_policy(
+                    source.broker_name, policy_name, job_type=job_type, **retry_settings
+                )
         return self._state(queue)
 
 
-def _kept(job: JobInfo, source: DoorQueue) -> KeptJob:
+def _convert_job(job: JobInfo, source: DoorQueue) -> KeptJob:
     try:
         body = body_of(job.body, source) if job.body else JobBody(b"")
     except InvalidMessage:

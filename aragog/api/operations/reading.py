@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Annotated, Any
 
-from aragog.api.operations.batch_urls import present, with_takedowns
+from aragog.api.operations.batch_urls import check_present, replace_taken_down
 from aragog.api.operations.operation import Caller, Form, HttpRoute, Pool, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.page_texts import FORMS, ORIGINAL
@@ -36,7 +36,7 @@ from urlspelling import normalize
 MAX_CONTENT_BYTES = 15_000_000
 MAX_ALIASES = 1000
 
-_RECORD = tuple(field.name for field in fields(Record))
+_RECORD_FIELDS = tuple(field.name for field in fields(Record))
 
 
 Include = Annotated[
@@ -88,14 +88,18 @@ def get(caller: Caller, request: GetRequest) -> PageRecord | None:
     """
 
     def read(store: UrlStore) -> tuple[Record | None, dict[str, Any]]:
-        record = present(store, request.url, store.get(request.url, request.fields))
+        record = check_present(store, request.url, store.get(request.url, request.fields))
         if record is not None and not is_allowed(record.facts, request.purpose):
             return None, {}
         return record, extras(store, request.url, request.include) if record else {}
 
-    (record, more), standby = caller.read_with_origin(read)
-    found = _page_record(caller, record, standby, facts=request.facts)
-    return replace(found, **more, extras=tuple(request.include)) if found and more else found
+    (record, extra_values), standby = caller.read_with_origin(read)
+    page_record = _page_record(caller, record, standby, facts=request.facts)
+    return (
+        replace(page_record, **extra_values, extras=tuple(request.include))
+        if page_record and extra_values
+        else page_record
+    )
 
 
 def extras(store: UrlStore, url: str, include: Sequence[str]) -> dict[str, Any]:
@@ -139,9 +143,12 @@ def get_many(caller: Caller, request: GetManyRequest) -> list[PageRecord | Taken
 
     def read(store: UrlStore) -> Sequence[Record | TakenDown | None]:
         urls = [normalize(url) for url in request.urls]
-        found = store.get_many(urls, request.fields)
-        allowed = [r if r and is_allowed(r.facts, request.purpose) else None for r in found]
-        return with_takedowns(store, urls, allowed)
+        records = store.get_many(urls, request.fields)
+        allowed = [
+            record if record and is_allowed(record.facts, request.purpose) else None
+            for record in records
+        ]
+        return replace_taken_down(store, urls, allowed)
 
     results, standby = caller.read_with_origin(read)
     return [
@@ -157,7 +164,7 @@ def _page_record(
 ) -> PageRecord | None:
     if record is None:
         return None
-    values = {name: getattr(record, name) for name in _RECORD}
+    values = {name: getattr(record, name) for name in _RECORD_FIELDS}
     if not facts:
         values |= {"facts": {}, "content_hash": None, "content_bytes": None, "due_at_ms": None}
         values["content_key"] = None
@@ -216,11 +223,11 @@ def inlinks(caller: Caller, request: InlinksRequest) -> LinkPage:
     """
 
     def read(store: UrlStore) -> ListPage[LinkRecord]:
-        found = store.links.inlinks(request.url, limit=request.limit, cursor=request.cursor or None)
+        links = store.links.inlinks(request.url, limit=request.limit, cursor=request.cursor or None)
         if request.purpose is None:
-            return found
-        usable = usable_urls(store, (link.url for link in found.items), request.purpose)
-        return replace(found, items=[link for link in found.items if link.url in usable])
+            return links
+        usable = usable_urls(store, (link.url for link in links.items), request.purpose)
+        return replace(links, items=[link for link in links.items if link.url in usable])
 
     page = _links(caller.read(read))
     if not request.count:
@@ -274,8 +281,8 @@ def history(caller: Caller, request: HistoryRequest) -> list[PastValue]:
         usable = is_usable(store, request.url, request.purpose)
         return store.pages.history(request.url, request.field) if usable else ()
 
-    past = caller.read(read)
-    return [PastValue(value, at_ms, request.field) for value, at_ms in past]
+    versions = caller.read(read)
+    return [PastValue(value, at_ms, request.field) for value, at_ms in versions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +346,7 @@ def content_part(caller: Caller, request: ContentRequest) -> Steps[ContentPart |
         stored = yield from caller.parts.texts.steps(caller.store, request.url, request.form)
         if stored is not None and caller.admit is not None:
             caller.admit(len(stored.body))
-    stored = present(caller.store, request.url, stored)
+    stored = check_present(caller.store, request.url, stored)
     if stored is None or not is_allowed(stored.facts, request.purpose):
         return None
     return ContentPart.of(stored, request.offset_bytes, request.limit_bytes)

@@ -59,16 +59,16 @@ def same_content(caller: Caller, request: SameContentRequest) -> SamePages:
     def read(store: UrlStore) -> ListPage[SamePage]:
         if not is_usable(store, request.url, request.purpose):
             return ListPage([])
-        found = store.same.page(
+        copies = store.same.page(
             request.url,
             within=request.within,
             limit=request.limit,
             cursor=request.cursor or None,
         )
         if request.purpose is None:
-            return found
-        usable = usable_urls(store, (page.url for page in found.items), request.purpose)
-        return ListPage([page for page in found.items if page.url in usable], found.cursor)
+            return copies
+        usable = usable_urls(store, (page.url for page in copies.items), request.purpose)
+        return ListPage([page for page in copies.items if page.url in usable], copies.cursor)
 
     page = caller.read(read)
     return SamePages(tuple(page.items), page.cursor)

@@ -29,7 +29,7 @@ class Run(Protocol):
     def __call__(self, call: Callable[[], T], /) -> Awaitable[T]: ...
 
 
-def finished(steps: Steps[T]) -> T:
+def run_steps(steps: Steps[T]) -> T:
     """Run a waiting call on this thread, and return its result."""
     try:
         while True:
@@ -42,7 +42,7 @@ def finished(steps: Steps[T]) -> T:
         steps.close()
 
 
-async def finished_async(steps: Steps[T], run: Run) -> T:
+async def run_steps_async(steps: Steps[T], run: Run) -> T:
     """
     Run a waiting call on an event loop, and return its result; no thread is occupied while it
     waits.
@@ -54,7 +54,7 @@ async def finished_async(steps: Steps[T], run: Run) -> T:
     try:
         while True:
             step = await run(lambda: _next_step(steps))
-            if isinstance(step, _Ended):
+            if isinstance(step, _Result):
                 value: T = step.value
                 return value
             future, max_s = step
@@ -64,14 +64,14 @@ async def finished_async(steps: Steps[T], run: Run) -> T:
             steps.close()
 
 
-class _Ended(NamedTuple):
+class _Result(NamedTuple):
     """The result of a finished call, since StopIteration cannot pass through a future."""
 
     value: Any
 
 
-def _next_step(steps: Steps[Any]) -> Wait | _Ended:
+def _next_step(steps: Steps[Any]) -> Wait | _Result:
     try:
         return next(steps)
     except StopIteration as end:
-        return _Ended(end.value)
+        return _Result(end.value)

@@ -53,8 +53,8 @@ _MODULES = (
 
 OPERATIONS: dict[str, Operation[Any, Any]] = {
     value.name: value
-    for room in _MODULES
-    for value in vars(room).values()
+    for module in _MODULES
+    for value in vars(module).values()
     if isinstance(value, Operation)
 }
 """Every operation by name, in the order of the documents."""
@@ -65,8 +65,8 @@ Choice = tuple[Operation[Any, Any], HttpRoute]
 
 def choices() -> dict[tuple[str, str], list[Choice]]:
     """Return the operations of each HTTP path and method."""
-    found: dict[tuple[str, str], list[Choice]] = {}
+    by_route: dict[tuple[str, str], list[Choice]] = {}
     for operation in OPERATIONS.values():
         for route in operation.routes:
-            found.setdefault((route.path, route.method), []).append((operation, route))
-    return found
+            by_route.setdefault((route.path, route.method), []).append((operation, route))
+    return by_route

@@ -11,11 +11,11 @@ run, and a page that exceeded its limits is refused for a while without another 
 hostile page therefore does not depend on the number of requests for it.
 
 Sites share the processes fairly: the next text is from the site that used the least time in the
-last minute, and sites that used more than `FREE_S` leave one process to the others. Even many
+last minute, and sites that used more than `SLOW_SITE_S` leave one process to the others. Even many
 hostile pages of one site delay another site's text by at most one text.
 
-A process is started for the first text (0.5 s) and kept; at most `AT_ONCE` run. A process ends when
-its input is closed, so it never outlives the process that started it.
+A process is started for the first text (0.5 s) and kept; at most `MAX_PROCESSES` run. A process
+ends when its input is closed, so it never outlives the process that started it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ import orjson
 from aragog.errors import TransientError, Unsupported
 from aragog.settings import PipelineSettings
 
-AT_ONCE = 2
+MAX_PROCESSES = 2
 DEADLINE_S = 10.0
 """Time limit for a text, including the wait for a process."""
 MAX_WAITING = 256
@@ -49,20 +49,20 @@ MAX_WAITING_BYTES = 64 << 20
 Maximum total size of bodies waiting for a process; beyond this or the maximum number, callers must
 retry.
 """
-REFUSED_FOR_S = 600.0
+REFUSAL_TTL_S = 600.0
 """How long a page that exceeded its limits is refused without another run."""
 _MAX_REFUSED = 1_000
-FREE_S = 2.0
+SLOW_SITE_S = 2.0
 """A text takes about 25 ms; a site whose texts took more than this in total counts as slow."""
-FORGOTTEN_S = 60.0
+SITE_TTL_S = 60.0
 """A site's used time is forgotten this long after its last text."""
 _MAX_SITES = 1_000
-ENDED = "the page crashed the process that extracted its text"
-_CHECK_S = 0.1
+CRASHED = "the page crashed the process that extracted its text"
+_CHECK_INTERVAL_S = 0.1
 """How often a run checks whether anybody still waits for it."""
-_IDLE_S = 60.0
+_IDLE_TIMEOUT_S = 60.0
 """An idle thread ends after this time."""
-_HEAD_BYTES = 8
+_LENGTH_BYTES = 8
 
 
 class PageTextUnavailable(Unsupported):
@@ -113,7 +113,7 @@ class TextProcesses:
         settings: PipelineSettings,
         deadline_s: float = DEADLINE_S,
         max_waiting: int = MAX_WAITING,
-        slow_site_s: float = FREE_S,
+        slow_site_s: float = SLOW_SITE_S,
     ) -> None:
         self._shared = _Shared(settings, max_waiting, slow_site_s)
         self._deadline_s = deadline_s
@@ -152,9 +152,9 @@ class _Shared:
         self._waiting: deque[TextRun] = deque()
         self._runs: dict[bytes, TextRun] = {}
         self._refused: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
-        self._took_s: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._used_by_site: OrderedDict[str, tuple[float, float]] = OrderedDict()
         """For each site, the time that its texts took and when the last one ended."""
-        self._slow = 0
+        self._slow_count = 0
         """How many processes are working on a slow site's text."""
         self._threads = 0
         self._closed = False
@@ -173,20 +173,22 @@ class _Shared:
             return run
 
     def _check(self, key: bytes, site: str) -> None:
-        until_s, reason = self._refused.get(key, (0.0, ""))
-        if until_s > time.monotonic():
+        refused_until_s, reason = self._refused.get(key, (0.0, ""))
+        if refused_until_s > time.monotonic():
             raise PageTextUnavailable(reason)
         if key not in self._runs and (
             len(self._waiting) >= self._max_waiting
             or sum(len(run.body) for run in self._waiting) >= MAX_WAITING_BYTES
         ):
             raise TextsBusy("main text", f"{len(self._waiting)} others are waiting; retry later")
-        of_site = sum(run.site == site for run in self._waiting)
-        if key not in self._runs and 2 * of_site >= self._max_waiting > 1:
-            raise TextsBusy("main text", f"{of_site} others from {site} are waiting; retry later")
+        site_count = sum(run.site == site for run in self._waiting)
+        if key not in self._runs and 2 * site_count >= self._max_waiting > 1:
+            raise TextsBusy(
+                "main text", f"{site_count} others from {site} are waiting; retry later"
+            )
 
     def _wake(self) -> None:
-        if self._threads < AT_ONCE and self._threads < len(self._runs):
+        if self._threads < MAX_PROCESSES and self._threads < len(self._runs):
             self._threads += 1
             threading.Thread(target=self._work, name="main-text", daemon=True).start()
         self._changed.notify()
@@ -211,11 +213,11 @@ class _Shared:
         try:
             while (run := self._next()) is not None:
                 process = process or TextProcess(self._settings)
-                began_s = time.monotonic()
+                started_s = time.monotonic()
                 answer = process.ask(run)
-                self._end_run(run, time.monotonic() - began_s)
+                self._end_run(run, time.monotonic() - started_s)
                 self._finish(run, answer)
-                if not process.usable:
+                if not process.is_usable:
                     process.close()
                     process = None
         finally:
@@ -228,17 +230,17 @@ class _Shared:
     def _next(self) -> TextRun | None:
         with self._changed:
             while not self._closed:
-                self._drop_late()
+                self._drop_expired()
                 if (run := self._choose()) is not None:
                     self._waiting.remove(run)
                     run.is_slow = self._is_slow(run.site)
-                    self._slow += run.is_slow
+                    self._slow_count += run.is_slow
                     return run
-                if not self._changed.wait(_IDLE_S) and not self._waiting:
+                if not self._changed.wait(_IDLE_TIMEOUT_S) and not self._waiting:
                     return None
             return None
 
-    def _drop_late(self) -> None:
+    def _drop_expired(self) -> None:
         """Remove waiting runs that nobody waits for or whose deadline has passed."""
         now_s = time.monotonic()
         for run in [run for run in self._waiting if run.abandoned or run.deadline_s <= now_s]:
@@ -251,31 +253,31 @@ class _Shared:
         Return the next run, or None if no run is waiting, or only runs of slow sites whose slots
         are taken.
         """
-        kept = self._slow >= max(1, AT_ONCE - 1)
-        fitting = [run for run in self._waiting if not (kept and self._is_slow(run.site))]
+        is_reserved = self._slow_count >= max(1, MAX_PROCESSES - 1)
+        eligible = [run for run in self._waiting if not (is_reserved and self._is_slow(run.site))]
         # the first one of several with the least time
-        return min(fitting, key=lambda run: self._used_s(run.site), default=None)
+        return min(eligible, key=lambda run: self._used_s(run.site), default=None)
 
     def _used_s(self, site: str) -> float:
-        took_s, ended_s = self._took_s.get(site, (0.0, 0.0))
-        return took_s if ended_s > time.monotonic() - FORGOTTEN_S else 0.0
+        duration_s, ended_s = self._used_by_site.get(site, (0.0, 0.0))
+        return duration_s if ended_s > time.monotonic() - SITE_TTL_S else 0.0
 
     def _is_slow(self, site: str) -> bool:
         return self._used_s(site) > self._slow_site_s
 
-    def _end_run(self, run: TextRun, took_s: float) -> None:
+    def _end_run(self, run: TextRun, duration_s: float) -> None:
         with self._changed:
-            self._slow -= run.is_slow
-            self._took_s[run.site] = (self._used_s(run.site) + took_s, time.monotonic())
-            self._took_s.move_to_end(run.site)
-            while len(self._took_s) > _MAX_SITES:
-                self._took_s.popitem(last=False)
+            self._slow_count -= run.is_slow
+            self._used_by_site[run.site] = (self._used_s(run.site) + duration_s, time.monotonic())
+            self._used_by_site.move_to_end(run.site)
+            while len(self._used_by_site) > _MAX_SITES:
+                self._used_by_site.popitem(last=False)
             self._changed.notify_all()
 
     def _finish(self, run: TextRun, answer: dict[str, Any]) -> None:
         with self._changed:
-            if answer.get("error", ENDED) != ENDED and not run.abandoned:
-                self._refused[run.key] = (time.monotonic() + REFUSED_FOR_S, answer["error"])
+            if answer.get("error", CRASHED) != CRASHED and not run.abandoned:
+                self._refused[run.key] = (time.monotonic() + REFUSAL_TTL_S, answer["error"])
                 while len(self._refused) > _MAX_REFUSED:
                     self._refused.popitem(last=False)
             self._set_answer(run, answer)
@@ -315,26 +317,26 @@ class TextProcess:
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # a server that drains after Ctrl-C still uses it
         )
-        self.usable = True
+        self.is_usable = True
 
     def ask(self, run: TextRun) -> dict[str, Any]:
         """Return a page's text, or the reason why it has no text."""
         assert self._process.stdin is not None  # noqa: S101 - a pipe, see above
-        began_s = time.monotonic()
+        started_s = time.monotonic()
         try:
             _send(cast("BinaryIO", self._process.stdin), run.header, run.body)
             return self._answer(run)
         except (BrokenPipeError, EOFError):
-            self.usable = False
-            return {"error": ENDED}  # killed by the page's limits, or from outside
+            self.is_usable = False
+            return {"error": CRASHED}  # killed by the page's limits, or from outside
         except TimeoutError:
-            self.usable = False
-            return {"error": f"took more than {time.monotonic() - began_s:.1f} s"}
+            self.is_usable = False
+            return {"error": f"took more than {time.monotonic() - started_s:.1f} s"}
 
     def _answer(self, run: TextRun) -> dict[str, Any]:
         assert self._process.stdout is not None  # noqa: S101 - a pipe, see above
         source = self._process.stdout.fileno()
-        size = int.from_bytes(_receive(source, _HEAD_BYTES, run))
+        size = int.from_bytes(_receive(source, _LENGTH_BYTES, run))
         answer: dict[str, Any] = orjson.loads(_receive(source, size, run))
         return answer
 
@@ -346,7 +348,7 @@ class TextProcess:
 
 def _send(sink: BinaryIO, header: Mapping[str, Any], body: bytes) -> None:
     head = json.dumps({**header, "body_bytes": len(body)}).encode()
-    sink.write(len(head).to_bytes(_HEAD_BYTES) + head + body)
+    sink.write(len(head).to_bytes(_LENGTH_BYTES) + head + body)
     sink.flush()
 
 
@@ -360,15 +362,15 @@ def _receive(source: int, size: int, run: TextRun) -> bytes:
     data, readable = bytearray(), select.poll()  # a server's file descriptors may exceed 1,024
     readable.register(source, select.POLLIN)
     while len(data) < size:
-        left_s = run.deadline_s - time.monotonic()
-        if left_s <= 0 or run.abandoned:
+        remaining_s = run.deadline_s - time.monotonic()
+        if remaining_s <= 0 or run.abandoned:
             raise TimeoutError
-        if not readable.poll(1e3 * min(left_s, _CHECK_S)):
+        if not readable.poll(1e3 * min(remaining_s, _CHECK_INTERVAL_S)):
             continue
-        more = os.read(source, min(size - len(data), 1 << 20))
-        if not more:
+        chunk = os.read(source, min(size - len(data), 1 << 20))
+        if not chunk:
             raise EOFError
-        data += more
+        data += chunk
     return bytes(data)
 
 
@@ -380,7 +382,7 @@ def _serve(finder: str, max_cpu_s: float, max_memory_bytes: int) -> None:
     # Keep anything that a library prints out of the results.
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    while head := source.read(_HEAD_BYTES):
+    while head := source.read(_LENGTH_BYTES):
         header = json.loads(source.read(int.from_bytes(head)))
         body = source.read(header["body_bytes"])
         try:
@@ -390,7 +392,7 @@ def _serve(finder: str, max_cpu_s: float, max_memory_bytes: int) -> None:
         except Exception as error:  # noqa: BLE001 - a page must not end the process
             answer = {"error": f"{type(error).__name__}: {error}"[:500]}
         reply = orjson.dumps(answer)
-        sink.write(len(reply).to_bytes(_HEAD_BYTES) + reply)
+        sink.write(len(reply).to_bytes(_LENGTH_BYTES) + reply)
         sink.flush()
 
 

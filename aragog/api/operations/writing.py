@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
-from aragog.api.operations.graph import with_holder_url
+from aragog.api.operations.graph import holder_errors
 from aragog.api.operations.operation import Caller, HttpRoute, Pool, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import WRITE
@@ -98,7 +98,7 @@ def put(caller: Caller, request: PutRequest) -> str:
     writers.check(caller.token, [*request.fields, *request.deleted])
     if request.replace:
         writers.check_all(caller.token, store, request.url)
-    with with_holder_url(caller):
+    with holder_errors(caller):
         return _write(store, request)
 
 
@@ -109,26 +109,26 @@ def _write(store: UrlStore, request: PutRequest) -> str:
     A replacement deletes the values that existed before it, but none that another writer, who
     already saw the new version, has written since.
     """
-    before = store.fields.sizes(request.url) if request.replace else {}
-    replaced = [name for name in before if name not in request.fields]
+    sizes = store.fields.sizes(request.url) if request.replace else {}
+    replaced = [name for name in sizes if name not in request.fields]
     version = store.put(
         request.url,
         request.fields,
         at_ms=request.at_ms,
         provenance=request.provenance,
-        if_version=_expected(store, request.url, request.if_version),
+        if_version=_expected_version(store, request.url, request.if_version),
         to_delete=[*request.deleted, *replaced],
     )
     if not request.replace:
-        gone = list(request.deleted)
-        return store.delete_fields(request.url, gone) if gone else version
+        deleted = list(request.deleted)
+        return store.delete_fields(request.url, deleted) if deleted else version
     if not replaced:
         return version
-    at_ms = max(before[name].at_ms for name in replaced)
+    at_ms = max(sizes[name].at_ms for name in replaced)
     return store.delete_fields(request.url, replaced, at_ms=at_ms)
 
 
-def _expected(store: UrlStore, url: str, if_version: str | None) -> str | None:
+def _expected_version(store: UrlStore, url: str, if_version: str | None) -> str | None:
     """
     Return the version that the write is based on; for any version, None once the
     record exists.
@@ -168,7 +168,7 @@ class DeleteFieldsRequest:
 def delete_fields(caller: Caller, request: DeleteFieldsRequest) -> str:
     """Delete fields, ignoring names that the record does not have. Returns the new version."""
     caller.parts.writers.check(caller.token, request.names)
-    _take_version(caller.store, request.url, request.if_version)
+    _claim_version(caller.store, request.url, request.if_version)
     return caller.store.delete_fields(request.url, request.names)
 
 
@@ -192,13 +192,13 @@ class RemoveRequest:
 def remove(caller: Caller, request: RemoveRequest) -> None:
     """Remove the page, its links and its content; a later fetch restores them."""
     caller.parts.writers.check_all(caller.token, caller.store, request.url)
-    _take_version(caller.store, request.url, request.if_version)
+    _claim_version(caller.store, request.url, request.if_version)
     caller.store.remove(request.url)
 
 
-def _take_version(store: UrlStore, url: str, if_version: str | None) -> None:
+def _claim_version(store: UrlStore, url: str, if_version: str | None) -> None:
     """Claim the version, so that only one of several conditional writers succeeds."""
-    version = _expected(store, url, if_version)
+    version = _expected_version(store, url, if_version)
     if version is not None:
         store.put(url, {}, if_version=version)
 

@@ -14,7 +14,7 @@ import orjson
 
 access_log = logging.getLogger("aragog.access")
 """INFO, one JSON object per line."""
-MAX_TARGET = 500
+MAX_TARGET_BYTES = 500
 
 
 class AccessLog:
@@ -30,7 +30,7 @@ class AccessLog:
         self._random = random.Random()
         """A separate generator, so that logging does not affect programs that seed Python's own."""
 
-    def takes(self, *, failed: bool) -> bool:
+    def should_log(self, *, failed: bool) -> bool:
         """
         True if a request should be logged; `failed` means that the server could not
         answer it.
@@ -38,13 +38,13 @@ class AccessLog:
         return failed or (self._share > 0 and self._random.random() < self._share)
 
     def write(
-        self, what: dict[str, str], target: bytes, result: str | int, ms: float, token: str | None
+        self, call: dict[str, str], target: bytes, result: str | int, ms: float, token: str | None
     ) -> None:
         """
         Write one line.
 
         Args:
-            what: the route or method that was called.
+            call: the route or method that was called.
             target: the requested path or arguments, as the caller sent them.
             result: the response's status, or the outcome of the call.
             ms: time from the arrival of the request to its response.
@@ -52,8 +52,8 @@ class AccessLog:
         """
         line = {
             "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            **what,
-            "target": target[:MAX_TARGET].decode("utf-8", "replace"),
+            **call,
+            "target": target[:MAX_TARGET_BYTES].decode("utf-8", "replace"),
             "status": result,
             "ms": round(ms, 2),
             "token": token,

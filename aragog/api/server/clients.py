@@ -18,7 +18,7 @@ from typing import Protocol
 from aragog.runtime.open_files import clients_within_limit
 from aragog.settings import ServingSettings
 
-_CHECK_S = 1.0
+_CHECK_INTERVAL_S = 1.0
 _NETWORK_BITS = 64
 """An IPv6 host usually owns all addresses in a /64 network."""
 
@@ -46,9 +46,11 @@ class Clients:
     """
 
     def __init__(self, settings: ServingSettings) -> None:
-        self._most = clients_within_limit(settings.max_connections)
-        self._max_per_address = settings.max_connections_per_address or self._most
-        self._check_s = min(_CHECK_S, settings.head_timeout_s, settings.send_timeout_s)
+        self._max_clients = clients_within_limit(settings.max_connections)
+        self._max_per_address = settings.max_connections_per_address or self._max_clients
+        self._check_interval_s = min(
+            _CHECK_INTERVAL_S, settings.head_timeout_s, settings.send_timeout_s
+        )
         self._checks: asyncio.Task[None] | None = None
         self._networks: dict[ConnectedClient, str] = {}
         self._by_network: dict[str, dict[ConnectedClient, None]] = {}
@@ -69,7 +71,7 @@ class Clients:
         neighbors = self._by_network.get(network, {})
         if len(neighbors) >= self._max_per_address and not self._close_idle(neighbors):
             return False
-        if len(self) >= self._most and not self._make_room():
+        if len(self) >= self._max_clients and not self._make_room():
             return False
         self._networks[client] = network
         self._by_network.setdefault(network, {})[client] = None
@@ -96,7 +98,7 @@ class Clients:
 
     async def _check(self) -> None:
         while True:
-            await asyncio.sleep(self._check_s)
+            await asyncio.sleep(self._check_interval_s)
             now_s = time.monotonic()
             for client in self:
                 client.end_if_late(now_s)

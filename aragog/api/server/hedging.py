@@ -28,7 +28,7 @@ from prometheus_client.registry import Collector
 
 from aragog.api.operations.abandonment import abandonment
 from aragog.api.operations.large_reads import (
-    AT_ONCE,
+    MAX_CONCURRENT,
     BoundedRead,
     ReadAbandoned,
     ReadTooLarge,
@@ -41,12 +41,12 @@ from aragog.urlstore.store import UrlStore
 
 T = TypeVar("T")
 
-EXTRA_SHARE = 0.02
+MAX_STANDBY_SHARE = 0.02
 """The maximum fraction of reads that are also sent to the standby, hedged and mirrored together."""
-WARM_SHARE = 0.01
+MIN_STANDBY_SHARE = 0.01
 """The minimum fraction, which keeps the standby's caches and connections warm."""
 MIN_DELAY_S, MAX_DELAY_S, FIRST_DELAY_S = 0.001, 0.1, 0.02
-DOWN_AFTER_P99S = 10
+DOWN_P99_FACTOR = 10
 MIN_DOWN_S, MAX_DOWN_S = 0.05, 0.25
 """
 If the primary does not respond for ten times its 99th percentile, within these bounds, every late
@@ -57,24 +57,24 @@ DEADLINE_SHARE = 0.5
 _BURST = 20.0
 _SAMPLES = 10_000
 _MIN_SAMPLES = 100
-_RATIO = 1.1
-_FINEST_S = 50e-6
-_BUCKETS = 140
+_BUCKET_RATIO = 1.1
+_MIN_BUCKET_S = 50e-6
+_BUCKET_COUNT = 140
 
 
 class Latencies:
     """A histogram of recent latencies, in buckets that grow by 10%, from 50 µs to 30 s."""
 
     def __init__(self) -> None:
-        self._counts = [0.0] * _BUCKETS
+        self._counts = [0.0] * _BUCKET_COUNT
         self._total = 0.0
 
     def add(self, latency_s: float) -> None:
         """Count a latency; older ones lose weight."""
-        place, bound_s = 0, _FINEST_S
-        while bound_s < latency_s and place < _BUCKETS - 1:
-            place, bound_s = place + 1, bound_s * _RATIO
-        self._counts[place] += 1
+        bucket, bound_s = 0, _MIN_BUCKET_S
+        while bound_s < latency_s and bucket < _BUCKET_COUNT - 1:
+            bucket, bound_s = bucket + 1, bound_s * _BUCKET_RATIO
+        self._counts[bucket] += 1
         self._total += 1
         if self._total > _SAMPLES:
             self._counts = [count / 2 for count in self._counts]
@@ -83,16 +83,16 @@ class Latencies:
     def quantiles(self, *shares: float) -> list[float]:
         """Upper bounds, in seconds, of these quantiles, which must be in ascending order."""
         result: list[float] = []
-        total, bound_s = 0.0, _FINEST_S
+        total, bound_s = 0.0, _MIN_BUCKET_S
         for count in self._counts:
             total += count
             while len(result) < len(shares) and total >= shares[len(result)] * self._total:
                 result.append(bound_s)
-            bound_s *= _RATIO
+            bound_s *= _BUCKET_RATIO
         return result
 
     @property
-    def enough(self) -> bool:
+    def has_enough(self) -> bool:
         """True if there are enough latencies for a decision."""
         return self._total >= _MIN_SAMPLES
 
@@ -116,21 +116,21 @@ class HedgePolicy:
         self.down_after_s = MAX_DOWN_S
         self.reads = self.hedged = self.repeated = self.mirrored = self.won = 0
         self._latencies = Latencies()
-        self._room = 1.0
-        self._owed = 0.0
+        self._budget = 1.0
+        self._warm_debt = 0.0
 
     def count_read(self) -> None:
         """Count a read."""
         self.reads += 1
-        self._room = min(_BURST, self._room + EXTRA_SHARE)
-        self._owed += WARM_SHARE
-        if self.reads % 64 == 0 and self._latencies.enough:
-            middle_s, spent_s, p99_s, last_s = self._latencies.quantiles(
-                0.5, 1 - 0.9 * EXTRA_SHARE, 0.99, 0.999
+        self._budget = min(_BURST, self._budget + MAX_STANDBY_SHARE)
+        self._warm_debt += MIN_STANDBY_SHARE
+        if self.reads % 64 == 0 and self._latencies.has_enough:
+            median_s, budget_s, p99_s, p999_s = self._latencies.quantiles(
+                0.5, 1 - 0.9 * MAX_STANDBY_SHARE, 0.99, 0.999
             )
-            wanted_s = min(last_s, max(spent_s, 4 * middle_s))
-            self.delay_s = min(MAX_DELAY_S, max(MIN_DELAY_S, wanted_s))
-            self.down_after_s = min(MAX_DOWN_S, max(MIN_DOWN_S, DOWN_AFTER_P99S * p99_s))
+            target_s = min(p999_s, max(budget_s, 4 * median_s))
+            self.delay_s = min(MAX_DELAY_S, max(MIN_DELAY_S, target_s))
+            self.down_after_s = min(MAX_DOWN_S, max(MIN_DOWN_S, DOWN_P99_FACTOR * p99_s))
 
     def count_response(self, latency_s: float) -> None:
         """Count a response of the primary."""
@@ -138,7 +138,7 @@ class HedgePolicy:
 
     def hedge(self, *, down: bool = False) -> bool:
         """Decide whether a late read goes to the standby; with `down`, regardless of the budget."""
-        if self._room < 1 and not down:
+        if self._budget < 1 and not down:
             return False
         self.hedged += 1
         self._spend()
@@ -146,15 +146,15 @@ class HedgePolicy:
 
     def mirror(self) -> bool:
         """Decide whether to repeat an answered read on the standby to keep it warm."""
-        if self._owed < 1 or self._room < 1:
+        if self._warm_debt < 1 or self._budget < 1:
             return False
         self.mirrored += 1
         self._spend()
         return True
 
     def _spend(self) -> None:
-        self._room = max(0.0, self._room - 1)
-        self._owed = max(0.0, self._owed - 1)
+        self._budget = max(0.0, self._budget - 1)
+        self._warm_debt = max(0.0, self._warm_debt - 1)
 
 
 class _SharedRead:
@@ -211,12 +211,12 @@ class HedgedReads:
     ) -> None:
         self.policy = policy or HedgePolicy()
         self._stores = primary, standby
-        self._permits = tuple(threading.BoundedSemaphore(AT_ONCE) for _ in self._stores)
+        self._permits = tuple(threading.BoundedSemaphore(MAX_CONCURRENT) for _ in self._stores)
         self._primary = ThreadPoolExecutor(threads, thread_name_prefix="primary")
         self._standby = ThreadPoolExecutor(threads, thread_name_prefix="standby")
         self._lock = threading.Lock()
         self._deadline_s = deadline_s
-        self._answered_s = time.monotonic()
+        self._last_response_s = time.monotonic()
         self._waiting_since_s: dict[Future[Any], float] = {}
         """Reads that the primary has not answered, with their start times, oldest first."""
 
@@ -229,47 +229,47 @@ class HedgedReads:
         Raises:
             Exception: what `call` raised on the primary, if the standby has no result either.
         """
-        one = _SharedRead(call)
+        shared_read = _SharedRead(call)
         try:
-            return self._read(one)
+            return self._read(shared_read)
         finally:
-            one.is_decided = True
+            shared_read.is_decided = True
 
-    def _read(self, one: _SharedRead) -> HedgedResult:
+    def _read(self, shared_read: _SharedRead) -> HedgedResult:
         started_s = time.monotonic()
-        first = self._primary.submit(self._timed, one)
+        first = self._primary.submit(self._read_primary, shared_read)
         with self._lock:
             self.policy.count_read()
             delay_s = self.policy.delay_s
             self._waiting_since_s[first] = started_s
         first.add_done_callback(self._on_primary_done)
         while not wait([first], delay_s).done:
-            delay_s = self._until_hedged_s(started_s)
+            delay_s = self._wait_before_hedge_s(started_s)
             if delay_s <= 0:
-                return self._hedge(first, one)
-        return self._after_answer(first, one)
+                return self._hedge(first, shared_read)
+        return self._after_answer(first, shared_read)
 
     def _on_primary_done(self, first: Future[Any]) -> None:
         with self._lock:
             self._waiting_since_s.pop(first, None)
 
-    def _until_hedged_s(self, started_s: float) -> float:
+    def _wait_before_hedge_s(self, started_s: float) -> float:
         """Return how much longer a late read waits before the next check; 0 to hedge it now."""
         now_s = time.monotonic()
         latest_s = started_s + DEADLINE_SHARE * self._deadline_s
         with self._lock:
             oldest_s = next(iter(self._waiting_since_s.values()), now_s)
-            down_s = max(self._answered_s, oldest_s) + self.policy.down_after_s
+            down_s = max(self._last_response_s, oldest_s) + self.policy.down_after_s
             left_s = min(down_s, latest_s) - now_s
             return 0.0 if self.policy.hedge(down=left_s <= 0) else left_s
 
-    def _hedge(self, first: Future[Any], one: _SharedRead) -> HedgedResult:
+    def _hedge(self, first: Future[Any], shared_read: _SharedRead) -> HedgedResult:
         """Return the first result from either store."""
-        second = self._submit_to_standby(one)
+        second = self._submit_to_standby(shared_read)
         wait([first, second], return_when=FIRST_COMPLETED)
         if not first.done() and _is_answer(second):
             first.cancel()  # it may still be queued behind stalled reads
-            return self._standby_won(second)
+            return self._use_standby(second)
         return self._choose_result(first, second)
 
     def close(self) -> None:
@@ -277,11 +277,11 @@ class HedgedReads:
         for pool in (self._primary, self._standby):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _timed(self, one: _SharedRead) -> Any:
-        one.require_waiting()
+    def _read_primary(self, shared_read: _SharedRead) -> Any:
+        shared_read.require_waiting()
         started_at_s = time.monotonic()
         try:
-            value = one.run_on(self._stores[0], self._permits[0])
+            value = shared_read.run_on(self._stores[0], self._permits[0])
         except ReadAbandoned:  # the read took at least this long, and slow reads must be counted
             self._count_answer(started_at_s)
             raise
@@ -289,22 +289,22 @@ class HedgedReads:
         return value
 
     def _count_answer(self, started_at_s: float) -> None:
-        self._answered_s = ended_s = time.monotonic()
+        self._last_response_s = ended_s = time.monotonic()
         with self._lock:
             self.policy.count_response(ended_s - started_at_s)
 
-    def _submit_to_standby(self, one: _SharedRead) -> Future[Any]:
+    def _submit_to_standby(self, shared_read: _SharedRead) -> Future[Any]:
         def read() -> Any:
-            one.require_waiting()
-            return one.run_on(self._stores[1], self._permits[1])
+            shared_read.require_waiting()
+            return shared_read.run_on(self._stores[1], self._permits[1])
 
         return self._standby.submit(read)
 
-    def _mirror(self, one: _SharedRead) -> None:
+    def _mirror(self, shared_read: _SharedRead) -> None:
         with SmallRead():
-            one.call(self._stores[1])
+            shared_read.call(self._stores[1])
 
-    def _after_answer(self, first: Future[Any], one: _SharedRead) -> HedgedResult:
+    def _after_answer(self, first: Future[Any], shared_read: _SharedRead) -> HedgedResult:
         """
         The primary responded in time: return its value, or the standby's if the primary had an
         outage.
@@ -312,14 +312,14 @@ class HedgedReads:
         if _is_outage(first.exception()):
             with self._lock:
                 self.policy.repeated += 1
-            return self._choose_result(first, self._submit_to_standby(one))
+            return self._choose_result(first, self._submit_to_standby(shared_read))
         with self._lock:
             mirrored = self.policy.mirror()
         if mirrored:
-            self._standby.submit(self._mirror, one)
+            self._standby.submit(self._mirror, shared_read)
         return HedgedResult(first.result(), from_standby=False)
 
-    def _standby_won(self, second: Future[T]) -> HedgedResult:
+    def _use_standby(self, second: Future[T]) -> HedgedResult:
         with self._lock:
             self.policy.won += 1
         return HedgedResult(second.result(), from_standby=True)
@@ -330,7 +330,7 @@ class HedgedReads:
         if _is_outage(error) or isinstance(error, TooManyReads):
             wait([second])
             if _is_answer(second):
-                return self._standby_won(second)
+                return self._use_standby(second)
         return HedgedResult(first.result(), from_standby=False)
 
 
@@ -340,11 +340,11 @@ def _is_outage(error: BaseException | None) -> bool:
     return isinstance(error, TRANSIENT) and not isinstance(error, bounds)
 
 
-def _is_answer(done: Future[Any]) -> bool:
+def _is_answer(read: Future[Any]) -> bool:
     """True if the standby found data for everything requested."""
-    if done.exception() is not None:
+    if read.exception() is not None:
         return False
-    value = done.result()
+    value = read.result()
     return value is not None and not (isinstance(value, list) and None in value)
 
 

@@ -18,11 +18,11 @@ from aragog.api.server.clients import Clients
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
 
-QUIET_S = 0.2
+IDLE_GRACE_S = 0.2
 """How long a stopping server keeps idle connections open, since a request may be in transit."""
 BACKLOG = 1024
 """How many connections the kernel keeps until they are accepted."""
-ACCEPT_PAUSE_S = 0.2
+ACCEPT_RETRY_S = 0.2
 """Pause after a system error, usually too many open files."""
 
 
@@ -58,11 +58,11 @@ class Handshake(asyncio.Protocol):
         self._protocol = protocol
         self.idle_since_s: float | None = time.monotonic()
         """When the client connected; it counts as idle until the handshake is complete."""
-        self._complete = False
+        self._is_complete = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # There is no await below, so the client is always counted exactly once.
-        self._complete = True
+        self._is_complete = True
         self._clients.discard(self)
         protocol = self._protocol()
         transport.set_protocol(protocol)
@@ -70,7 +70,7 @@ class Handshake(asyncio.Protocol):
 
     def abort(self) -> None:
         """Close at once, unless the server's protocol has taken over."""
-        if self._complete:
+        if self._is_complete:
             return
         # The event loop owns the file descriptor, so the socket is shut down, not closed.
         with suppress(OSError):  # the client has closed it
@@ -129,14 +129,14 @@ class Listener:
         for accepting in self._accepting:
             accepting.cancel()
         await asyncio.gather(*self._accepting, return_exceptions=True)
-        waiting = [connection for sock in self._sockets for connection in _accepted(sock)]
+        queued = [connection for sock in self._sockets for connection in _accepted(sock)]
         for server in self._servers:
             server.close()
         for sock in self._sockets:
             sock.close()
-        opening = [self._begin(connection) for connection in waiting] + list(self._handshakes)
+        opening = [self._begin(connection) for connection in queued] + list(self._handshakes)
         if opening:
-            await asyncio.wait(opening, timeout=QUIET_S)
+            await asyncio.wait(opening, timeout=IDLE_GRACE_S)
         for handshake in list(self._handshakes.values()):
             handshake.abort()
 
@@ -146,7 +146,7 @@ class Listener:
             try:
                 sock, _ = await loop.sock_accept(listening)
             except OSError:
-                await asyncio.sleep(ACCEPT_PAUSE_S)
+                await asyncio.sleep(ACCEPT_RETRY_S)
                 continue
             self._begin(sock)
             await asyncio.sleep(0)  # let other tasks run between queued connections

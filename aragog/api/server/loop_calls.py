@@ -18,9 +18,9 @@ from aragog.api.server.threads import MAX_GROUP, CallThreads, ThreadCall
 
 _SLOW_S = 0.005
 """On idle cores, a group of reads takes 0.05 to 1.3 ms (`python -m bench.busy_reads`)."""
-_SLOW_IN_A_ROW = 3
-_HANGS_S = 0.1
-_IN_THREADS_S = 1.0
+_MAX_SLOW_READS = 3
+_HANG_S = 0.1
+_THREADS_PERIOD_S = 1.0
 
 
 class LoopCalls(CallThreads):
@@ -31,23 +31,28 @@ class LoopCalls(CallThreads):
     disk.
 
     Args:
-        name, threads, most: as in `CallThreads`.
+        name, threads, max_calls: as in `CallThreads`.
         now_s: the clock for deadlines; it also times the reads.
     """
 
     def __init__(
-        self, name: str, threads: int, most: int, *, now_s: Callable[[], float] = time.monotonic
+        self,
+        name: str,
+        threads: int,
+        max_calls: int,
+        *,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(name, threads, most, eager=False)
+        super().__init__(name, threads, max_calls, eager=False)
         self._now_s = now_s
         self._arrived: list[ThreadCall] = []
-        self._slow_in_a_row = 0
-        self._in_threads_until_s = 0.0
+        self._slow_reads = 0
+        self._threads_until_s = 0.0
 
     def submit(self, call: ThreadCall) -> None:
         """Run a call soon and then call `call.finish`, possibly after `call.expire`."""
         self.busy += 1
-        if self._now_s() < self._in_threads_until_s:
+        if self._now_s() < self._threads_until_s:
             self._begin(call)
             return
         self._arrived.append(call)
@@ -81,33 +86,33 @@ class LoopCalls(CallThreads):
         If the first call cannot run here, hand it to a thread and return nothing.
         """
         first = calls[0]
-        fits = first.groups_with() if self._now_s() >= self._in_threads_until_s else None
-        if fits is None:
+        can_join = first.groups_with() if self._now_s() >= self._threads_until_s else None
+        if can_join is None:
             self._begin(first)
             return ()
         size = 1
-        while size < min(len(calls), MAX_GROUP) and fits(calls[size]):
+        while size < min(len(calls), MAX_GROUP) and can_join(calls[size]):
             size += 1
         return calls[:size]
 
     def _run_group(self, group: Sequence[ThreadCall]) -> None:
-        began_s = self._now_s()
+        started_s = self._now_s()
         first, *others = group
         if others:
             first.run_with(others)
         else:
             first.run()
         now_s = self._now_s()
-        self._record_duration(now_s - began_s)
+        self._record_duration(now_s - started_s)
         for call in group:
             self.busy -= 1
             if call.deadline_s <= now_s:
                 call.expire()
             call.finish()
 
-    def _record_duration(self, took_s: float) -> None:
+    def _record_duration(self, duration_s: float) -> None:
         """Switch to threads for a while if reads are slow."""
-        self._slow_in_a_row = self._slow_in_a_row + 1 if took_s > _SLOW_S else 0
-        if took_s > _HANGS_S or self._slow_in_a_row >= _SLOW_IN_A_ROW:
-            self._slow_in_a_row = 0
-            self._in_threads_until_s = self._now_s() + _IN_THREADS_S
+        self._slow_reads = self._slow_reads + 1 if duration_s > _SLOW_S else 0
+        if duration_s > _HANG_S or self._slow_reads >= _MAX_SLOW_READS:
+            self._slow_reads = 0
+            self._threads_until_s = self._now_s() + _THREADS_PERIOD_S

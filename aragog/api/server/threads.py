@@ -33,8 +33,8 @@ MAX_GROUP = 32
 """Maximum number of calls that a thread runs together."""
 _MAX_EAGER_GROUP = 8
 """The maximum behind a network, where other threads run the remaining calls concurrently."""
-_RESULTS_AT_ONCE = 16
-_TICK_S = 0.002
+_MAX_RESULTS = 16
+_TICK_INTERVAL_S = 0.002
 """How often deadlines and the threads' progress are checked while calls are in flight."""
 
 
@@ -101,7 +101,7 @@ class CallThreads:
     Args:
         name: prefix of the threads' names.
         threads: how many calls run at the same time.
-        most: how many calls may be running or waiting; for `run`, and for callers that check
+        max_calls: how many calls may be running or waiting; for `run`, and for callers that check
             `busy`.
         eager: wake a thread for each call; for calls that wait for a network.
 
@@ -109,21 +109,21 @@ class CallThreads:
         busy: how many calls are running or waiting, including abandoned ones.
     """
 
-    def __init__(self, name: str, threads: int, most: int, *, eager: bool = True) -> None:
+    def __init__(self, name: str, threads: int, max_calls: int, *, eager: bool = True) -> None:
         self.busy = 0
-        self._most = most
+        self._max_calls = max_calls
         self._eager = eager
         self._threads: _Threads[ThreadCall] = _Threads(name, self._run, threads, eager=eager)
         self._done: deque[ThreadCall] = deque()
         self._in_flight: set[ThreadCall] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._signalled = False
-        self._ticking = False
+        self._is_signalled = False
+        self._is_ticking = False
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """True if no further call should be submitted now."""
-        return self.busy >= self._most
+        return self.busy >= self._max_calls
 
     def submit(self, call: ThreadCall) -> None:
         """Run a call soon and then call `call.finish`, possibly after `call.expire`."""
@@ -135,12 +135,12 @@ class CallThreads:
         loop = self._loop = self._loop or asyncio.get_running_loop()
         self._in_flight.add(call)
         self._threads.submit(call)
-        if self._done and not self._signalled:  # the event loop is awake, so they need not wait
-            self._signalled = True
+        if self._done and not self._is_signalled:  # the event loop is awake, so they need not wait
+            self._is_signalled = True
             loop.call_soon(self._flush)
-        if not self._ticking:
-            self._ticking = True
-            loop.call_later(_TICK_S, self._tick)
+        if not self._is_ticking:
+            self._is_ticking = True
+            loop.call_later(_TICK_INTERVAL_S, self._tick)
 
     async def run(self, call: Callable[[], T], deadline_s: float) -> T:
         """
@@ -154,7 +154,7 @@ class CallThreads:
             Overloaded: too many calls are running or waiting.
             TimeoutError: the call took longer; if it has not started, it never runs.
         """
-        if self.full:
+        if self.is_full:
             raise Overloaded
         awaited = _AwaitedCall(call, time.monotonic() + deadline_s)
         self.submit(awaited)
@@ -171,7 +171,7 @@ class CallThreads:
     # The methods below run in threads.
 
     def _run(self, call: ThreadCall) -> None:
-        others = self._others(call)
+        others = self._take_group(call)
         if others:
             call.run_with(others)
             self._done.append(call)
@@ -181,25 +181,25 @@ class CallThreads:
             call.run()
             RUNNING.call = None  # otherwise an idle thread would keep its last result in memory
             self._done.append(call)
-        if self._threads.waiting and len(self._done) < _RESULTS_AT_ONCE:
+        if self._threads.waiting and len(self._done) < _MAX_RESULTS:
             return  # waking the event loop costs as much as a call; its timer limits the delay
         self._wake_loop()
 
-    def _others(self, call: ThreadCall) -> Sequence[ThreadCall]:
-        fits = call.groups_with() if self._threads.waiting else None
-        most = _MAX_EAGER_GROUP if self._eager else MAX_GROUP
-        return () if fits is None else self._threads.take_more(fits, most - 1)
+    def _take_group(self, call: ThreadCall) -> Sequence[ThreadCall]:
+        can_join = call.groups_with() if self._threads.waiting else None
+        max_group = _MAX_EAGER_GROUP if self._eager else MAX_GROUP
+        return () if can_join is None else self._threads.take_more(can_join, max_group - 1)
 
     def _wake_loop(self) -> None:
-        if not self._signalled and self._loop is not None:
-            self._signalled = True
+        if not self._is_signalled and self._loop is not None:
+            self._is_signalled = True
             with suppress(RuntimeError):  # the loop was closed in the meantime
                 self._loop.call_soon_threadsafe(self._flush)
 
     # The methods below run on the event loop.
 
     def _flush(self) -> None:
-        self._signalled = False
+        self._is_signalled = False
         done = self._done
         while done:
             call = done.popleft()
@@ -215,10 +215,10 @@ class CallThreads:
             call.expire()
         for call in self._in_flight:
             call.wait(now_s)
-        self._threads.help_if_stuck()
-        self._ticking = bool(self._in_flight)
-        if self._ticking and self._loop is not None:
-            self._loop.call_later(_TICK_S, self._tick)
+        self._threads.wake_if_stuck()
+        self._is_ticking = bool(self._in_flight)
+        if self._is_ticking and self._loop is not None:
+            self._loop.call_later(_TICK_INTERVAL_S, self._tick)
 
 
 class _AwaitedCall(ThreadCall, Generic[T]):
@@ -275,7 +275,7 @@ class _Threads(Generic[T]):
         name: prefix of the threads' names.
         run: called with each item; must not raise.
         threads: how many items run at the same time.
-        eager: wake a thread for each item; otherwise wake one, and more through `help_if_stuck`.
+        eager: wake a thread for each item; otherwise wake one, and more through `wake_if_stuck`.
     """
 
     def __init__(self, name: str, run: Callable[[T], None], threads: int, *, eager: bool) -> None:
@@ -288,7 +288,7 @@ class _Threads(Generic[T]):
         self._finished = 0
         self._finished_before = -1
         self._name = name
-        self._stopping = False
+        self._is_stopping = False
 
     def submit(self, item: T) -> None:
         """Run an item soon. Must be called by one thread only."""
@@ -301,24 +301,24 @@ class _Threads(Generic[T]):
         """Number of items that no thread has taken yet."""
         return len(self._waiting)
 
-    def take_more(self, fits: Callable[[T], bool], most: int) -> list[T]:
+    def take_more(self, can_join: Callable[[T], bool], limit: int) -> list[T]:
         """
         Take further items for the caller to run together with its current one.
 
-        Takes the items that have waited longest, up to `most`, and stops at the first one that does
-        not fit.
+        Takes the items that have waited longest, up to `limit`, and stops at the first one that
+        does not fit.
         """
         result: list[T] = []
         with suppress(IndexError):
-            while len(result) < most:
+            while len(result) < limit:
                 item = self._waiting.popleft()
-                if not fits(item):
+                if not can_join(item):
                     self._waiting.appendleft(item)
                     break
                 result.append(item)
         return result
 
-    def help_if_stuck(self) -> None:
+    def wake_if_stuck(self) -> None:
         """Wake another thread if items wait and none was finished since the last call."""
         if self._waiting and self._finished == self._finished_before:
             self._wake()
@@ -329,18 +329,18 @@ class _Threads(Generic[T]):
         Stop idle threads now, and busy ones after their call. Returns the items
         left in the queue.
         """
-        self._stopping = True
-        left = list(self._waiting)
+        self._is_stopping = True
+        waiting = list(self._waiting)
         self._waiting.clear()
         while self._idle:
             self._idle.pop().release()
-        return left
+        return waiting
 
     def _wake(self) -> None:
         try:
             self._idle.pop().release()
         except IndexError:
-            if self._started < self._size and not self._stopping:
+            if self._started < self._size and not self._is_stopping:
                 self._started += 1
                 name = f"{self._name}-{self._started}"
                 threading.Thread(target=self._work, name=name, daemon=True).start()
@@ -349,12 +349,12 @@ class _Threads(Generic[T]):
         ready = threading.Lock()
         ready.acquire()
         waiting, idle, run = self._waiting, self._idle, self._run
-        while not self._stopping:
+        while not self._is_stopping:
             try:
                 item = waiting.popleft()
             except IndexError:
                 idle.append(ready)
-                if waiting or self._stopping:
+                if waiting or self._is_stopping:
                     # an item arrived after the check and before this thread was idle
                     self._wake()
                 ready.acquire()

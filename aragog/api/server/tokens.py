@@ -101,19 +101,19 @@ class Tokens:
             return None
         scheme, _, token = (authorization or "").strip().partition(" ")
         has_token = scheme.lower() == "bearer" and bool(token)
-        known = self._tokens.get(_hash(token.strip())) if has_token else None
-        if known is None:
+        known_token = self._tokens.get(_hash(token.strip())) if has_token else None
+        if known_token is None:
             detail = (
                 "unknown token; see serving.tokens" if has_token else "a bearer token is required"
             )
             error = ', error="invalid_token"' if has_token else ""
             raise Problem(401, detail, {"WWW-Authenticate": f'Bearer realm="aragog"{error}'})
-        if not known.token.allows(scope):
+        if not known_token.token.allows(scope):
             raise problem_of(LacksScope(scope.removesuffix("@")))
-        wait_s = known.bucket.take(self._now_s()) if known.bucket and counts else 0.0
+        wait_s = known_token.bucket.take(self._now_s()) if known_token.bucket and counts else 0.0
         if wait_s:
             raise TokenRateExceeded(wait_s)
-        return known.token
+        return known_token.token
 
 
 def check_exposure(settings: ServingSettings) -> None:
@@ -142,12 +142,12 @@ class Bucket:
         rate: requests per second; at least one request is always allowed at first.
     """
 
-    __slots__ = ("_left", "_most", "_rate", "_updated_s")
+    __slots__ = ("_available", "_capacity", "_rate", "_updated_s")
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
-        self._most = max(1.0, rate * BURST_S)
-        self._left = self._most
+        self._capacity = max(1.0, rate * BURST_S)
+        self._available = self._capacity
         self._updated_s: float | None = None
 
     def take(self, now_s: float) -> float:
@@ -156,12 +156,12 @@ class Bucket:
         is.
         """
         if self._updated_s is not None:
-            gained = max(0.0, now_s - self._updated_s) * self._rate
-            self._left = min(self._most, self._left + gained)
+            added = max(0.0, now_s - self._updated_s) * self._rate
+            self._available = min(self._capacity, self._available + added)
         self._updated_s = now_s
-        if self._left < 1:
-            return (1 - self._left) / self._rate
-        self._left -= 1
+        if self._available < 1:
+            return (1 - self._available) / self._rate
+        self._available -= 1
         return 0.0
 
 

@@ -32,7 +32,7 @@ from aragog.crawl.stages.enqueue_options import SOURCE_OPTIONS, EnqueueOptions
 from aragog.observability.instruments import REFRESH_URLS
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
-from aragog.urlstore.change_signals import SEARCH_AGAIN_MS, ChangeSignals
+from aragog.urlstore.change_signals import SEARCH_INTERVAL_MS, ChangeSignals
 from aragog.urlstore.crawl_budget import ration
 from aragog.urlstore.records import Due
 from aragog.urlstore.schedule import Schedule
@@ -148,7 +148,7 @@ class RefreshStage:
             if due_page.watched:
                 watched[host(due_page.url)].append(due_page.url)
         trusts = self.signals.trusts(watched)
-        late = [n for n, t in trusts.items() if t.looked_at_ms + SEARCH_AGAIN_MS <= now_ms]
+        late = [n for n, t in trusts.items() if t.looked_at_ms + SEARCH_INTERVAL_MS <= now_ms]
         for name in late[:_MAX_HOSTS_CHECKED]:
             self._check_host(name, watched[name][:_MAX_PAGES], self.signals)
             self.signals.record_search(name, now_ms)  # last, so that a killed run checks it again

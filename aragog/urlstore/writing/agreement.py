@@ -70,8 +70,8 @@ def canonical_of(page: PageWrite, rows: Mapping[str, Row]) -> str:
         return follow_aliases(page.url, rows)
     canonical = page.canonical_url
     pointer = rows.get(canonical, {}).get(nodes.CANONICAL)
-    itself = canonical in (page.url, page.final_url)
-    if itself and (pointer is None or pointer.at_ms <= page.fetched_at_ms):
+    is_itself = canonical in (page.url, page.final_url)
+    if is_itself and (pointer is None or pointer.at_ms <= page.fetched_at_ms):
         return canonical
     return follow_aliases(canonical, rows)
 
@@ -83,8 +83,8 @@ def agrees(page: PageWrite, row: Row) -> bool | None:
         return page.likeness.agrees(stored)
     if page.content and nodes.CONTENT_HASH in row:
         digest = row[nodes.CONTENT_HASH].value.decode()
-        same = digest == stored_hash(page.content) or digest == body_hash(page.content)
-        return True if same else None
+        is_same = digest == stored_hash(page.content) or digest == body_hash(page.content)
+        return True if is_same else None
     return None
 
 
@@ -138,11 +138,11 @@ def _with_unfetched(
     row = rows.get(canonical, {})
     senders = nodes.senders_of(row)
     doubted = nodes.DOUBTED in row
-    trusting = is_provisional(canonical, rows)
+    has_provisional_alias = is_provisional(canonical, rows)
     if doubted:
         why = f"{canonical} is not trusted until it is fetched: pages that declare it differ"
         # A process was killed while it ended the trust in this URL; complete that.
-        standing = Standing.DISPUTES if trusting else Standing.APART
+        standing = Standing.DISPUTES if has_provisional_alias else Standing.APART
         return Judgment(page.final_url, standing, canonical, why, is_doubted=True)
     if page.final_url in senders or page.url in senders:
         return Judgment(canonical, Standing.UPDATES, canonical)
@@ -151,7 +151,9 @@ def _with_unfetched(
         if same or (same is None and _is_alias(page, canonical, rows)):
             return Judgment(canonical, Standing.JOINS, canonical)
         why = f"{senders[0]} declares {canonical} too, and {_difference(same)}"
-        standing = Standing.DISPUTES if trusting and same is not None else Standing.APART
+        standing = (
+            Standing.DISPUTES if has_provisional_alias and same is not None else Standing.APART
+        )
         return Judgment(page.final_url, standing, canonical, why)
     claim = Lease.of(row, nodes.CLAIM)
     if claim and claim.is_live(now_ms) and claim.holder != claimant(page):

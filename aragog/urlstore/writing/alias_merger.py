@@ -26,7 +26,7 @@ from aragog.urlstore.records import Fact
 from aragog.urlstore.same_content import SameContent, entries_of, entry_put
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.next_due import is_wanted
-from aragog.urlstore.writing.page_facts import attempt_alone
+from aragog.urlstore.writing.page_facts import attempt_facts
 from urlspelling.domain import host
 from zengraph import IN, MultiGraph
 from zengraph.links import LinksWrite, OutlinkWriter, PackedLinks
@@ -35,26 +35,26 @@ from zengraph.records import Cell, Mutation, Row, newest_ms, put_properties
 ALIAS = 1
 """The edge type; an alias's score is always 0, so merging twice creates only one edge."""
 
-SOON_MS = 600_000
+REFETCH_DELAY_MS = 600_000
 """
 Milliseconds before an undone alias is fetched, because conflicting pages may undo it repeatedly.
 """
 
 _URL = "u"
-_POINTER = (nodes.CANONICAL, nodes.ALIASED)
-_OF_ALIAS = (*_POINTER, nodes.REMOVED)
+_POINTER_COLUMNS = (nodes.CANONICAL, nodes.ALIASED)
+_ALIAS_COLUMNS = (*_POINTER_COLUMNS, nodes.REMOVED)
 """The columns that `nodes.leads_to` needs: an alias that was taken down leads nowhere."""
-_MOVES = (b"m:", b"s:was:", b"s:from:", nodes.IN_CRAWL)
-_PAGE = (nodes.FACTS, nodes.LIKENESS)
+_MOVED_PREFIXES = (b"m:", b"s:was:", b"s:from:", nodes.IN_CRAWL)
+_PAGE_COLUMNS = (nodes.FACTS, nodes.LIKENESS)
 
 
 def alias_puts(zen: MultiGraph, alias: str, canonical: str, now_ms: int) -> list[Mutation]:
     """Return the edge from `canonical` to `alias`, and the flag that `canonical` has aliases."""
     canonical_id, properties = zen.node_id(canonical), {_URL: alias.encode()}
-    marked = {nodes.URL: canonical.encode(), nodes.ALIASED: b"1"}
+    cells = {nodes.URL: canonical.encode(), nodes.ALIASED: b"1"}
     return [
         *zen.edge_rows(zen.node_id(alias), ALIAS, canonical_id, properties, now_ms),
-        put_properties(canonical_id, marked, now_ms),
+        put_properties(canonical_id, cells, now_ms),
     ]
 
 
@@ -207,7 +207,7 @@ class AliasMerger:
         self._watches.move(canonical, alias, now_ms, watched_as=alias)
         self._zen.remove_edge(self._zen.node_id(alias), ALIAS, self._zen.node_id(canonical))
         begun_ms = own[nodes.LEAVING].at_ms if detaching else now_ms
-        self._create_record(alias, canonical, begun_ms + SOON_MS, at_ms)
+        self._create_record(alias, canonical, begun_ms + REFETCH_DELAY_MS, at_ms)
         if is_needed:
             self._due.schedule(alias, now_ms, now_ms)
         self._properties.put(self._zen.node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
@@ -240,20 +240,22 @@ class AliasMerger:
         facts = facts_of(row)
         if not inherits and alias not in (facts.get("url"), facts.get("final_url")):
             return
-        brought = int(facts.get("fetched_at_ms") or 0)
-        times = {brought, nodes.after_moves(row, brought)}
-        part = {c: cell for c, cell in row.items() if cell.at_ms in times}
-        if part:
-            part.setdefault(nodes.FACTS, _first_facts(facts, own, brought))
+        fetched_ms = int(facts.get("fetched_at_ms") or 0)
+        times = {fetched_ms, nodes.after_moves(row, fetched_ms)}
+        page_cells = {c: cell for c, cell in row.items() if cell.at_ms in times}
+        if page_cells:
+            page_cells.setdefault(nodes.FACTS, _first_facts(facts, own, fetched_ms))
             if inherits:
-                mine = {**facts_of(part), "url": alias, "final_url": alias}
-                part[nodes.FACTS] = Cell(orjson.dumps(mine), part[nodes.FACTS].at_ms)
+                facts_of_alias = {**facts_of(page_cells), "url": alias, "final_url": alias}
+                page_cells[nodes.FACTS] = Cell(
+                    orjson.dumps(facts_of_alias), page_cells[nodes.FACTS].at_ms
+                )
             self._move_links(canonical, alias, own, now_ms)
-            self._move(canonical, part, alias, own, now_ms)
+            self._move(canonical, page_cells, alias, own, now_ms)
         if nodes.FACTS in row and row[nodes.FACTS].at_ms not in times:
             # The canonical URL's page has moved away. Without this, an older fetch of the URL would
             # be dropped as if that page were still stored.
-            attempt = orjson.dumps(attempt_alone(facts, canonical))
+            attempt = orjson.dumps(attempt_facts(facts, canonical))
             at_ms = row[nodes.FACTS].at_ms + 1
             self._properties.put(self._zen.node_id(canonical), {nodes.FACTS: attempt}, at_ms=at_ms)
 
@@ -267,9 +269,9 @@ class AliasMerger:
         if nodes.ALIASED not in self._properties.get(self._zen.node_id(canonical), [nodes.ALIASED]):
             return
         for alias in list(self.listed(canonical)):
-            own = self._properties.get(self._zen.node_id(alias), [*_OF_ALIAS, nodes.OWN])
-            joined = alias_of(own, alias) == canonical and nodes.was_fetched(own)
-            if joined and not nodes.is_taken_down(own) and not stays(alias):
+            own = self._properties.get(self._zen.node_id(alias), [*_ALIAS_COLUMNS, nodes.OWN])
+            is_joined = alias_of(own, alias) == canonical and nodes.was_fetched(own)
+            if is_joined and not nodes.is_taken_down(own) and not stays(alias):
                 self.undo(alias, now_ms, is_needed=True)
 
     def mark(self, urls: Sequence[str], column: bytes, now_ms: int) -> None:
@@ -289,11 +291,11 @@ class AliasMerger:
 
         Takes constant memory.
         """
-        yield from self._of(canonical, _OF_ALIAS, {canonical}, nodes.MAX_HOPS)
+        yield from self._of(canonical, _ALIAS_COLUMNS, {canonical}, nodes.MAX_HOPS)
 
     def with_taken_down(self, canonical: str) -> Iterator[str]:
         """Like `of`, but includes aliases that were taken down."""
-        yield from self._of(canonical, _POINTER, {canonical}, nodes.MAX_HOPS)
+        yield from self._of(canonical, _POINTER_COLUMNS, {canonical}, nodes.MAX_HOPS)
 
     def _of(
         self, canonical: str, columns: Sequence[bytes], visited: set[str], hops: int
@@ -315,7 +317,11 @@ class AliasMerger:
 
     def _move(self, source: str, own: Row, canonical: str, target_row: Row, now_ms: int) -> None:
         """Move cells to another node: put them there first, then delete them here."""
-        moved = {c: cell for c, cell in own.items() if c.startswith(_MOVES) or c in _PAGE}
+        moved = {
+            c: cell
+            for c, cell in own.items()
+            if c.startswith(_MOVED_PREFIXES) or c in _PAGE_COLUMNS
+        }
         values: list[tuple[dict[bytes, bytes], int]] = [
             ({c: value}, at) for c, (value, at) in moved.items()
         ]
@@ -374,8 +380,10 @@ class AliasMerger:
         An object is copied to the canonical URL's key. A record in a pack stays where it is, and
         both nodes refer to it, so that a takedown of either URL finds its bytes.
         """
-        stands, there = nodes.content_cell(own), nodes.content_cell(target_row)
-        if stands is None or (there is not None and there[1].at_ms > stands[1].at_ms):
+        source_cell, target_cell = nodes.content_cell(own), nodes.content_cell(target_row)
+        if source_cell is None or (
+            target_cell is not None and target_cell[1].at_ms > source_cell[1].at_ms
+        ):
             return []
         cells = {column: own[column].value for column in nodes.CONTENT if column in own}
         if response := nodes.response_of(own):
@@ -383,33 +391,42 @@ class AliasMerger:
         if (pointer := pointer_of(own)) and self._bodies.packs:
             self._bodies.packs.catalog.share(pointer, canonical)
             cells.pop(nodes.CONTENT_KEY, None)
-            known = [(c, cell) for c, cell in own.items() if c.startswith(nodes.RECORDS)]
-            return [(cells, stands[1].at_ms), *(({c: cell.value}, cell.at_ms) for c, cell in known)]
-        stored = self._bodies.objects.get(stands[1].value.decode())
+            records = [(c, cell) for c, cell in own.items() if c.startswith(nodes.RECORDS)]
+            return [
+                (cells, source_cell[1].at_ms),
+                *(({c: cell.value}, cell.at_ms) for c, cell in records),
+            ]
+        stored = self._bodies.objects.get(source_cell[1].value.decode())
         if stored is None:
             return []
         key = content_key(canonical)
         self._bodies.objects.put(key, stored[0], {**stored[1], "url": canonical})
         cells[nodes.CONTENT_KEY] = key.encode()
         cells.pop(nodes.CONTENT_PACK, None)
-        return [(cells, stands[1].at_ms)]
+        return [(cells, source_cell[1].at_ms)]
 
     def _move_links(self, source: str, canonical: str, target_row: Row, now_ms: int) -> None:
         """Move outlinks together with their page, unless the target's links or page are newer."""
-        both = self._outlinks.read([source, canonical])
-        moved, there = both[source], both[canonical]
-        if moved.compressed:
-            links = PackedLinks.of_lines(moved.lines)
+        cells = self._outlinks.read([source, canonical])
+        source_links, target_links = cells[source], cells[canonical]
+        if source_links.compressed:
+            links = PackedLinks.of_lines(source_links.lines)
             # Links that moved away earlier left a delete, whose timestamp may equal these links'
             # timestamp.
-            at_ms = moved.at_ms if there.compressed else max(moved.at_ms, there.at_ms + 1)
+            at_ms = (
+                source_links.at_ms
+                if target_links.compressed
+                else max(source_links.at_ms, target_links.at_ms + 1)
+            )
             # Links that later fetches found unchanged keep the time of the first fetch, so compare
             # the times of the pages too.
-            if int(facts_of(target_row).get("fetched_at_ms") or 0) <= moved.at_ms:
+            if int(facts_of(target_row).get("fetched_at_ms") or 0) <= source_links.at_ms:
                 self._outlinks.write([LinksWrite(canonical, at_ms, links)], now_ms)
             # Delete as of the links' own time, because a page that was fetched before now may still
             # write links.
-            self._outlinks.write([LinksWrite(source, moved.at_ms + 1, lambda _: b"")], now_ms)
+            self._outlinks.write(
+                [LinksWrite(source, source_links.at_ms + 1, lambda _: b"")], now_ms
+            )
 
 
 def _entries(canonical: str, own: Row, target_row: Row) -> list[Mutation]:
@@ -446,9 +463,9 @@ def _first_facts(facts: Mapping[str, Fact], own: Row, brought_ms: int) -> Cell:
 
 def _provenance(own: Cell, target_cell: Cell | None) -> tuple[dict[bytes, bytes], int]:
     old, new = orjson.loads(target_cell.value) if target_cell else {}, orjson.loads(own.value)
-    newer = target_cell is None or own.at_ms >= target_cell.at_ms
-    both = {**old, **new} if newer else {**new, **old}
+    is_newer = target_cell is None or own.at_ms >= target_cell.at_ms
+    merged = {**old, **new} if is_newer else {**new, **old}
     return (
-        {nodes.PROVENANCE: orjson.dumps(both)},
+        {nodes.PROVENANCE: orjson.dumps(merged)},
         max(own.at_ms, target_cell.at_ms if target_cell else 0),
     )

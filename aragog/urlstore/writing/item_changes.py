@@ -23,7 +23,7 @@ from aragog.urlstore.writing.page_plan import PageWritePlan
 from zengraph import MultiGraph
 from zengraph.records import Mutation, Row, put_record
 
-MAX_LOOKED_UP = 100
+MAX_COMPARED_ITEMS = 100
 """
 Maximum changed items per page for which other pages are read. If there are more, they are compared
 only with this page's stored items.
@@ -36,7 +36,7 @@ _PAGE = b"i:p"
 _FIELD_OF_ITEMS = field_of("")
 
 
-class _OnAnotherPage(NamedTuple):
+class _OtherPageItem(NamedTuple):
     """An item as shown on another page."""
 
     values: Mapping[str, Any]
@@ -49,7 +49,7 @@ def puts(plan: PageWritePlan) -> list[Mutation]:
     names = {
         name
         for field, value in _items_in(plan)
-        for name in names_of(url, field, value) - _before(plan, field)
+        for name in names_of(url, field, value) - _stored_names(plan, field)
     }
     return [put_record(name, {_PAGE: url.encode()}, plan.at_ms) for name in sorted(names)]
 
@@ -62,7 +62,7 @@ def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
         (name, plan.row[nodes.field_column(field)].at_ms)
         for field in sorted(fields)
         for name in sorted(
-            _before(plan, field) - names_of(plan.canonical, field, written.get(field))
+            _stored_names(plan, field) - names_of(plan.canonical, field, written.get(field))
         )
     ]
 
@@ -77,7 +77,7 @@ def _items_in(plan: PageWritePlan) -> list[tuple[str, bytes]]:
     return [(name, value) for name, value in written if value is not None]
 
 
-def _before(plan: PageWritePlan, field: str) -> set[bytes]:
+def _stored_names(plan: PageWritePlan, field: str) -> set[bytes]:
     cell = plan.row.get(nodes.field_column(field))
     return names_of(plan.canonical, field, cell.value) if cell else set()
 
@@ -100,18 +100,22 @@ class ItemNews:
         """
         news: dict[str, Values] = {}
         for field in sorted(name for name in plan.changed if kind_in(name)):
-            news |= self._of_field(plan, field)
+            news |= self._field_changes(plan, field)
         if len(news) > MAX_NEWS:
-            more = {field: (None, None) for field in plan.changed if kind_in(field)}
-            news = {**dict(islice(news.items(), MAX_NEWS)), **more}
+            item_fields = {field: (None, None) for field in plan.changed if kind_in(field)}
+            news = {**dict(islice(news.items(), MAX_NEWS)), **item_fields}
         return news
 
-    def _of_field(self, plan: PageWritePlan, field: str) -> dict[str, Values]:
+    def _field_changes(self, plan: PageWritePlan, field: str) -> dict[str, Values]:
         stored = plan.page.fields.get(field)
         before, now = item_fields(plan.row, field), PageItems.read(stored)
-        was, new = _by_key(before), _by_key(now)
-        changed = [key for key in dict.fromkeys([*was, *new]) if was.get(key) != new.get(key)]
-        others = self._others(plan, field, now.site or before.site, changed[:MAX_LOOKED_UP])
+        old_items, new_items = _by_key(before), _by_key(now)
+        changed = [
+            key
+            for key in dict.fromkeys([*old_items, *new_items])
+            if old_items.get(key) != new_items.get(key)
+        ]
+        others = self._others(plan, field, now.site or before.site, changed[:MAX_COMPARED_ITEMS])
         news: dict[str, Values] = {}
         if _without_key(before) != _without_key(now):
             cell = plan.row.get(nodes.field_column(field))
@@ -119,13 +123,17 @@ class ItemNews:
         seen_ms = int(facts_of(plan.row).get("fetched_at_ms") or 0)
         for key in changed:
             news |= _news(
-                item_name(field, key), was.get(key), new.get(key), others.get(key), seen_ms
+                item_name(field, key),
+                old_items.get(key),
+                new_items.get(key),
+                others.get(key),
+                seen_ms,
             )
         return news
 
     def _others(
         self, plan: PageWritePlan, field: str, site: str, keys: Sequence[str]
-    ) -> dict[str, _OnAnotherPage]:
+    ) -> dict[str, _OtherPageItem]:
         """Return these items as shown on the most recently fetched other page that has them."""
         kind = kind_in(field) or ""
         pages: dict[str, list[str]] = {}
@@ -144,11 +152,11 @@ class ItemNews:
             for url, (canonical, row) in rows.items()
             if canonical != plan.canonical and self._is_shown(row)
         }
-        found: dict[str, _OnAnotherPage] = {}
+        found: dict[str, _OtherPageItem] = {}
         for key, some in pages.items():
             of_pages = (items[url] for url in some if url in items)
             seen = [
-                _OnAnotherPage(values[key], at_ms) for values, at_ms in of_pages if key in values
+                _OtherPageItem(values[key], at_ms) for values, at_ms in of_pages if key in values
             ]
             if seen:
                 found[key] = max(seen, key=lambda one: one.fetched_at_ms)
@@ -170,7 +178,7 @@ def _news(
     name: str,
     was: Mapping[str, Any] | None,
     now: Mapping[str, Any] | None,
-    other: _OnAnotherPage | None,
+    other: _OtherPageItem | None,
     seen_ms: int,
 ) -> dict[str, Values]:
     """Return the changes of one item, given its state on another page."""
@@ -192,8 +200,8 @@ def _text(value: Any) -> str | None:
 
 
 def _by_key(items: PageItems) -> dict[str, Mapping[str, Any]]:
-    return {each.key: each.values for each in items.items if each.key}
+    return {item.key: item.values for item in items.items if item.key}
 
 
 def _without_key(items: PageItems) -> list[Mapping[str, Any]]:
-    return [each.values for each in items.items if not each.key]
+    return [item.values for item in items.items if not item.key]

@@ -65,7 +65,7 @@ def is_wanted(row: Row, settings: RefreshSettings) -> bool:
     return settings.unwatched if cell is None or not cell.value else cell.value == WATCHED
 
 
-def planned(
+def plan_next(
     row: Row,
     page: PageWrite,
     seen: Seen,
@@ -87,7 +87,7 @@ def planned(
         return Next(state_cell(before), int(due) if due else None, first=False, given_up=False)
     mark = mark_of(row) if settings.signals and not seen.source else None
     compared_ms = before.compared_at_ms if before else 0
-    is_named = mark is not None and compared_ms < mark.read_at_ms <= seen.fetched_at_ms
+    is_reported = mark is not None and compared_ms < mark.read_at_ms <= seen.fetched_at_ms
     state, due_at_ms = decide(
         before,
         seen,
@@ -95,10 +95,10 @@ def planned(
         page.fields,
         settings,
         spread=_spread(url_key(canonical), seen.fetched_at_ms),
-        is_named=is_named,
+        is_reported=is_reported,
         stretch=_stretch(before, mark, trust, seen.fetched_at_ms),
     )
-    if mark and due_at_ms and _is_named_again(mark, state, seen, settings):
+    if mark and due_at_ms and _is_reported_again(mark, state, seen, settings):
         due_at_ms = min(due_at_ms, seen.fetched_at_ms + int(settings.min_interval_s * 1000))
     wanted_ms = due_at_ms if seen.source or is_wanted(row, settings) else None
     facts = nodes.facts_of(row) if page.links is None else page.facts
@@ -110,7 +110,7 @@ def planned(
         wanted_ms,
         first=before is None or not before.compared_at_ms,
         given_up=due_at_ms is None and before is not None and before.due_at_ms is not None,
-        **_evidence(before, state, mark, is_named=is_named),
+        **_evidence(before, state, mark, is_reported=is_reported),
     )
 
 
@@ -120,18 +120,18 @@ class _SignalEvidence(TypedDict, total=False):
 
 
 def _evidence(
-    before: RefreshState | None, after: RefreshState, mark: PageMark | None, *, is_named: bool
+    before: RefreshState | None, after: RefreshState, mark: PageMark | None, *, is_reported: bool
 ) -> _SignalEvidence:
     """Return evidence about the host's signals; empty if there was no page to compare with."""
     if mark is None or before is None or not before.compared_at_ms:
         return {}
-    passed_s = (after.compared_at_ms - before.compared_at_ms) / 1000
-    if passed_s <= 0:
+    elapsed_s = (after.compared_at_ms - before.compared_at_ms) / 1000
+    if elapsed_s <= 0:
         return {}
     changed = min(after.changes - before.changes, 1.0)
-    expected = marks.expected_change(before.rate_per_s, passed_s)
-    evidence: _SignalEvidence = {"evidence": Evidence(changed, is_named, mark.covered, expected)}
-    if changed and mark.covered and not is_named:
+    expected = marks.expected_change(before.rate_per_s, elapsed_s)
+    evidence: _SignalEvidence = {"evidence": Evidence(changed, is_reported, mark.covered, expected)}
+    if changed and mark.covered and not is_reported:
         evidence["mark"] = marks.to_cell(mark._replace(covered=False))
     return evidence
 
@@ -146,16 +146,16 @@ def _stretch(
     return trust.stretch if is_recent else 1.0
 
 
-def _is_named_again(
+def _is_reported_again(
     mark: PageMark, state: RefreshState, seen: Seen, settings: RefreshSettings
 ) -> bool:
     """Return True if a file read after this fetch reports a change that is worth another fetch."""
     is_later = mark.read_at_ms > seen.fetched_at_ms
-    worth = marks.is_worth_a_fetch(state.rate_per_s, state.usual_s, mark.belief, settings)
-    return is_later and worth
+    is_worthwhile = marks.is_worth_a_fetch(state.rate_per_s, state.usual_s, mark.belief, settings)
+    return is_later and is_worthwhile
 
 
-def renewed(
+def replacement_cells(
     row: Row, fields: Mapping[str, bytes], before: Mapping[str, object], at_ms: int
 ) -> tuple[dict[bytes, bytes], frozenset[str], set[str]]:
     """
@@ -191,5 +191,5 @@ def vanished_fields(
 
 def _spread(key: bytes, at_ms: int) -> float:
     """Return a number from 0 to 1, evenly distributed over pages and fetches; deterministic."""
-    mixed = (int.from_bytes(key[8:12]) ^ at_ms * 2_654_435_761) & 0xFFFF_FFFF
-    return mixed / 2**32
+    hashed = (int.from_bytes(key[8:12]) ^ at_ms * 2_654_435_761) & 0xFFFF_FFFF
+    return hashed / 2**32

@@ -35,17 +35,17 @@ def changes_of(
     With `all_pages`, also entries without values for the first fetch of an unwatched page, and for
     a page whose record was merged into another URL without a redirect.
     """
-    found = redirected(plan, all_pages=all_pages)
+    changes = redirect_changes(plan, all_pages=all_pages)
     kind = _kind(plan, following, all_pages=all_pages)
     if kind is None:
-        return found
+        return changes
     is_unwatched_new = kind == "new" and not _reports_first_fetch(plan)
     values = {} if is_unwatched_new else {name: _values(plan, name) for name in _changed(plan)}
     fields = {**values, **plan.item_news}
     hashes = _hashes(plan)
     at_ms = plan.page.fetched_at_ms
-    mine = Change(plan.canonical, at_ms, kind, fields, tuple(owners), content_hash=hashes)
-    return [*found, mine]
+    change = Change(plan.canonical, at_ms, kind, fields, tuple(owners), content_hash=hashes)
+    return [*changes, change]
 
 
 def changed_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
@@ -56,11 +56,11 @@ def changed_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     It is written together with the page. If that write is interrupted, the repeated write finds the
     change again.
     """
-    mine = next((one.kind for one in plan.changes if one.url == plan.canonical), None)
+    kind = next((change.kind for change in plan.changes if change.url == plan.canonical), None)
     was_gone = absent_as(facts_of(plan.row)) == OutcomeKind.GONE
-    if mine is None or (mine == "given_up" and was_gone):
+    if kind is None or (kind == "given_up" and was_gone):
         return {}
-    return {nodes.CHANGED: mine.encode()}
+    return {nodes.CHANGED: kind.encode()}
 
 
 def moved_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
@@ -74,7 +74,7 @@ def moved_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     page, row = plan.page, plan.requested_row
     fetched_ms = facts_of(row).get("fetched_at_ms")
     is_alias = plan.canonical == page.url or alias_of(row, page.url) is not None
-    if is_alias or not fetched_ms or not redirected(plan, all_pages=True):
+    if is_alias or not fetched_ms or not redirect_changes(plan, all_pages=True):
         return {}
     return {nodes.CHANGED: b"redirected %d" % int(fetched_ms)}
 
@@ -123,7 +123,7 @@ def _had_page(row: Row) -> bool:
     return bool(facts_of(row).get("fetched_at_ms"))
 
 
-def redirected(plan: PageWritePlan, *, all_pages: bool = False) -> list[Change]:
+def redirect_changes(plan: PageWritePlan, *, all_pages: bool = False) -> list[Change]:
     """Return the entry for a stored URL that leads elsewhere since this fetch; see `changes_of`."""
     page, row = plan.page, plan.requested_row
     if is_failed_fetch(page) or page.final_url == page.url or not _had_page_before(plan):

@@ -15,7 +15,7 @@ from aragog.urlstore.records import ABSENT, WITHHELD, Fact, PageWrite, absent_as
 from aragog.urlstore.writing.agreement import is_failed_fetch
 from zengraph.records import Row
 
-_OF_AN_ATTEMPT = (
+_ATTEMPT_FACTS = (
     "outcome", "status", "reason", "latency_ms", "address", "attempts", "crawler_price", "cause",
     "attempted_url",
 )  # fmt: skip
@@ -30,8 +30,8 @@ def _absent(page: PageWrite, before: Mapping[str, object]) -> dict[str, object]:
     now = page.facts.get("outcome")
     if page.gone or now in WITHHELD:
         return {ABSENT: now}
-    found = None if _confirms(page) else absent_as(before)
-    return {ABSENT: found} if found else {}
+    outcome = None if _confirms(page) else absent_as(before)
+    return {ABSENT: outcome} if outcome else {}
 
 
 def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, object]:
@@ -47,7 +47,7 @@ def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, objec
     before = facts_of(row)
     facts: dict[str, object] = {"url": page.url, "final_url": page.final_url}
     if is_failed_fetch(page):
-        facts |= {n: v for n, v in before.items() if n not in _OF_AN_ATTEMPT}
+        facts |= {n: v for n, v in before.items() if n not in _ATTEMPT_FACTS}
         facts |= {**page.facts, "attempted_at_ms": page.fetched_at_ms}
         facts |= _withdrawn_statements(before, page)
         facts.pop(ABSENT, None)
@@ -60,15 +60,15 @@ def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, objec
     return facts
 
 
-def with_attempt(facts: Mapping[str, object], stored: Mapping[str, object]) -> dict[str, object]:
+def merge_attempt(facts: Mapping[str, object], stored: Mapping[str, object]) -> dict[str, object]:
     """Return a page's facts combined with those of a later attempt that was stored before them."""
-    attempt = {n: v for n, v in stored.items() if n in (*_OF_AN_ATTEMPT, "attempted_at_ms", ABSENT)}
-    return {n: v for n, v in facts.items() if n not in _OF_AN_ATTEMPT} | attempt
+    attempt = {n: v for n, v in stored.items() if n in (*_ATTEMPT_FACTS, "attempted_at_ms", ABSENT)}
+    return {n: v for n, v in facts.items() if n not in _ATTEMPT_FACTS} | attempt
 
 
-def attempt_alone(facts: Mapping[str, object], url: str) -> dict[str, object]:
+def attempt_facts(facts: Mapping[str, object], url: str) -> dict[str, object]:
     """Return the facts that stay in a node whose page moved away: those of the later attempt."""
-    names = (*_OF_AN_ATTEMPT, "attempted_at_ms")
+    names = (*_ATTEMPT_FACTS, "attempted_at_ms")
     return {"url": url, "final_url": url} | {n: v for n, v in facts.items() if n in names}
 
 
@@ -82,9 +82,9 @@ def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[s
     names = ("page_preferences",) if _confirms(page) else ("page_preferences", "robots_preferences")
     result: dict[str, Fact] = {}
     for name in names:
-        said, later = before.get(name), page.facts.get(name)
-        if isinstance(later, str):
-            result[name] = stricter(said if isinstance(said, str) else None, later)
+        old_text, new_text = before.get(name), page.facts.get(name)
+        if isinstance(new_text, str):
+            result[name] = stricter(old_text if isinstance(old_text, str) else None, new_text)
     return result
 
 
@@ -96,12 +96,12 @@ def _crawls(
 
     `facts` are the page's new facts.
     """
-    mine = str(page.facts.get(KEPT_FOR) or USUAL)
+    crawl = str(page.facts.get(KEPT_FOR) or USUAL)
     if page.withdrawn:
-        return others(before, facts, mine)
+        return others(before, facts, crawl)
     if is_failed_fetch(page) and not _confirms(page):
         return crawls_of(before)
-    return others(before, facts, mine) | {mine}
+    return others(before, facts, crawl) | {crawl}
 
 
 def _confirms(page: PageWrite) -> bool:

@@ -21,8 +21,8 @@ from aragog.urlstore.nodes import alias_of, facts_of, follow_aliases
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.signal_trust import Evidence, HostTrust
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
-from aragog.urlstore.writing.next_due import WATCHED, Next, planned
-from aragog.urlstore.writing.page_facts import facts_after, with_attempt
+from aragog.urlstore.writing.next_due import WATCHED, Next, plan_next
+from aragog.urlstore.writing.page_facts import facts_after, merge_attempt
 from urlspelling.domain import host
 from zengraph.records import Cell, Row
 
@@ -172,11 +172,11 @@ def referenced_urls(rows: Mapping[str, Row]) -> list[str]:
     Return URLs that must be read too, because these nodes refer to them: canonical URLs and
     senders.
     """
-    named = {alias_of(row, url) for url, row in rows.items()} - {None}
+    urls = {alias_of(row, url) for url, row in rows.items()} - {None}
     for row in rows.values():
         if nodes.OWN not in row and nodes.SENTINEL in row:
-            named.update(nodes.senders_of(row))
-    return [url for url in named if url is not None and url not in rows]
+            urls.update(nodes.senders_of(row))
+    return [url for url in urls if url is not None and url not in rows]
 
 
 def has_newer_pointer(row: Row, page: PageWrite) -> bool:
@@ -210,12 +210,12 @@ def seen_at_ms(row: Row, *, failed: bool) -> int:
 
 def own_cell(page: PageWrite, url: str, canonical: str) -> bytes:
     """Return the value of the cell `s:own`: what this fetch found out about `url` itself."""
-    moved = url != page.final_url
+    is_redirect = url != page.final_url
     return orjson.dumps(
         {
-            "status": None if moved else page.facts.get("status"),
-            "canonical_url": None if moved else canonical,
-            "redirects_to": page.final_url if moved else None,
+            "status": None if is_redirect else page.facts.get("status"),
+            "canonical_url": None if is_redirect else canonical,
+            "redirects_to": page.final_url if is_redirect else None,
             "gone": page.gone,
         }
     )
@@ -261,7 +261,11 @@ def urls_to_index(plan: PageWritePlan) -> list[str]:
 def provenance_cell(plan: PageWritePlan) -> bytes:
     """Return where the pipeline found each field, in this fetch or in an earlier one."""
     old = facts_of(plan.row, nodes.PROVENANCE)
-    values = {name: at for name, at in old.items() if name not in plan.missing or name in plan.gone}
+    values = {
+        name: source
+        for name, source in old.items()
+        if name not in plan.missing or name in plan.gone
+    }
     return orjson.dumps({**values, **plan.page.provenance})
 
 
@@ -282,12 +286,12 @@ def written(plan: PageWritePlan) -> Written:
 def _shared_body_url(plan: PageWritePlan) -> str | None:
     """Return the URL whose body the page shares, or None."""
     packed = plan.page.content.packed if plan.page.content else None
-    is_taken = (
+    is_used = (
         packed is not None
         and packed.shared is not None
         and plan.cells.get(nodes.CONTENT_PACK) == packed.shared.pointer.cell()
     )
-    return packed.shared.url if is_taken and packed and packed.shared else None
+    return packed.shared.url if is_used and packed and packed.shared else None
 
 
 def _had_content(plan: PageWritePlan) -> bool:
@@ -316,7 +320,7 @@ def fill_page(plan: PageWritePlan) -> None:
     cells[nodes.SENTINEL] = nodes.sentinel_of(facts)
     cells[nodes.FACTS] = orjson.dumps(facts)
     if not failed and not plan.stale and plan.facts_at_ms > plan.at_ms:
-        plan.late_facts = orjson.dumps(with_attempt(facts, facts_of(plan.row)))
+        plan.late_facts = orjson.dumps(merge_attempt(facts, facts_of(plan.row)))
     if plan.canonical in (page.url, page.final_url):
         if not failed:
             # The URL itself was fetched and led to no other page, so from now on it is its own
@@ -352,16 +356,16 @@ def _fill_fields(plan: PageWritePlan) -> None:
     a page was fetched through another URL, all fields are written: if that URL turns out not to be
     an alias, the timestamp shows which fields came from its fetch.
     """
-    page, row, newest, alone = plan.page, plan.row, not plan.stale, plan.alone
-    adds_missing = newest or not facts_of(row).get("complete")
+    page, row, is_newest, alone = plan.page, plan.row, not plan.stale, plan.alone
+    adds_missing = is_newest or not facts_of(row).get("complete")
     for name, value in page.fields.items():
         stored = row.get(column := nodes.field_column(name))
-        same = stored is not None and stored.value == value
-        if newest and not same:
+        is_same = stored is not None and stored.value == value
+        if is_newest and not is_same:
             plan.changed.append(name)
-        if (stored is None and adds_missing) or (newest and not (same and alone)):
+        if (stored is None and adds_missing) or (is_newest and not (is_same and alone)):
             plan.cells[column] = value
-    if newest:
+    if is_newest:
         plan.changed += sorted(plan.gone)
 
 
@@ -377,7 +381,7 @@ def fill_next_fetch(
     if seen is None:
         plan.due_at_ms = plan.page.due_at_ms
         return None
-    following = planned(
+    following = plan_next(
         plan.row, plan.page, seen, plan.changed, settings, canonical=plan.canonical, trust=trust
     )
     plan.cells[nodes.REFRESH] = following.cell
@@ -394,16 +398,16 @@ def fill_histories(plan: PageWritePlan, names: Sequence[str], length: int) -> No
         value = plan.page.fields.get(name)
         if value is None and name not in plan.gone:
             continue
-        past = nodes.history_of(plan.row, name)
-        if name in plan.gone and past:
-            plan.cells[nodes.history_column(name)] = past.value
+        history = nodes.history_of(plan.row, name)
+        if name in plan.gone and history:
+            plan.cells[nodes.history_column(name)] = history.value
         if value is None:
             continue
-        new = nodes.history_with(past, value, plan.page.fetched_at_ms, length)
-        if new is not None:
+        updated = nodes.history_with(history, value, plan.page.fetched_at_ms, length)
+        if updated is not None:
             column = nodes.history_column(name)
-            plan.cells[column] = new
-            plan.row = {**plan.row, column: Cell(new, plan.page.fetched_at_ms)}
+            plan.cells[column] = updated
+            plan.row = {**plan.row, column: Cell(updated, plan.page.fetched_at_ms)}
 
 
 def is_watched(plan: PageWritePlan) -> bool:

@@ -51,7 +51,7 @@ def fill_content(plan: PageWritePlan, content: ContentWrite, *, in_packs: bool) 
         plan.cells |= {**shared, column: value}
     elif packed is not None and not packed.is_revisit:
         plan.cells |= pack_cells(packed.pointer, packed.digest, content.length_bytes)
-    elif _keep(plan, content):
+    elif _keep_stored_body(plan, content):
         if packed is not None:
             column, value = record_cell(packed.pointer, REVISIT)
             plan.cells[column] = value
@@ -61,7 +61,7 @@ def fill_content(plan: PageWritePlan, content: ContentWrite, *, in_packs: bool) 
         _fill_object(plan, content)
 
 
-def _keep(plan: PageWritePlan, content: ContentWrite) -> bool:
+def _keep_stored_body(plan: PageWritePlan, content: ContentWrite) -> bool:
     """Confirm the stored body if it is identical; returns False if it differs."""
     where = nodes.content_cell(plan.row)
     if where is None:
@@ -102,7 +102,7 @@ def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | N
     unpacked = [(plan, plan.unpacked) for plan in plans if plan.unpacked]
     if not unpacked or bodies.packs is None:
         return None
-    pages = [archived(plan.page, content) for plan, content in unpacked]
+    pages = [to_warc_page(plan.page, content) for plan, content in unpacked]
     frames = [content.body for _, content in unpacked]
     ticket = bodies.packs.writer.add(list(map(bodies.packs.record_of, pages, frames)), now=True)
     for (plan, content), page, pointer in zip(unpacked, pages, ticket.wait(), strict=True):
@@ -120,8 +120,8 @@ def record_sharing(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
     """
     for plan in plans:
         cell = plan.cells.get(nodes.CONTENT_PACK)
-        is_elsewhere = plan.canonical not in plan.page.urls or shared_body(plan)
-        if cell and bodies.packs and is_elsewhere:
+        needs_entry = plan.canonical not in plan.page.urls or shared_body(plan)
+        if cell and bodies.packs and needs_entry:
             bodies.packs.catalog.share(PackPointer.read(cell), plan.canonical)
 
 
@@ -130,8 +130,8 @@ def shared_body(plan: PageWritePlan) -> SharedBody | None:
     packed = plan.page.content.packed if plan.page.content else None
     if packed is None or packed.shared is None:
         return None
-    is_taken = plan.cells.get(nodes.CONTENT_PACK) == packed.shared.pointer.cell()
-    return packed.shared if is_taken else None
+    is_used = plan.cells.get(nodes.CONTENT_PACK) == packed.shared.pointer.cell()
+    return packed.shared if is_used else None
 
 
 def give_own_records(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan]) -> None:
@@ -145,12 +145,12 @@ def give_own_records(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWriteP
     packs = bodies.packs
     if packs is None:
         return
-    left = [plan for plan in plans if _has_shared(zen, plan)]
-    stays = {one: packs.catalog.stays(one) for one in {_pack_of(plan) for plan in left}}
-    for plan in left:
+    sharing = [plan for plan in plans if _has_shared(zen, plan)]
+    stays = {pack: packs.catalog.stays(pack) for pack in {_pack_of(plan) for plan in sharing}}
+    for plan in sharing:
         if stays[_pack_of(plan)] or plan.page.content is None:
             continue
-        page = archived(plan.page, plan.page.content)
+        page = to_warc_page(plan.page, plan.page.content)
         record = packs.record_of(page, plan.page.content.body)
         ticket = packs.writer.add([record], now=True)
         (pointer,) = ticket.wait()
@@ -191,11 +191,11 @@ def check_ages(plans: Sequence[PageWritePlan], ticket: PackTicket | None) -> Non
     for plan in plans:
         if plan.page.content and plan.page.content.packed:
             tickets.add(plan.page.content.packed.ticket)
-    for one in tickets:
-        one.check_age()
+    for pack_ticket in tickets:
+        pack_ticket.check_age()
 
 
-def archived(page: PageWrite, content: ContentWrite) -> WarcPage:
+def to_warc_page(page: PageWrite, content: ContentWrite) -> WarcPage:
     """Return the page from which its WARC record is built."""
     return WarcPage(
         page.final_url,
@@ -212,7 +212,7 @@ def unused_records(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Muta
     """Return the cells by which URLs refer to records that their pages did not use."""
     rows = []
     for plan in plans:
-        if (pointer := _unused(plan)) is None or plan.refused:
+        if (pointer := _unused_record(plan)) is None or plan.refused:
             continue
         url = plan.page.url if plan.copy else plan.canonical
         column, value = record_cell(pointer, REVISIT)
@@ -224,12 +224,12 @@ def unused_records(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Muta
 def give_up_replaced(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan]) -> None:
     """Release the bodies that were replaced, and the records that no page used."""
     for plan in plans:
-        _leave_other_layout(bodies, zen, plan)
+        _delete_other_layout(bodies, zen, plan)
     packs = bodies.packs
     if packs is None:
         return
-    dead = [pointer for plan in plans if (pointer := _unused(plan)) and not plan.refused]
-    replaced = [(plan, old) for plan in plans if (old := _replaced(plan))]
+    dead = [pointer for plan in plans if (pointer := _unused_record(plan)) and not plan.refused]
+    replaced = [(plan, old) for plan in plans if (old := _replaced_record(plan))]
     if keep := packs.settings.keep_versions:
         for plan, _ in replaced:
             row = zen.nodes.get(zen.node_id(plan.canonical))
@@ -239,15 +239,15 @@ def give_up_replaced(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWriteP
         dead += [old for _, old in replaced]
     if dead:
         packs.catalog.dead(dead)
-    if refused := [pointer for plan in plans if plan.refused and (pointer := _unused(plan))]:
+    if refused := [pointer for plan in plans if plan.refused and (pointer := _unused_record(plan))]:
         packs.catalog.erase(refused)
 
 
-def _leave_other_layout(bodies: Bodies, zen: MultiGraph, plan: PageWritePlan) -> None:
+def _delete_other_layout(bodies: Bodies, zen: MultiGraph, plan: PageWritePlan) -> None:
     """Delete the object, or the pointer into a pack, of a body that moved to the other layout."""
     written = [column for column in nodes.POINTERS if column in plan.cells]
-    left = [c for c in nodes.POINTERS if written and c not in written and c in plan.row]
-    for column in left:
+    outdated = [c for c in nodes.POINTERS if written and c not in written and c in plan.row]
+    for column in outdated:
         cell = plan.row[column]
         if cell.at_ms > plan.at_ms:
             continue
@@ -256,7 +256,7 @@ def _leave_other_layout(bodies: Bodies, zen: MultiGraph, plan: PageWritePlan) ->
         zen.nodes.delete(zen.node_id(plan.canonical), [column], at_ms=cell.at_ms)
 
 
-def _replaced(plan: PageWritePlan) -> PackPointer | None:
+def _replaced_record(plan: PageWritePlan) -> PackPointer | None:
     """Return the record with the previous body, or None if it is still used or there was none."""
     old = pointer_of(plan.row)
     is_other = any(column in plan.cells for column in nodes.POINTERS)
@@ -265,7 +265,7 @@ def _replaced(plan: PageWritePlan) -> PackPointer | None:
     return old
 
 
-def _unused(plan: PageWritePlan) -> PackPointer | None:
+def _unused_record(plan: PageWritePlan) -> PackPointer | None:
     """Return the record that was packed for a page that does not use it, or None."""
     if plan.page.content is None or plan.page.content.packed is None:
         return None

@@ -34,11 +34,18 @@ from zengraph import MultiGraph
 from zengraph.links import Compactor, LinksWrite, OutlinkWriter
 from zengraph.records import Row, put_properties
 
-_STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK, nodes.WATCHED)
+_KEPT_COLUMNS = (
+    nodes.URL,
+    nodes.CANONICAL,
+    nodes.ALIASED,
+    nodes.REMOVED,
+    nodes.LOCK,
+    nodes.WATCHED,
+)
 _POINTERS = (nodes.DUE, *nodes.POINTERS)
 """Columns that refer to data outside the node."""
-_SCHEDULE = (nodes.DUE,)
-_AFTER_A_DROP = (*_SCHEDULE, nodes.WITHDRAWN)
+_SCHEDULE_COLUMNS = (nodes.DUE,)
+_KEPT_AFTER_DROP = (*_SCHEDULE_COLUMNS, nodes.WITHDRAWN)
 
 Unlist = Callable[[str, int], None]
 """Removes a URL from the list in which the takedown found it; called with the URL and the time."""
@@ -55,7 +62,7 @@ class Takedown:
     hosts: Hosts
     compactor: Compactor
     tombstones: Tombstones
-    purged_at_once: int = 500
+    purge_batch_size: int = 500
     """Number of pages whose inlinks are removed in one step, which limits memory."""
 
     def remove(self, canonical: str, now_ms: int) -> None:
@@ -86,7 +93,7 @@ class Takedown:
             self.tombstones.list_urls(members, now_ms)
         sent = [page for url in members for page in self.hosts.sent_by_url(url)]
         lists = (self._unlist_from_host, self._unlist_from_page)
-        return self._all(members, sent, now_ms, members.__contains__, lists)
+        return self._take_down_all(members, sent, now_ms, members.__contains__, lists)
 
     def of_site(self, kind: str, name: str, now_ms: int) -> int:
         """
@@ -113,21 +120,23 @@ class Takedown:
                 self._unlist_from_host(url, now_ms)
 
         lists = (unlist_from_other_host, self._unlist_from_page, self._unlist_from_host)
-        return self._all(members, sent, now_ms, lambda url: url in members or refuses(url), lists)
+        return self._take_down_all(
+            members, sent, now_ms, lambda url: url in members or refuses(url), lists
+        )
 
-    def _all(
+    def _take_down_all(
         self,
         members: set[str],
         sent: Sequence[SentPage],
         now_ms: int,
-        gone: Callable[[str], bool],
+        is_gone: Callable[[str], bool],
         lists: Sequence[Unlist],
     ) -> int:
         """`lists` remove a URL from its lists; the list in which it was found comes last."""
         pages = sorted(members)
         others = sorted({page.url for page in sent} - members)
-        for some in self._parts(pages):
-            self._mark(some, nodes.TAKEN_DOWN, now_ms)
+        for batch in self._batches(pages):
+            self._mark(batch, nodes.TAKEN_DOWN, now_ms)
         # Change the counter before anything is deleted. A writer that read its pages before they
         # were marked then sees the new counter and checks again. Data of a writer that sees no
         # change is deleted below.
@@ -136,23 +145,23 @@ class Takedown:
             self._take_down_one(url, now_ms)
         for page in sent:
             if page.url not in members:
-                self._drop_sent(page, now_ms, gone)
-        Changes(self.zen).purge(lambda url: url in others or gone(url))
-        for some in self._parts([*pages, *others]):
-            self.compactor.purge(some)
+                self._drop_sent(page, now_ms, is_gone)
+        Changes(self.zen).purge(lambda url: url in others or is_gone(url))
+        for batch in self._batches([*pages, *others]):
+            self.compactor.purge(batch)
         for page in sent:
             self.zen.by_order.delete_at(page.position, at_ms=max(now_ms, page.sent_at_ms))
-        for leave in lists:
+        for unlist in lists:
             for url in pages:
-                leave(url, now_ms)
+                unlist(url, now_ms)
         self.zen.scrub()
         return len(pages) + len(others)
 
-    def _parts(self, urls: Sequence[str]) -> Iterator[Sequence[str]]:
-        for at in range(0, len(urls), self.purged_at_once):
-            yield urls[at : at + self.purged_at_once]
+    def _batches(self, urls: Sequence[str]) -> Iterator[Sequence[str]]:
+        for start in range(0, len(urls), self.purge_batch_size):
+            yield urls[start : start + self.purge_batch_size]
 
-    def _drop_sent(self, page: SentPage, now_ms: int, gone: Callable[[str], bool]) -> None:
+    def _drop_sent(self, page: SentPage, now_ms: int, is_gone: Callable[[str], bool]) -> None:
         """
         Delete data of a page that was sent by a URL that is being taken down.
 
@@ -160,12 +169,18 @@ class Takedown:
         watches and next fetch are always kept, because that fetch may return a permitted page.
         """
         row = self.zen.nodes.get(self.zen.node_id(page.url), [nodes.FACTS])
-        upto_ms = None if gone(nodes.sender_of(row, page.url)) else page.sent_at_ms
+        upto_ms = None if is_gone(nodes.sender_of(row, page.url)) else page.sent_at_ms
         if upto_ms is None:
-            self.aliases.release(page.url, now_ms, gone)
+            self.aliases.release(page.url, now_ms, is_gone)
         # Links keep their time if they did not change, so their time does not show who sent them.
         is_newer = upto_ms is not None and _fetched_ms(row) > upto_ms
-        self._empty(page.url, now_ms, upto_ms=upto_ms, unless=_SCHEDULE, keeps_links=is_newer)
+        self._empty(
+            page.url,
+            now_ms,
+            upto_ms=upto_ms,
+            except_columns=_SCHEDULE_COLUMNS,
+            keeps_links=is_newer,
+        )
 
     def drop(self, url: str, now_ms: int, upto_ms: int) -> None:
         """
@@ -189,13 +204,13 @@ class Takedown:
         if _has_page(row, upto_ms):
             self._publish_deletion(url, row, upto_ms)
             self.aliases.release(url, now_ms, lambda alias: alias in nodes.senders_of(row))
-        self._empty(url, now_ms, upto_ms=upto_ms, unless=_AFTER_A_DROP, links_ms=upto_ms)
+        self._empty(url, now_ms, upto_ms=upto_ms, except_columns=_KEPT_AFTER_DROP, links_ms=upto_ms)
 
     def _publish_deletion(self, url: str, row: Row, upto_ms: int) -> None:
         """Report the deletion of a page in the change feed."""
         owners = Watches(self.zen).owners(url) if text(row, nodes.WATCHED) else ()
-        gone = Change(url, upto_ms, "withdrawn", owners=tuple(owners))
-        publish(self.zen, [gone], self.zen.clock)
+        change = Change(url, upto_ms, "withdrawn", owners=tuple(owners))
+        publish(self.zen, [change], self.zen.clock)
 
     def withdraw(self, url: str, now_ms: int, upto_ms: int) -> None:
         """`drop` the page that a URL sent: its own page, or its canonical URL's page."""
@@ -222,20 +237,20 @@ class Takedown:
         if (canonical := self.page_sent_by(url)) is None:
             return
         row = self.zen.nodes.get(self.zen.node_id(canonical))
-        where = nodes.content_cell(row)
-        old = _records(row, upto_ms)
-        if where is not None and where[1].at_ms <= upto_ms:
-            old |= {column for column in nodes.CONTENT_AND_RESPONSE if column in row}
-        self.bodies.erase(row, old)
-        self._delete_cells(canonical, row, old, upto_ms)
+        content = nodes.content_cell(row)
+        columns = _records(row, upto_ms)
+        if content is not None and content[1].at_ms <= upto_ms:
+            columns |= {column for column in nodes.CONTENT_AND_RESPONSE if column in row}
+        self.bodies.erase(row, columns)
+        self._delete_cells(canonical, row, columns, upto_ms)
 
     def lift(self, url: str, now_ms: int) -> bool:
         """Allow a URL to be stored again; False if it was not refused."""
-        refused = nodes.REMOVED in self.zen.nodes.get(self.zen.node_id(url), [nodes.REMOVED])
+        was_refused = nodes.REMOVED in self.zen.nodes.get(self.zen.node_id(url), [nodes.REMOVED])
         self.zen.nodes.delete(self.zen.node_id(url), [nodes.REMOVED], at_ms=now_ms)
         self.tombstones.unlist_url(url, now_ms)
         self.tombstones.changed()
-        return refused
+        return was_refused
 
     def lift_site(self, kind: str, name: str, now_ms: int) -> bool:
         """Accept URLs of a site again, including stored URLs; False if it was not refused."""
@@ -264,7 +279,7 @@ class Takedown:
         now_ms: int,
         *,
         upto_ms: int | None = None,
-        unless: Collection[bytes] = (),
+        except_columns: Collection[bytes] = (),
         links_ms: int | None = None,
         keeps_links: bool = False,
     ) -> Row:
@@ -272,30 +287,32 @@ class Takedown:
         Delete the data of a page; returns its previous node.
 
         With `upto_ms`, keeps newer cells, except histories, because they contain older values.
-        Always keeps the cells in `unless`. Links are deleted as of `links_ms` (now if None), so
-        that links from a later fetch remain.
+        Always keeps the cells in `except_columns`. Links are deleted as of `links_ms` (now if
+        None), so that links from a later fetch remain.
         """
         row = self.zen.nodes.get(self.zen.node_id(url))
-        old = {
+        columns = {
             column
             for column, cell in row.items()
             if upto_ms is None or cell.at_ms <= upto_ms or column.startswith(nodes.HISTORIES)
-        }.difference(_STAY, unless)
+        }.difference(_KEPT_COLUMNS, except_columns)
         records = _records(row, upto_ms)
-        self.zen.unindex(self.zen.node_id(url), {column: row[column] for column in old})
-        if nodes.LIKENESS in old:  # delete the index entries before the cell that they come from
+        self.zen.unindex(self.zen.node_id(url), {column: row[column] for column in columns})
+        if (
+            nodes.LIKENESS in columns
+        ):  # delete the index entries before the cell that they come from
             SameContent(self.zen).forget(entries_of(url, row))
-        if items := items_index.entries_of(url, row, old):
+        if items := items_index.entries_of(url, row, columns):
             ItemIndex(self.zen).forget(items)
         # Delete as of an earlier time, so that this does not hide data that a fetch writes right
         # after it.
         at_ms = now_ms if upto_ms is None else upto_ms
-        self._delete_cells(url, row, old.difference(_POINTERS, records), at_ms)
+        self._delete_cells(url, row, columns.difference(_POINTERS, records), at_ms)
         due = text(row, nodes.DUE)
-        if due and nodes.DUE in old:
+        if due and nodes.DUE in columns:
             self.zen.by_number.delete_many([(self.zen.node_id(url), int(due), now_ms)])
-        self.bodies.erase(row, old)
-        self._delete_cells(url, row, old.intersection({*_POINTERS, *records}), at_ms)
+        self.bodies.erase(row, columns)
+        self._delete_cells(url, row, columns.intersection({*_POINTERS, *records}), at_ms)
         if not keeps_links:
             links_ms = now_ms if links_ms is None else links_ms
             self.outlinks.write([LinksWrite(url, links_ms, lambda _: b"")], now_ms)

@@ -18,11 +18,11 @@ from aragog.urlstore.due_index import DueIndex
 from aragog.urlstore.nodes import Nodes, alias_of, text
 from aragog.urlstore.watchers import Watches
 from aragog.urlstore.writing.agreement import is_trusting
-from aragog.urlstore.writing.alias_merger import ALIAS, SOON_MS, AliasMerger, alias_puts
+from aragog.urlstore.writing.alias_merger import ALIAS, REFETCH_DELAY_MS, AliasMerger, alias_puts
 from aragog.urlstore.writing.next_due import is_wanted
 from zengraph import MultiGraph
 
-_OF_AN_ALIAS = (nodes.CANONICAL, nodes.OWN, nodes.WATCHED, nodes.DUE)
+_ALIAS_COLUMNS = (nodes.CANONICAL, nodes.OWN, nodes.WATCHED, nodes.DUE)
 
 
 class Trust:
@@ -48,8 +48,8 @@ class Trust:
         and lead to that page, because their own data was deleted when they matched the earlier
         page.
         """
-        marks = self._nodes.read(urls, [nodes.ALIASED, nodes.FETCHED])
-        for url, row in marks.items():
+        rows = self._nodes.read(urls, [nodes.ALIASED, nodes.FETCHED])
+        for url, row in rows.items():
             if nodes.ALIASED in row and not (gone and nodes.FETCHED in row):
                 why = f"{url} was fetched, and does not have this page"
                 self.separate_aliases(url, now_ms, why, without_page=gone)
@@ -63,14 +63,14 @@ class Trust:
         to a page that they may differ from. Aliases that are not wanted or that redirect are left
         unchanged.
         """
-        marks = self._nodes.read(urls, [nodes.ALIASED, nodes.WATCHED])
-        for url, row in marks.items():
+        rows = self._nodes.read(urls, [nodes.ALIASED, nodes.WATCHED])
+        for url, row in rows.items():
             for alias in self._aliases.listed(url) if nodes.ALIASED in row else ():
-                own = self._properties.get(self._zen.node_id(alias), _OF_AN_ALIAS)
-                joined = alias_of(own, alias) == url and nodes.was_fetched(own)
+                own = self._properties.get(self._zen.node_id(alias), _ALIAS_COLUMNS)
+                is_joined = alias_of(own, alias) == url and nodes.was_fetched(own)
                 watched = own if text(own, nodes.WATCHED) else row
-                if joined and not text(own, nodes.DUE) and is_wanted(watched, self._refresh):
-                    self._due.schedule(alias, now_ms + SOON_MS, now_ms)
+                if is_joined and not text(own, nodes.DUE) and is_wanted(watched, self._refresh):
+                    self._due.schedule(alias, now_ms + REFETCH_DELAY_MS, now_ms)
 
     def mark_rechecked(self, aliases: Sequence[str], now_ms: int) -> None:
         """Cancel the next fetch of aliases whose fetch returned no page; they stay aliases."""
@@ -87,8 +87,8 @@ class Trust:
         """
         row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
         first = next(iter(nodes.senders_of(row)), "")
-        mark = {nodes.URL: canonical.encode(), nodes.DOUBTED: orjson.dumps([first, url])}
-        self._properties.put(self._zen.node_id(canonical), mark, at_ms=now_ms)
+        cells = {nodes.URL: canonical.encode(), nodes.DOUBTED: orjson.dumps([first, url])}
+        self._properties.put(self._zen.node_id(canonical), cells, at_ms=now_ms)
         why = f"{canonical} is not trusted until it is fetched: {url} declares it too and differs"
         self.separate_aliases(canonical, now_ms, why)
 
@@ -106,17 +106,17 @@ class Trust:
         row = self._properties.get(
             self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.DUE]
         )
-        trusting = [
+        provisional = [
             url for url in self._aliases.listed(canonical) if self._is_provisional(url, canonical)
         ]
-        first = next((url for url in nodes.senders_of(row) if url in trusting), None)
-        for alias in trusting:
+        first = next((url for url in nodes.senders_of(row) if url in provisional), None)
+        for alias in provisional:
             if first not in (None, alias):
                 self._follow(alias, canonical, str(first), now_ms, why)
-        undone = trusting if without_page else list(filter(self._is_half_detached, trusting))
-        for alias in undone if first is None else [first]:
+        to_undo = provisional if without_page else list(filter(self._is_half_detached, provisional))
+        for alias in to_undo if first is None else [first]:
             self._aliases.undo(alias, now_ms, reasons=self._reasons(alias, why))
-        if trusting:
+        if provisional:
             self._unschedule(canonical, now_ms)
 
     def shared_record(self, url: str) -> str | None:
@@ -134,8 +134,10 @@ class Trust:
         row = self._properties.get(self._zen.node_id(canonical), [nodes.OWN, nodes.ALIASED])
         if nodes.was_fetched(row) or not is_trusting(own, url, canonical):
             return None
-        others = (each for each in self._aliases.listed(canonical) if each != url)
-        return canonical if any(self._is_provisional(each, canonical) for each in others) else None
+        others = (alias for alias in self._aliases.listed(canonical) if alias != url)
+        return (
+            canonical if any(self._is_provisional(alias, canonical) for alias in others) else None
+        )
 
     def withdraw_from(self, canonical: str, url: str, now_ms: int) -> None:
         """
@@ -207,9 +209,9 @@ class Trust:
     def _reasons(self, alias: str, why: str) -> list[str]:
         stored = self._properties.get(self._zen.node_id(alias), [nodes.REASONS])
         texts = orjson.loads(stored[nodes.REASONS].value) if nodes.REASONS in stored else []
-        known = dict.fromkeys(map(str, texts))
-        known.pop(why, None)  # the reason is appended below, as the latest
-        return [*known, why]
+        reasons = dict.fromkeys(map(str, texts))
+        reasons.pop(why, None)  # the reason is appended below, as the latest
+        return [*reasons, why]
 
     def _follow(self, alias: str, canonical: str, target: str, now_ms: int, why: str) -> None:
         """Make an alias of `canonical` an alias of `target`, whose page it matches."""

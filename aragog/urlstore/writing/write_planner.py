@@ -75,8 +75,8 @@ class WritePlanner:
         self._nodes = Nodes(zen)
         self._trust = trust
         self._refuses = refuses
-        past = [(nodes.field_column(f), nodes.history_column(f)) for f in history]
-        self._columns = (*_COLUMNS, *(column for pair in past for column in pair))
+        history_columns = [(nodes.field_column(f), nodes.history_column(f)) for f in history]
+        self._columns = (*_COLUMNS, *(column for pair in history_columns for column in pair))
         self._fields = frozenset(history)
         self._claim_clock = zen.clock
         self._claim = zen.nodes.leases(nodes.CLAIM, CLAIM_MS, zen.clock)
@@ -95,13 +95,13 @@ class WritePlanner:
         rows = self._read(pages)
         plans = []
         later = []
-        touched: set[str] = set()
+        seen_urls: set[str] = set()
         for page in sorted(pages, key=lambda page: page.fetched_at_ms):
             judgment = judge(page, rows, now_ms)
             page_urls = {judgment.canonical, *page.urls, *page_plan.canonicals_of(page, rows)}
-            waits = not touched.isdisjoint(page_urls)
-            touched |= page_urls  # even if the page waits, because later pages must wait for it
-            if waits or self._detach(page, judgment, rows, now_ms):
+            must_wait = not seen_urls.isdisjoint(page_urls)
+            seen_urls |= page_urls  # even if the page waits, because later pages must wait for it
+            if must_wait or self._detach(page, judgment, rows, now_ms):
                 later.append(page)
             else:
                 plans.append(self._plan_of(page, judgment, rows))
@@ -129,7 +129,7 @@ class WritePlanner:
         before_ms = page_plan.seen_at_ms(row, failed=is_failed_fetch(page))
         refused = any(
             page_plan.refuses(rows[url], page) for url in {page.url, canonical} if url in rows
-        ) or any(map(partial(self._taken_down, rows), page_plan.identity_of(page)))
+        ) or any(map(partial(self._is_taken_down, rows), page_plan.identity_of(page)))
         if judgment.is_doubted and nodes.ASKED in rows.get(judgment.declared or "", {}):
             judgment = replace(judgment, is_doubted=False)
         older_by_ms = max(0, before_ms - page.fetched_at_ms)
@@ -153,13 +153,13 @@ class WritePlanner:
             why = f"{judgment.canonical} was fetched and has another page"
             self._trust.separate_aliases(judgment.canonical, now_ms, why)
             return True
-        if self._hands_over(page, judgment, rows, now_ms):
+        if self._hand_over_record(page, judgment, rows, now_ms):
             return True
         return self._detach_urls(page, judgment, rows, now_ms) or not self._claim_canonical(
             page, judgment, rows
         )
 
-    def _hands_over(
+    def _hand_over_record(
         self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
     ) -> bool:
         """
@@ -255,10 +255,10 @@ class WritePlanner:
                 url
                 for url in members
                 if not page_plan.has_newer_pointer(rows[url], page)
-                and not self._taken_down(rows, url)
+                and not self._is_taken_down(rows, url)
             ]
 
-    def _taken_down(self, rows: Mapping[str, Row], url: str) -> bool:
+    def _is_taken_down(self, rows: Mapping[str, Row], url: str) -> bool:
         return self._refuses(url) or nodes.is_taken_down(rows.get(url, {}))
 
     def _add_known_fields(self, fields: Iterable[str]) -> None:

@@ -48,7 +48,7 @@ from aragog.urlstore.writing.page_changes import (
     is_failed_alias,
     is_newly_reserved,
     moved_cell,
-    redirected,
+    redirect_changes,
     reserved_change,
 )
 from aragog.urlstore.writing.page_plan import PageWritePlan
@@ -96,15 +96,15 @@ class PageBatchWriter:
         before = self._takedowns.count()
         for page in pages:
             self._delete_forbidden(page)
-        done: dict[int, Written] = {}
-        left = list(pages)
-        while left:
-            written, left = self._writer.write(left, now_ms := self._clock.now_ms())
+        written_by_id: dict[int, Written] = {}
+        remaining = list(pages)
+        while remaining:
+            written, remaining = self._writer.write(remaining, now_ms := self._clock.now_ms())
             self._clock.deleted_at(now_ms)
-            done |= written
+            written_by_id |= written
         urls = (url for page in pages for url in page.urls)
         self._takedowns.recheck(urls, before)
-        results = [done[id(page)] for page in pages]
+        results = [written_by_id[id(page)] for page in pages]
         _log_older(results)
         return results
 
@@ -138,14 +138,14 @@ def _log_older(results: Iterable[Written]) -> None:
     Batches may overtake each other by a few seconds. A larger difference is logged as a warning,
     because it may be caused by a wrong clock.
     """
-    older = [one for one in results if one.older_by_ms]
+    older = [result for result in results if result.older_by_ms]
     if not older:
         return
-    most = max(older, key=lambda one: one.older_by_ms)
+    latest = max(older, key=lambda result: result.older_by_ms)
     log.log(
-        logging.WARNING if most.older_by_ms > MAX_AHEAD_MS else logging.INFO,
+        logging.WARNING if latest.older_by_ms > MAX_AHEAD_MS else logging.INFO,
         "%d pages were not stored, because the stored pages were fetched later; %s by %.1f s",
-        len(older), most.canonical_url, most.older_by_ms / 1000,
+        len(older), latest.canonical_url, latest.older_by_ms / 1000,
     )  # fmt: skip
 
 
@@ -197,7 +197,7 @@ class PageWriter:
         """
         for page in pages:
             self._rules.check(page.fields)
-        plans, rows, left = self._planner.plan(pages, now_ms)
+        plans, rows, remaining = self._planner.plan(pages, now_ms)
         newest = [plan for plan in plans if not plan.stale and not plan.refused]
         current = [plan for plan in newest if not plan.copy]
         trusts = self._host_trusts(current)
@@ -207,7 +207,7 @@ class PageWriter:
         for plan in newest:
             if plan.copy:
                 self._find_owners(plan)
-                plan.changes = redirected(plan, all_pages=self._refresh.report_new_pages)
+                plan.changes = redirect_changes(plan, all_pages=self._refresh.report_new_pages)
         ticket = plan_bodies.put_bodies(self._bodies, plans)
         plan_bodies.record_sharing(self._bodies, plans)
         self._write_links(current, now_ms)
@@ -223,15 +223,15 @@ class PageWriter:
         self._settle_aliases(plans, rows, now_ms)
         self._recheck_aliases(plans, now_ms)
         self._record_evidence(current)
-        return {id(plan.page): page_plan.written(plan) for plan in plans}, left
+        return {id(plan.page): page_plan.written(plan) for plan in plans}, remaining
 
     def _host_trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
         """Return the trust in the host of each page that has a mark from a sitemap or feed."""
-        named = {p.canonical: host(p.canonical) for p in current if nodes.SIGNAL in p.row}
-        if self._signals is None or not named:
+        hosts = {p.canonical: host(p.canonical) for p in current if nodes.SIGNAL in p.row}
+        if self._signals is None or not hosts:
             return {}
-        trusts = self._signals.trusts(set(named.values()))
-        return {url: trusts[name] for url, name in named.items()}
+        trusts = self._signals.trusts(set(hosts.values()))
+        return {url: trusts[name] for url, name in hosts.items()}
 
     def _record_evidence(self, current: Sequence[PageWritePlan]) -> None:
         """Record evidence about the hosts' signals; called last, because it may be lost."""
@@ -334,14 +334,14 @@ class PageWriter:
         indexes = [put for plan in plans for put in _index_rows(self._zen, plan, now_ms)]
         indexes += self._same.served(put for plan in current for put in content_entries.put(plan))
         indexes += self._items.served(put for plan in plans for put in item_changes.puts(plan))
-        nodes_of_pages = [put for plan in plans for put in _node_rows(self._zen, plan)]
-        nodes_of_pages += plan_bodies.unused_records(self._zen, plans)
+        node_rows = [put for plan in plans for put in _node_rows(self._zen, plan)]
+        node_rows += plan_bodies.unused_records(self._zen, plans)
         for plan in current:
             if plan.cells:
                 if plan.due_at_ms is not None:
                     indexes.append(due_put(self._zen, plan.canonical, plan.due_at_ms, now_ms))
-                nodes_of_pages.append(_stamp(self._zen, plan, now_ms))
-        self._zen.mutate([*indexes, *nodes_of_pages])
+                node_rows.append(_write_time_row(self._zen, plan, now_ms))
+        self._zen.mutate([*indexes, *node_rows])
 
     def _remove_outdated(
         self, current: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int
@@ -362,8 +362,8 @@ class PageWriter:
     def _undo_disproved(self, newest: Sequence[PageWritePlan], now_ms: int) -> None:
         """Undo aliases of URLs that turned out to have no page."""
         for gone in (True, False):
-            some = [plan for plan in newest if plan.page.gone is gone]
-            if trusted := [url for plan in some for url in page_plan.urls_without_page(plan)]:
+            group = [plan for plan in newest if plan.page.gone is gone]
+            if trusted := [url for plan in group for url in page_plan.urls_without_page(plan)]:
                 self._trust.revoke_aliases(trusted, now_ms, gone=gone)
 
     def _recheck_aliases(self, plans: Sequence[PageWritePlan], now_ms: int) -> None:
@@ -426,13 +426,13 @@ def _node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
         rows.append(put_properties(zen.node_id(plan.canonical), facts, plan.facts_at_ms + 1))
     if page.report is not None and not plan.refused:
         # A page that only becomes an alias stores no response, because the stored page has its own.
-        brings = page.content is not None and not plan.copy
-        column = nodes.FETCHED if brings else nodes.FETCH
+        has_content = page.content is not None and not plan.copy
+        column = nodes.FETCHED if has_content else nodes.FETCH
         report = {column: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}
         if page.confirmation is not None:
             report[nodes.FETCH] = record_reader.to_cell(page.confirmation)
         rows.append(put_properties(zen.node_id(page.url), report, at_ms))
-        if brings and not plan.stale and page.url != plan.canonical:
+        if has_content and not plan.stale and page.url != plan.canonical:
             # Keep the response with the content, because the fetched URL may have another page
             # later.
             response = {nodes.RESPONSE: record_reader.to_cell(replace(page.report, hops=()))}
@@ -440,7 +440,7 @@ def _node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
     return rows
 
 
-def _stamp(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> Mutation:
+def _write_time_row(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> Mutation:
     """Return the cells with the time of the write instead of the fetch: version and due time."""
     cells = {
         nodes.VERSION: os.urandom(8).hex().encode(),

@@ -145,7 +145,7 @@ def test_broken_character_far_after_the_sample_does_not_change_the_encoding():
         ("cp949", "키스의 고유조건은 입술끼리 만나야 하고 특별한 기술은 필요치 않다."),
     ],
 )
-def test_text_in_a_legacy_encoding_is_not_taken_for_utf_8(codec, text):
+def test_text_in_a_legacy_encoding_is_not_mistaken_for_utf_8(codec, text):
     assert encoding(text.encode(codec), None) != "utf-8"
 
 
@@ -195,7 +195,7 @@ def test_utf_8_declared_as_another_encoding_is_decoded_as_utf_8(text, declared):
         ("これは日本語", "cp932", "shift_jis"),
     ],
 )
-def test_text_in_its_declared_encoding_is_not_taken_for_utf_8(text, codec, declared):
+def test_text_in_its_declared_encoding_is_not_mistaken_for_utf_8(text, codec, declared):
     assert encoding(text.encode(codec), f"text/html; charset={declared}") == declared
 
 

@@ -28,7 +28,7 @@ def nested(depth: int) -> str:
 PAGES = {
     "ten megabytes of text": ld(json.dumps({**RECIPE, "description": "x" * 10_000_000})),
     "three megabytes of list": ld(json.dumps({**RECIPE, "keywords": ["pot"] * 450_000})),
-    "three megabytes cut short": ld(json.dumps({**RECIPE, "keywords": ["pot"] * 450_000})[:-9]),
+    "three megabytes truncated": ld(json.dumps({**RECIPE, "keywords": ["pot"] * 450_000})[:-9]),
     "deep objects": ld(nested(50_000)),
     "unclosed brackets": ld("[" * 2_000_000),
     "stray quotes": ld('{"@type":"Recipe","name":"Soup","d":"' + 'a"b' * 300_000),
@@ -72,7 +72,7 @@ def test_every_limit_reached_is_reported():
     assert "the rest was not read" in extract(PAGES["meta tags"], "https://a.test/x").problems[0]
     assert (
         "characters were read"
-        in extract(PAGES["three megabytes cut short"], "https://a.test/x").problems[0]
+        in extract(PAGES["three megabytes truncated"], "https://a.test/x").problems[0]
     )
 
 

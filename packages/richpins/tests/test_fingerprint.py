@@ -89,8 +89,8 @@ def test_page_has_the_fingerprint_of_its_text():
     assert page.fingerprint == fingerprint_of(sketch_of("t " + " ".join(WORDS[:100])))
 
 
-@pytest.mark.parametrize(("changed", "most"), [(0, 0), (2, 3), (100, 32)])
-def test_distance_grows_with_the_changes(changed, most):
+@pytest.mark.parametrize(("changed", "max_distance"), [(0, 0), (2, 3), (100, 32)])
+def test_distance_grows_with_the_changes(changed, max_distance):
     far = 0
     for seed in range(50):
         chance = random.Random(seed)
@@ -99,7 +99,7 @@ def test_distance_grows_with_the_changes(changed, most):
         for at in chance.sample(range(400), changed):
             other[at] = f"other{at}"
         bits = distance(*(fingerprint_of(sketch_of(" ".join(each))) for each in (one, other)))
-        far += bits > most
+        far += bits > max_distance
 
     assert far <= 3
 

@@ -128,10 +128,10 @@ def test_single_page_has_only_the_fields_with_known_names():
 def test_list_and_product_pages_become_two_kinds():
     pages = [page(listing(), "/c/lamps"), page(product(1), "/p/1"), page(product(2), "/p/2")]
 
-    of_list, of_page = guessed(pages).kinds
+    list_kind, page_kind = guessed(pages).kinds
 
-    assert (of_list.name, of_list.table["pages"]) == ("card", "*/c/*")
-    assert (of_page.name, of_page.table["pages"]) == ("page", "*/p/*")
+    assert (list_kind.name, list_kind.table["pages"]) == ("card", "*/c/*")
+    assert (page_kind.name, page_kind.table["pages"]) == ("page", "*/p/*")
 
 
 @pytest.mark.parametrize(

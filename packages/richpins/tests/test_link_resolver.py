@@ -1,4 +1,4 @@
-"""The resolver gives the same URLs as resolving each reference alone."""
+"""The resolver gives the same URLs as resolving each reference individually."""
 
 from __future__ import annotations
 

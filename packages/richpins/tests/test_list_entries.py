@@ -30,7 +30,7 @@ CARDS = "".join(
 LISTS = {
     "an ItemList": ld(ENTRIES),
     "a CollectionPage": ld({"@type": "CollectionPage", "name": "Shoes", "mainEntity": ENTRIES}),
-    "items side by side": ld(*SHOES),
+    "sibling items": ld(*SHOES),
     "microdata": CARDS,
 }
 HEAD = "<title>Shoes | Shop</title><h1>Shoes</h1>"

@@ -192,7 +192,7 @@ def test_zero_width_joiners_in_a_json_ld_article_are_kept(escape):
 
 IMAGES = {
     "in a figure": '<figure><img src="/i/leek.jpg" alt="A leek"><figcaption>Leek</figcaption></figure>',
-    "in a line": '<p>A leek <img src="/i/leek.jpg" alt="A leek"> looks like this in late summer.</p>',
+    "inline": '<p>A leek <img src="/i/leek.jpg" alt="A leek"> looks like this in late summer.</p>',
     "in a link": '<p><a href="/big"><img src="/i/leek.jpg" alt="A leek"></a></p>',
     "lazy": '<div><img src="data:image/gif;base64,R0" data-src="/i/leek.jpg" alt="A leek"></div>',
     "a set": '<picture><source srcset="/x.webp"><img srcset="/i/leek.jpg 2x, /s.jpg" alt="A leek"></picture>',

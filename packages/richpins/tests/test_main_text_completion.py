@@ -59,7 +59,7 @@ def test_missing_paragraphs_of_the_article_are_added(around):
         (f"<article><p>{paragraph('a')}</p>{COMMENT * 3}</article>", paragraph("a")),
         (f"<article><p>{paragraph('a')}</p><ul>{GALLERY * 3}</ul></article>", paragraph("a")),
     ],
-    ids=["most is there", "elsewhere", "two articles", "no article", "comments", "a gallery"],
+    ids=["mostly complete", "elsewhere", "two articles", "no article", "comments", "a gallery"],
 )
 def test_complete_or_ambiguous_text_is_left_unchanged(body, chosen):
     page = texts_of(body, chosen)

@@ -55,17 +55,17 @@ def test_heading_that_is_only_code_is_a_heading():
 
 @pytest.mark.parametrize("tag", ["p", "div", "blockquote"])
 def test_repeated_paragraph_is_repeated_in_the_text(tag):
-    refrain = f"The leeks are green and white. {SENTENCE}"
-    song = f"<{tag}>{refrain}</{tag}>" * 2
-    page = f"<html><body><article><h1>Leeks</h1>{song}</article></body></html>"
+    paragraph = f"The leeks are green and white. {SENTENCE}"
+    paragraphs = f"<{tag}>{paragraph}</{tag}>" * 2
+    page = f"<html><body><article><h1>Leeks</h1>{paragraphs}</article></body></html>"
 
     assert find(parse(page.encode(), url=URL), TEXT).count("green and white") == 2
 
 
 def test_teaser_that_repeats_a_paragraph_is_left_out():
-    told = "The harvest of leeks begins in late summer and lasts until the end of the winter."
-    article = f"<article><h1>Leeks</h1><p>{told}</p><p>{SENTENCE * 3}</p></article>"
-    teaser = f"<aside><h4><a href=/a>Leeks</a></h4><p>{told}</p></aside>"
+    paragraph = "The harvest of leeks begins in late summer and lasts until the end of the winter."
+    article = f"<article><h1>Leeks</h1><p>{paragraph}</p><p>{SENTENCE * 3}</p></article>"
+    teaser = f"<aside><h4><a href=/a>Leeks</a></h4><p>{paragraph}</p></aside>"
     page = f"<html><body>{article}{teaser}</body></html>"
 
-    assert find(parse(page.encode(), url=URL), TEXT).count(told) == 1
+    assert find(parse(page.encode(), url=URL), TEXT).count(paragraph) == 1

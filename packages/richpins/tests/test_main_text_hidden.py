@@ -81,7 +81,7 @@ def test_caption_already_in_the_text_is_not_repeated():
 
 
 @pytest.mark.parametrize("captions", ["", "<figcaption> </figcaption>"])
-def test_picture_without_a_caption_is_written_alone(captions):
+def test_picture_without_a_caption_is_written_by_itself(captions):
     text = found(f"<figure>{PICTURE}{captions}</figure>", MARKDOWN)
 
     assert "![Desk](https://a.test/a.jpg)\n\n" + LAST[:20] in text

@@ -34,12 +34,12 @@ def text_of(
 
 
 LEADS = {
-    "a paragraph of the header": f"<header>{HEADING}<p class=subtitle>{LEAD}</p></header><div>{STORY}</div>",
-    "a block of the header": f"<header>{HEADING}<div>{LEAD}</div></header><div class=text>{STORY}</div>",
+    "a header paragraph": f"<header>{HEADING}<p class=subtitle>{LEAD}</p></header><div>{STORY}</div>",
+    "a header block": f"<header>{HEADING}<div>{LEAD}</div></header><div class=text>{STORY}</div>",
     "a second heading": f"<div class=head>{HEADING}<h2>{LEAD}</h2></div><div class=text>{STORY}</div>",
     "a span": f"<section>{HEADING}<div><span>{LEAD}</span></div></section><section>{STORY}</section>",
     "bold": f"<div>{HEADING}</div><div><p><strong>{LEAD}</strong></p></div><div class=text>{STORY}</div>",
-    "beside a place": f"<header>{HEADING}<p><b>Mill Bend.</b> {LEAD}</p></header><div>{STORY}</div>",
+    "next to a place": f"<header>{HEADING}<p><b>Mill Bend.</b> {LEAD}</p></header><div>{STORY}</div>",
     "above a picture": f"<header>{HEADING}<p>{LEAD}</p></header><figure><img src=/a.jpg>"
     f"<figcaption>The wheel, half done</figcaption></figure><div>{STORY}</div>",
 }  # fmt: skip
@@ -55,7 +55,7 @@ LEADS = {
         f'<meta name="description" content="{LEAD[:60]}…">',
         f'<meta name="description" content="{LEAD} {SENTENCES[0]}">',
     ],
-    ids=["description", "og", "twitter", "cut", "longer"],
+    ids=["description", "og", "twitter", "truncated", "longer"],
 )
 def test_lead_that_matches_the_description_starts_the_text(body, head):
     text = text_of(f"<article>{body}</article>", head)
@@ -88,7 +88,7 @@ def test_lead_in_another_language_starts_the_text(lead, language):
         f"<div><a href=/mill>{LEAD}</a></div>{HEADING}<div>{STORY}</div>",
         f"{HEADING}<div>{STORY}</div><div class=related><p>{LEAD}</p></div>",
     ],
-    ids=["caption", "menu", "aside", "link", "behind the text"],
+    ids=["caption", "menu", "aside", "link", "after the text"],
 )
 def test_description_repeated_elsewhere_is_not_a_lead(body):
     assert LEAD not in text_of(f"<article>{body}</article>", DESCRIPTION)
@@ -102,7 +102,7 @@ def test_lead_that_is_the_first_paragraph_is_not_repeated():
 
 TRAILS = {
     "list": f"<ul><li><a href=/>Home</a></li><li><a href=/local>Local</a></li><li>{TITLE}</li></ul>",
-    "list without the page": "<ul><li><a href=/>Start</a></li><li><a href=/ort>Gemeinde</a></li></ul>",
+    "list without the current page": "<ul><li><a href=/>Start</a></li><li><a href=/ort>Gemeinde</a></li></ul>",
     "numbered": "<ol><li><a href=/>Inicio</a></li><li><a href=/local>Comarca</a></li></ol>",
     "signs": f"<p><a href=/>Home</a> &gt; <a href=/local>Local</a> &gt; {TITLE}</p>",
     "slashes": f"<div><a href=/>Start</a> / <a href=/local>Region</a> / {TITLE}</div>",
@@ -208,9 +208,7 @@ def test_markdown_keeps_the_title():
 
 
 def test_markdown_keeps_a_title_that_links_to_itself():
-    """Regression: it was taken for breadcrumbs in every other process, because titles came from a
-    set.
-    """
+    """Regression: it became breadcrumbs in every other process, as titles came from a set."""
     name = "millwheel — A history of the wheels at the bend"
     heading = '<h1><a href="#module-millwheel"><code>millwheel</code></a> — A history of the wheels at the bend</h1>'
 

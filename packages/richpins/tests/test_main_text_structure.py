@@ -108,9 +108,7 @@ def test_words_around_omitted_text_stay_separate(form):
 
 
 def composed(page, *chosen):
-    """The extracted share and the kept (tag, text) pairs of a page if a library returned these
-    blocks.
-    """
+    """The extracted share and kept (tag, text) pairs of a page if a library returned `blocks`."""
     tree = html.document_fromstring(page)
     found_texts = texts_of(tree)
     body = html.fragment_fromstring(f"<div>{''.join(chosen)}</div>")

@@ -38,7 +38,7 @@ WRITTEN = {
     ),
     "upper-case tags": lambda page: re.sub(r"</?[a-z0-9]+", lambda tag: tag[0].upper(), page),
     "comments": lambda page: page.replace("<", "<!-- <b>- > --><"),
-    "line ends": lambda page: page.replace("><", ">\n" + 90 * " " + "<"),
+    "line endings": lambda page: page.replace("><", ">\n" + 90 * " " + "<"),
     "single quotes": lambda page: page.replace('"', "'"),
 }
 

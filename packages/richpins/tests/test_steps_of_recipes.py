@@ -66,13 +66,13 @@ TIMES = {
     "heads": "<table><tr><th>{0}</th><td>{1}</td></tr></table>",
     "headings": "<div><h4>{0}</h4><div>{1}</div></div>",
     "blocks": "<div><div><p>{0}</p></div><div class=value><div><p>{1}</p></div></div></div>",
-    "behind a picture": "<div><img src=/a.svg><div><p>{0}</p></div><div><img src=/b.svg><p>{1}</p></div></div>",
+    "after a picture": "<div><img src=/a.svg><div><p>{0}</p></div><div><img src=/b.svg><p>{1}</p></div></div>",
 }
 
 
 @pytest.mark.parametrize("markup", TIMES.values(), ids=TIMES)
 @pytest.mark.parametrize(
-    ("label", "lasts", "other", "heading"),
+    ("label", "time", "other", "heading"),
     [
         ("Preparación", "20 min", "Cocinado", "Elaboración"),
         ("Préparation :", "1 h 30", "Cuisson", "Étapes"),

@@ -105,7 +105,7 @@ def test_large_image_is_used_if_none_matches_the_title():
     assert pin(html).image.url == "https://www.longpot.test/b.jpg"
 
 
-def test_recipe_without_an_author_takes_that_of_its_post():
+def test_recipe_without_an_author_uses_the_author_of_its_post():
     post = '{"@type":"BlogPosting","headline":"Soup","author":{"name":"Ann Lee"}}'
     recipe = '{"@type":"Recipe","name":"Soup","recipeIngredient":["x"]}'
     rich_pin = pin(f'<script type="application/ld+json">[{post},{recipe}]</script>')
@@ -123,7 +123,7 @@ def test_date_is_read_from_an_element_with_a_date_class():
     "shown",
     ["<span class=date>May 26, 2016</span>", "<time datetime=2016-05-26>May 26, 2016</time>"],
 )
-def test_date_of_a_comment_is_not_that_of_the_page(shown):
+def test_comment_date_is_not_the_page_date(shown):
     rich_pin = pin(f"<ol class=comments><li>{shown}</li></ol>")
 
     assert rich_pin.published_at is None
@@ -149,7 +149,7 @@ def test_time_of_another_property_is_not_the_publication_date():
     assert rich_pin.published_at is None
 
 
-def test_date_of_a_review_is_not_that_of_the_product():
+def test_review_date_is_not_the_product_date():
     rich_pin = pin(
         "<div vocab='https://schema.org/' typeof=Product><b property=name>P</b><div property=review "
         "typeof=Review><meta property=datePublished content='2011-04-01'></div></div>"

@@ -90,11 +90,11 @@ def test_survey_answers_are_not_steps() -> None:
 
 
 def test_word_inside_a_button_stays_in_its_sentence() -> None:
-    explained = (
+    with_word = (
         "Bring the water to a <button type=button><span>boil</span></button>, then add salt."
     )
-    pressed = "Drain the noodles. <button>Start the timer</button>"
-    assert steps("", f"<li>{explained}</li><li>{pressed}</li>") == (
+    with_button = "Drain the noodles. <button>Start the timer</button>"
+    assert steps("", f"<li>{with_word}</li><li>{with_button}</li>") == (
         *FIRST, "Bring the water to a boil, then add salt.", "Drain the noodles.",
     )  # fmt: skip
 

@@ -119,7 +119,7 @@ def test_generic_properties_outside_any_item_do_not_make_a_recipe():
     assert pin("<p itemprop=name>Soup</p><p itemprop=author>Ann</p>").type == "page"
 
 
-def test_item_with_ingredients_and_steps_is_a_recipe_whatever_its_type():
+def test_item_of_any_type_with_ingredients_and_steps_is_a_recipe():
     rich_pin = pin(
         recipe_ld(
             **{
@@ -140,7 +140,7 @@ def test_list_repeated_for_print_is_read_once():
 
 
 @pytest.mark.parametrize(
-    ("steps", "read"),
+    ("steps", "expected"),
     [
         ("1. Cut. 2. Stir. 3. Eat.", ("Cut.", "Stir.", "Eat.")),
         ("1.切丁 2.拌匀 3.翻炒", ("切丁", "拌匀", "翻炒")),

@@ -80,7 +80,7 @@ def test_published_time_may_be_spelled_with_a_colon():
     assert article("<h1>Leeks</h1>", head).published_at.isoformat() == "2024-05-01T08:00:00+00:00"
 
 
-def test_date_of_a_claim_review_is_that_of_the_page():
+def test_claim_review_date_is_the_page_date():
     review = (
         '<script type="application/ld+json">{"@type":"ClaimReview","datePublished":"2024-05-01",'
         '"author":{"@type":"Organization","name":"Check"}}</script>'
@@ -103,7 +103,7 @@ def test_date_is_found_without_a_time_element(shown):
 
 
 @pytest.mark.parametrize(
-    ("shown", "read"),
+    ("shown", "expected"),
     [
         ("2024-05-01 10:00 CEST", "2024-05-01T10:00:00+02:00"),
         ("01.05.2024, 10:00 MESZ", "2024-05-01T10:00:00+02:00"),

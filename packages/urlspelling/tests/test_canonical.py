@@ -14,7 +14,7 @@ HOME = "https://shop.example/"
 AWAY = "https://elsewhere.test/shoes"
 
 
-def of(url=PAGE, **evidence) -> Decision:
+def decision_for(url=PAGE, **evidence) -> Decision:
     evidence.setdefault(
         "final_url", evidence["redirects"][-1].target if evidence.get("redirects") else url
     )
@@ -33,7 +33,7 @@ def reason(decision, url):
 
 
 def test_page_without_declarations_is_its_own_canonical_url():
-    decision = of()
+    decision = decision_for()
 
     assert decision == Decision(
         canonical_url=PAGE, provisional=False, rule="self", reasons=decision.reasons
@@ -41,7 +41,7 @@ def test_page_without_declarations_is_its_own_canonical_url():
 
 
 def test_page_that_names_itself_is_final():
-    decision = of(link_canonical=(PAGE,))
+    decision = decision_for(link_canonical=(PAGE,))
 
     assert (decision.canonical_url, decision.provisional, decision.rule) == (
         PAGE,
@@ -52,7 +52,7 @@ def test_page_that_names_itself_is_final():
 
 
 def test_error_page_declares_nothing_even_after_a_redirect():
-    decision = of(redirects=(moved(PAGE, OTHER),), status=404, link_canonical=(HOME,))
+    decision = decision_for(redirects=(moved(PAGE, OTHER),), status=404, link_canonical=(HOME,))
 
     assert (decision.canonical_url, decision.aliases) == (PAGE, ())
 
@@ -61,7 +61,7 @@ def test_error_page_declares_nothing_even_after_a_redirect():
 
 
 def test_permanent_redirect_makes_its_target_canonical():
-    decision = of(redirects=(moved(PAGE, OTHER),))
+    decision = decision_for(redirects=(moved(PAGE, OTHER),))
 
     assert (decision.canonical_url, decision.rule, decision.provisional) == (
         OTHER,
@@ -72,13 +72,13 @@ def test_permanent_redirect_makes_its_target_canonical():
 
 
 def test_temporary_redirect_keeps_the_requested_url():
-    decision = of(redirects=(moved(PAGE, OTHER, permanent=False),))
+    decision = decision_for(redirects=(moved(PAGE, OTHER, permanent=False),))
 
     assert (decision.canonical_url, decision.rule, decision.aliases) == (PAGE, "self", ())
 
 
 def test_permanent_redirects_count_up_to_the_first_temporary_one():
-    decision = of(
+    decision = decision_for(
         redirects=(moved(PAGE, OTHER), moved(OTHER, AWAY, permanent=False), moved(AWAY, HOME))
     )
 
@@ -88,14 +88,18 @@ def test_permanent_redirects_count_up_to_the_first_temporary_one():
 def test_sign_in_page_after_a_temporary_redirect_does_not_replace_the_page():
     sign_in = "https://shop.example/sign-in"
 
-    decision = of(redirects=(moved(PAGE, sign_in, permanent=False),), link_canonical=(sign_in,))
+    decision = decision_for(
+        redirects=(moved(PAGE, sign_in, permanent=False),), link_canonical=(sign_in,)
+    )
 
     assert decision.canonical_url == PAGE
     assert sign_in in reason(decision, sign_in)
 
 
 def test_page_after_a_temporary_redirect_may_name_the_requested_url():
-    decision = of(redirects=(moved(PAGE, OTHER, permanent=False),), link_canonical=(PAGE,))
+    decision = decision_for(
+        redirects=(moved(PAGE, OTHER, permanent=False),), link_canonical=(PAGE,)
+    )
 
     assert (decision.canonical_url, decision.rule, decision.provisional) == (
         PAGE,
@@ -113,29 +117,32 @@ def test_page_after_a_temporary_redirect_may_name_the_requested_url():
     ],
 )
 def test_temporary_redirect_to_https_or_www_is_only_another_spelling(url, target):
-    assert of(url, redirects=(moved(url, target, permanent=False),)).canonical_url == target
+    assert (
+        decision_for(url, redirects=(moved(url, target, permanent=False),)).canonical_url == target
+    )
 
 
 def test_temporary_redirect_from_https_to_http_is_not_another_spelling():
     url, target = "https://shop.example/a", "http://shop.example/a"
 
-    assert of(url, redirects=(moved(url, target, permanent=False),)).canonical_url == url
+    assert decision_for(url, redirects=(moved(url, target, permanent=False),)).canonical_url == url
 
 
 def test_dead_page_redirected_to_the_homepage_does_not_become_the_homepage():
-    decision = of(redirects=(moved(PAGE, HOME),), link_canonical=(HOME,))
+    decision = decision_for(redirects=(moved(PAGE, HOME),), link_canonical=(HOME,))
 
     assert decision.canonical_url == PAGE
 
 
 def test_short_link_may_resolve_to_a_homepage():
     assert (
-        of("https://sho.rt/x", redirects=(moved("https://sho.rt/x", HOME),)).canonical_url == HOME
+        decision_for("https://sho.rt/x", redirects=(moved("https://sho.rt/x", HOME),)).canonical_url
+        == HOME
     )
 
 
 def test_final_url_without_its_redirects_is_not_trusted():
-    assert of(final_url=OTHER).canonical_url == PAGE
+    assert decision_for(final_url=OTHER).canonical_url == PAGE
 
 
 # Declarations.
@@ -145,70 +152,70 @@ def test_final_url_without_its_redirects_is_not_trusted():
 def test_each_source_can_name_another_page(source):
     text = {"og_url": OTHER, "meta_refresh": (0.0, OTHER)}.get(source, (OTHER,))
 
-    decision = of(**{source: text})
+    decision = decision_for(**{source: text})
 
     assert (decision.canonical_url, decision.rule, decision.provisional) == (OTHER, source, True)
     assert decision.aliases == (PAGE,)
 
 
 def test_link_header_takes_precedence_over_the_document():
-    decision = of(link_header=(OTHER,), link_canonical=(PAGE,))
+    decision = decision_for(link_header=(OTHER,), link_canonical=(PAGE,))
 
     assert (decision.canonical_url, decision.rule) == (OTHER, "link_header")
     assert "Link header" in reason(decision, PAGE)
 
 
 def test_canonical_link_takes_precedence_over_og_url():
-    decision = of(link_canonical=(OTHER,), og_url="https://shop.example/share/shoes")
+    decision = decision_for(link_canonical=(OTHER,), og_url="https://shop.example/share/shoes")
 
     assert decision.canonical_url == OTHER
     assert "has precedence" in reason(decision, "https://shop.example/share/shoes")
 
 
 def test_agreeing_og_url_is_a_reason():
-    assert "og:url agrees" in of(link_canonical=(OTHER,), og_url=OTHER).reasons
+    assert "og:url agrees" in decision_for(link_canonical=(OTHER,), og_url=OTHER).reasons
 
 
 def test_conflicting_canonicals_are_both_ignored():
-    decision = of(link_canonical=(OTHER, "https://shop.example/boots"))
+    decision = decision_for(link_canonical=(OTHER, "https://shop.example/boots"))
 
     assert (decision.canonical_url, len(decision.rejected)) == (PAGE, 2)
 
 
 def test_agreeing_canonicals_count_as_one():
-    assert of(link_canonical=(OTHER, OTHER)).canonical_url == OTHER
+    assert decision_for(link_canonical=(OTHER, OTHER)).canonical_url == OTHER
 
 
 def test_og_url_is_used_if_canonicals_conflict():
-    assert of(link_canonical=(OTHER, HOME), og_url=OTHER).rule == "og_url"
+    assert decision_for(link_canonical=(OTHER, HOME), og_url=OTHER).rule == "og_url"
 
 
 def test_canonical_in_the_body_is_recorded_and_ignored():
-    decision = of(body_canonical=(OTHER,))
+    decision = decision_for(body_canonical=(OTHER,))
 
     assert decision.canonical_url == PAGE
     assert decision.rejected == (("body_canonical", OTHER, "outside the head"),)
 
 
 def test_unparsable_candidate_is_recorded():
-    assert ("link canonical", "http://", "not an http(s) URL") in of(
+    assert ("link canonical", "http://", "not an http(s) URL") in decision_for(
         unparsable=(("link canonical", "http://"),)
     ).rejected
 
 
 def test_delayed_refresh_is_not_a_redirect():
-    assert of(meta_refresh=(5.0, OTHER)).canonical_url == PAGE
+    assert decision_for(meta_refresh=(5.0, OTHER)).canonical_url == PAGE
 
 
 def test_page_that_reloads_itself_is_its_own_canonical_url():
-    assert of(meta_refresh=(0.0, PAGE)).rule == "self"
+    assert decision_for(meta_refresh=(0.0, PAGE)).rule == "self"
 
 
 # Protections.
 
 
 def test_homepage_is_not_accepted_as_canonical_for_an_inner_page():
-    decision = of(link_canonical=(HOME,), og_url=HOME)
+    decision = decision_for(link_canonical=(HOME,), og_url=HOME)
 
     assert (decision.canonical_url, decision.rule) == (PAGE, "self")
     assert "homepage" in reason(decision, HOME)
@@ -218,35 +225,39 @@ def test_homepage_is_not_accepted_as_canonical_for_an_inner_page():
     "page", ["index.html", "default.aspx", "en/", "fr-CA", "?source=mail", "home"]
 )
 def test_homepage_is_canonical_for_its_own_spellings(page):
-    assert of(HOME + page, link_canonical=(HOME,)).canonical_url == HOME
+    assert decision_for(HOME + page, link_canonical=(HOME,)).canonical_url == HOME
 
 
 def test_canonical_on_another_domain_is_not_trusted():
-    decision = of(link_canonical=(AWAY,))
+    decision = decision_for(link_canonical=(AWAY,))
 
     assert decision.canonical_url == PAGE
     assert "another domain" in reason(decision, AWAY)
 
 
 def test_another_host_of_the_same_site_is_not_another_domain():
-    assert of("https://m.shop.example/shoes", link_canonical=(OTHER,)).canonical_url == OTHER
+    assert (
+        decision_for("https://m.shop.example/shoes", link_canonical=(OTHER,)).canonical_url == OTHER
+    )
 
 
 def test_two_sites_on_one_hosting_service_are_different_domains():
-    decision = of("https://a.github.io/x", link_canonical=("https://b.github.io/x",))
+    decision = decision_for("https://a.github.io/x", link_canonical=("https://b.github.io/x",))
 
     assert decision.canonical_url == "https://a.github.io/x"
 
 
 def test_canonical_that_redirects_here_is_not_followed_back():
-    decision = of(OTHER, redirects=(moved(OTHER, PAGE),), link_canonical=(OTHER,))
+    decision = decision_for(OTHER, redirects=(moved(OTHER, PAGE),), link_canonical=(OTHER,))
 
     assert decision.canonical_url == PAGE
     assert "redirects permanently to this page" in reason(decision, OTHER)
 
 
 def test_canonical_known_to_redirect_here_is_not_followed_back():
-    decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=301, redirects_to=PAGE)})
+    decision = decision_for(
+        link_canonical=(OTHER,), known={OTHER: KnownPage(status=301, redirects_to=PAGE)}
+    )
 
     assert decision.canonical_url == PAGE
     assert "redirects back" in reason(decision, OTHER)
@@ -257,7 +268,7 @@ def test_canonical_known_to_redirect_here_is_not_followed_back():
     [KnownPage(status=404), KnownPage(status=410), KnownPage(gone=True), KnownPage(status=418)],
 )
 def test_canonical_known_to_be_gone_is_ignored(page):
-    decision = of(link_canonical=(OTHER,), known={OTHER: page})
+    decision = decision_for(link_canonical=(OTHER,), known={OTHER: page})
 
     assert decision.canonical_url == PAGE
     assert "gone" in reason(decision, OTHER)
@@ -265,14 +276,16 @@ def test_canonical_known_to_be_gone_is_ignored(page):
 
 @pytest.mark.parametrize("status", [401, 402, 403, 429, 451, 500, 503])
 def test_canonical_that_was_busy_or_blocked_is_provisional(status):
-    decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=status)})
+    decision = decision_for(link_canonical=(OTHER,), known={OTHER: KnownPage(status=status)})
 
     assert (decision.canonical_url, decision.provisional) == (OTHER, True)
 
 
 @pytest.mark.parametrize("own", [None, OTHER])
 def test_fetched_and_agreeing_canonical_is_final(own):
-    decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=200, canonical_url=own)})
+    decision = decision_for(
+        link_canonical=(OTHER,), known={OTHER: KnownPage(status=200, canonical_url=own)}
+    )
 
     assert (decision.canonical_url, decision.provisional) == (OTHER, False)
 
@@ -281,7 +294,7 @@ def test_chain_of_canonicals_is_followed_to_its_end():
     end = "https://shop.example/all-shoes"
     known = {OTHER: KnownPage(status=200, canonical_url=end), end: KnownPage(status=200)}
 
-    decision = of(link_canonical=(OTHER,), known=known)
+    decision = decision_for(link_canonical=(OTHER,), known=known)
 
     assert (decision.canonical_url, decision.provisional) == (end, False)
     assert f"{OTHER} leads on to {end}" in decision.reasons
@@ -290,19 +303,23 @@ def test_chain_of_canonicals_is_followed_to_its_end():
 def test_chain_that_ends_at_an_unknown_page_is_provisional():
     end = "https://shop.example/all-shoes"
 
-    assert of(
+    assert decision_for(
         link_canonical=(OTHER,), known={OTHER: KnownPage(status=200, canonical_url=end)}
     ).provisional
 
 
 def test_chain_that_leaves_the_site_is_rejected_as_a_whole():
-    decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=301, redirects_to=AWAY)})
+    decision = decision_for(
+        link_canonical=(OTHER,), known={OTHER: KnownPage(status=301, redirects_to=AWAY)}
+    )
 
     assert decision.canonical_url == PAGE
 
 
 def test_two_pages_that_name_each_other_keep_their_own_urls():
-    decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=200, canonical_url=PAGE)})
+    decision = decision_for(
+        link_canonical=(OTHER,), known={OTHER: KnownPage(status=200, canonical_url=PAGE)}
+    )
 
     assert decision.canonical_url == PAGE
     assert "points back" in reason(decision, OTHER)
@@ -315,7 +332,7 @@ def test_loop_of_other_pages_is_ignored():
         third: KnownPage(status=200, canonical_url=OTHER),
     }
 
-    decision = of(link_canonical=(OTHER,), known=known)
+    decision = decision_for(link_canonical=(OTHER,), known=known)
 
     assert decision.canonical_url == PAGE
     assert "loop" in reason(decision, OTHER)
@@ -329,7 +346,7 @@ def test_endless_chain_is_abandoned():
         for n in range(99)
     }
 
-    decision = of(link_canonical=("https://shop.example/0",), known=known)
+    decision = decision_for(link_canonical=("https://shop.example/0",), known=known)
 
     assert decision.canonical_url == PAGE
 
@@ -337,12 +354,14 @@ def test_endless_chain_is_abandoned():
 def test_old_http_canonical_does_not_downgrade_an_https_page():
     old = PAGE.replace("https:", "http:")
 
-    assert of(link_canonical=(old,)).canonical_url == PAGE
+    assert decision_for(link_canonical=(old,)).canonical_url == PAGE
 
 
 def test_http_and_www_variants_follow_the_canonical_link():
     assert (
-        of("http://shop.example/a", link_canonical=("https://www.shop.example/a",)).canonical_url
+        decision_for(
+            "http://shop.example/a", link_canonical=("https://www.shop.example/a",)
+        ).canonical_url
         == "https://www.shop.example/a"
     )
 
@@ -353,26 +372,26 @@ def test_http_and_www_variants_follow_the_canonical_link():
 def test_amp_page_follows_its_original():
     amp = "https://shop.example/amp/shoes"
 
-    assert of(amp, is_amp=True, link_canonical=(OTHER,)).canonical_url == OTHER
+    assert decision_for(amp, is_amp=True, link_canonical=(OTHER,)).canonical_url == OTHER
 
 
 def test_page_does_not_follow_its_own_amp_version():
     amp = "https://shop.example/amp/shoes"
 
-    assert of(OTHER, amp_url=amp, link_canonical=(amp,)).canonical_url == OTHER
+    assert decision_for(OTHER, amp_url=amp, link_canonical=(amp,)).canonical_url == OTHER
 
 
 def test_copy_in_an_amp_cache_belongs_to_its_original_site():
     copy = "https://shop-example.cdn.ampproject.org/c/s/shop.example/amp/shoes"
 
-    assert of(copy, is_amp=True, link_canonical=(OTHER,)).canonical_url == OTHER
-    assert of(copy, is_amp=True, link_canonical=(AWAY,)).canonical_url == copy
+    assert decision_for(copy, is_amp=True, link_canonical=(OTHER,)).canonical_url == OTHER
+    assert decision_for(copy, is_amp=True, link_canonical=(AWAY,)).canonical_url == copy
 
 
 def test_translation_is_a_separate_page():
     german = "https://shop.example/de/schuhe"
 
-    decision = of(
+    decision = decision_for(
         german,
         link_canonical=(OTHER,),
         hreflang=(("de", german), ("en", OTHER), ("x-default", OTHER)),
@@ -386,7 +405,9 @@ def test_variant_that_lists_only_the_originals_follows_its_canonical():
     german = "https://shop.example/de/schuhe"
     variant = f"{german}?size=42"
 
-    decision = of(variant, link_canonical=(german,), hreflang=(("de", german), ("en", OTHER)))
+    decision = decision_for(
+        variant, link_canonical=(german,), hreflang=(("de", german), ("en", OTHER))
+    )
 
     assert decision.canonical_url == german
 

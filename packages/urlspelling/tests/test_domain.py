@@ -7,7 +7,7 @@ from urlspelling.domain import host, is_ip, origin, registered_domain, reversed_
 
 
 @pytest.mark.parametrize(
-    ("url", "of", "name"),
+    ("url", "expected_origin", "name"),
     [
         ("https://www.example.com/a?b", "https://www.example.com", "www.example.com"),
         ("http://example.com:8080/", "http://example.com:8080", "example.com"),
@@ -17,8 +17,8 @@ from urlspelling.domain import host, is_ip, origin, registered_domain, reversed_
         ("http://[2001:db8::1]:81/x", "http://[2001:db8::1]:81", "[2001:db8::1]"),
     ],
 )
-def test_origin_and_host_are_parts_of_the_url(url, of, name):
-    assert (origin(url), host(url)) == (of, name)
+def test_origin_and_host_are_parts_of_the_url(url, expected_origin, name):
+    assert (origin(url), host(url)) == (expected_origin, name)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_registered_domain_is_the_public_suffix_and_one_label(name, registered):
 
 
 @pytest.mark.parametrize(
-    ("name", "answer"),
+    ("name", "expected"),
     [("1.2.3.4", True), ("[::1]", True), ("1.2.3.4.example", False), ("example.com", False)],
 )
 def test_ip_address_is_distinguished_from_a_name(name, expected):

@@ -39,10 +39,10 @@ def found_while_running(texts, store):
 
     def is_over():
         texts.start_queued(store)
-        return not texts._later and texts._running == 0
+        return not texts._queued and texts._running == 0
 
     wait_until(is_over)
-    return set(texts._begun)
+    return set(texts._futures)
 
 
 def test_texts_are_extracted_while_other_pages_are_fetched(texts, store):
@@ -63,9 +63,9 @@ def test_texts_over_the_limit_are_extracted_while_the_file_is_written(store):
         wait_until(lambda: texts._running == 0)
         texts.start_queued(store)
 
-        assert len(texts._later) >= len(URLS) - MAX_RUNNING
+        assert len(texts._queued) >= len(URLS) - MAX_RUNNING
         assert all(texts.fields(store, url, (NAME,)) for url in reversed(URLS))
-        assert not texts._later
+        assert not texts._queued
         assert texts._bytes == 0
 
 
@@ -77,5 +77,5 @@ def test_no_texts_are_extracted_without_field_names(store):
     with closing(RunTexts(PipelineSettings(), ())) as texts:
         texts.begin(store, URLS[0])
 
-        assert not texts._begun
-        assert not texts._later
+        assert not texts._futures
+        assert not texts._queued

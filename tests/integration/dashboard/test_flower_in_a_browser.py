@@ -245,7 +245,7 @@ def test_url_can_be_looked_up_and_fetched_now(visit):
 
 
 def test_task_list_names_urls_that_wait_without_a_task(visit):
-    """It showed one task while 266 URLs of a domain were waiting in line."""
+    """The list showed one task while 266 URLs of a domain were waiting in line."""
     page = visit("/tasks")
     note = page.locator("#aragog-waiting")
 

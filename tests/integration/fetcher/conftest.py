@@ -2,8 +2,7 @@
 A fetcher that may reach loopback, with limits generous enough for a busy machine.
 
 `origin` and `fetcher_with` use HTTP/1.1, and also HTTP/2 over TLS in modules that use
-`BOTH_VERSIONS`, so
-one test expects the same outcome from both.
+`BOTH_VERSIONS`, so one test expects the same outcome from both.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def test_missing_topic_or_broker_is_reported(feed, make_topic):
 
 def test_unreachable_server_is_a_temporary_error():
     with pytest.raises(ServiceUnavailable, match="changes on 127"):
-        ChangeTopic(TopicAddress.parse("kafka://127.0.0.1:9/changes"), answer_within_s=0.5)
+        ChangeTopic(TopicAddress.parse("kafka://127.0.0.1:9/changes"), timeout_s=0.5)
 
 
 def test_nothing_is_lost_when_sender_and_broker_are_killed(feed, make_topic):

@@ -37,7 +37,7 @@ def assert_tasks_run_now_later_and_on_retry(app):
     assert again.get(timeout=120) == 2
 
 
-def test_worker_with_threads_runs_tasks_now_later_and_again(place, tmp_path):
+def test_worker_with_threads_runs_immediate_delayed_and_retried_tasks(place, tmp_path):
     with Worker(APP, tmp_path / "log", env=place.env, args=["-P", "threads", "-c2"]):
         assert_tasks_run_now_later_and_on_retry(place.app)
 
@@ -79,7 +79,7 @@ def test_worker_without_prefetch_claims_only_what_it_can_start(place, tmp_path):
         for number in range(8):
             place.app.send_task("gated", (number,))
         wait_until(lambda: len(place.notes()) == 2)
-        for _ in range(2):  # its loop went around and might have claimed more
+        for _ in range(2):  # it polled again and could have claimed more
             assert place.app.control.ping(timeout=120, limit=1)
         running = place.running()
         place.client.set("gate is open", 1)

@@ -2,8 +2,7 @@
 A full Redis refuses new jobs and processes existing ones, and no worker ends.
 
 "Unrecoverable error: OutOfMemoryError" used to end workers, and a task whose retry could not be
-sent
-was FAILED at its first attempt.
+sent was FAILED at its first attempt.
 """
 
 import json

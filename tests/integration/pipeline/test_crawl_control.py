@@ -267,7 +267,7 @@ def test_concurrent_changes_of_a_record_are_all_kept(control, redis_client):
 
 
 @pytest.mark.parametrize(
-    ("said", "depth", "priority"), [({}, 5, 2), ({"depth": 1, "priority": 0}, 1, 0)]
+    ("changes", "depth", "priority"), [({}, 5, 2), ({"depth": 1, "priority": 0}, 1, 0)]
 )
 def test_continued_run_changes_only_what_it_sets(redis_url, tmp_path, changes, depth, priority):
     settings = Settings(data_dir=tmp_path, redis=RedisSettings(url=redis_url))

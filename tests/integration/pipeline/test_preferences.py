@@ -117,7 +117,7 @@ def test_there_are_forty_policies_and_four_files():
 
 
 @pytest.mark.parametrize("purpose", ALL)
-def test_pages_are_kept_exactly_if_no_policy_refuses_the_purpose(stand_for, purpose):
+def test_pages_are_kept_unless_a_policy_refuses_the_purpose(stand_for, purpose):
     stand = stand_for(purpose)
 
     stand.crawl([url_of(name) for name in POLICIES], EnqueueOptions())

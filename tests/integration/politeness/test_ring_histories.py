@@ -2,8 +2,7 @@
 The promise while limiter nodes join, leave and die: random histories, checked at the origin.
 
 `ARAGOG_RING_SECONDS=300 pytest tests/integration/politeness/test_ring_histories.py` runs each
-history
-for that long, and `ARAGOG_RING_SEED` draws a different one.
+history for that long, and `ARAGOG_RING_SEED` draws a different one.
 """
 
 from __future__ import annotations

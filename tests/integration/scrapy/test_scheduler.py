@@ -348,7 +348,7 @@ def test_unserializable_request_stays_in_its_process(run, caplog, carried):
 def test_unknown_callback_is_left_to_processes_that_have_it(run):
     async def main():
         async with opened() as (new, a), opened() as (old, b):
-            old._queue.declined_ms = 100
+            old._queue.decline_delay_ms = 100
             a.spider.parse_page = MethodType(lambda spider, response: None, a.spider)
             for number in range(5):
                 new.enqueue_request(Request(f"{URL}{number}", a.spider.parse_page))

@@ -89,7 +89,7 @@ def test_command_prints_the_version_of_a_day(store):
             assert "no stored content" in ran.output
         else:
             assert (ran.exit_code, ran.output) == (0, EXPECTED[day])
-    # A day stands for its first instant, and the fetch at that instant counts.
+    # A day means its first instant, and a fetch at that instant counts.
     assert CliRunner().invoke(main, ["content", URL, "--at", "2026-11-03"]).output == VERSIONS[2]
     assert CliRunner().invoke(main, ["content", URL, "--at", "yesterday"]).exit_code == 2
 

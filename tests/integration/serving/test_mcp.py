@@ -284,7 +284,7 @@ def test_client_of_an_unused_token_is_closed(served):
         def close(self):
             closed.append(self.token)
 
-    clients = TokenClients(OfToken, most=2)
+    clients = TokenClients(OfToken, max_clients=2)
     with clients.of("a"):
         for token in "bcd":
             with clients.of(token) as client:

@@ -10,7 +10,7 @@ import pytest
 
 from aragog.api.operations import text_processes
 from aragog.api.operations.page_texts import PageTexts
-from aragog.api.operations.text_processes import AT_ONCE, PageTextUnavailable, TextsBusy
+from aragog.api.operations.text_processes import MAX_PROCESSES, PageTextUnavailable, TextsBusy
 from aragog.pages import main_text
 from aragog.runtime.clock import ManualClock
 from aragog.settings import PipelineSettings
@@ -102,7 +102,7 @@ def test_many_readers_share_few_processes(store):
     before = len(children())
     with closing(PageTexts()) as texts, ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: texts.content(store, A, "text").body, range(16)))
-        assert 1 <= len(children()) - before <= AT_ONCE
+        assert 1 <= len(children()) - before <= MAX_PROCESSES
 
     assert len(set(found)) == 1
     wait_until(lambda: len(children()) == before)
@@ -169,13 +169,13 @@ def test_waiting_bodies_are_limited(slow):
     before = set(children())
     with closing(PageTexts(LONG, deadline_s=60, max_waiting=1)) as texts:
         waiting = []
-        for number in range(AT_ONCE + 1):
+        for number in range(MAX_PROCESSES + 1):
             waiting.append(begun(texts, slow, number))
             wait_until(
-                lambda count=number: len(set(children()) - before) >= min(AT_ONCE, count + 1)
+                lambda count=number: len(set(children()) - before) >= min(MAX_PROCESSES, count + 1)
             )
         with pytest.raises(TextsBusy, match="retry later"):
-            begun(texts, slow, AT_ONCE + 1)
+            begun(texts, slow, MAX_PROCESSES + 1)
         for steps in waiting:
             steps.close()
 

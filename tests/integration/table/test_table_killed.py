@@ -173,7 +173,7 @@ def change_and_kill_repeatedly(place, what, log, options=None):
                 command = [*COMMAND, *what.options, place]
                 process = subprocess.Popen(command, stdout=errors, stderr=errors)
             what.change(store, number + 2)
-            if number < 2:  # once it has committed; later at any time
+            if number < 2:  # after the first commit; later runs are killed at any time
                 wait_until(lambda: DeltaTable.is_deltatable(place, options), 60)
             else:
                 wait_until(lambda now=readers.reads + 2: readers.reads >= now, 60)

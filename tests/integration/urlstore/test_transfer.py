@@ -334,7 +334,7 @@ def test_error_without_pyarrow_names_the_extra(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.gz", "x.jsonl.zst"])
-def test_files_are_compressed_by_their_names_and_can_be_appended_to(tmp_path, name):
+def test_compression_follows_the_file_name_and_files_can_be_appended_to(tmp_path, name):
     path = tmp_path / name
     for part in (b'{"url": "http://a.example/"}\n', b'{"url": "http://b.example/"}\n'):
         file = open_to_write(path, append=True)

@@ -70,7 +70,7 @@ def test_parts_contain_every_url_of_the_store_exactly_once(filled, out):
     assert min(out.iterdir()).name == "part-00000-of-00004.jsonl.zst"
 
 
-def test_same_parts_as_parquet_and_warc(filled, out):
+def test_parts_are_complete_as_parquet_and_warc(filled, out):
     for part in PARTS:
         export(filled, out / "parquet", part, format="parquet")
         export(filled, out / "warc", part, format="warc")

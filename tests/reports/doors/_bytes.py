@@ -10,8 +10,8 @@ from typing import Any
 
 def data(spec: Any) -> bytes:
     """
-    A text stands for itself in UTF-8; a list is joined; a table has `text` (with `encoding`),
-    `base64` or `parts`, and `apply`: gzip, zlib, deflate, br, zstd, chunks (with `size`), `times`.
+    A text is encoded as UTF-8; a list is joined; a table has `text` (with `encoding`), `base64` or
+    `parts`, and `apply`: gzip, zlib, deflate, br, zstd, chunks (with `size`), `times`.
     """
     if isinstance(spec, str):
         return spec.encode()

@@ -6,10 +6,9 @@ Input: `steps`, each a list of a verb and its arguments:
     worker             start one (with `pool`, or threads), and wait until it responds
     stop, kill         stop it warmly, or kill it with all its processes
     send name {…}      send a task: `args`, `countdown`, `eta` (seconds from now, in the zone
-        `zone`),
-                       `expires`, `priority`, `id`
+                       `zone`), `expires`, `priority`, `id`
     revoke id          by its id, or `revoke_unheard` when no worker runs; `ping`, `registered`,
-    `queues` ask the workers
+                       `queues` ask the workers
     passes seconds     for waiting jobs; `expire` ends the claims of a dead worker
     cut, freeze, thaw  all connections; the server
     refuse, accept     writes, as a replica does; `refused` waits until one was refused

@@ -284,7 +284,7 @@ def killed_worker(given):
 
 
 def server_away(given):
-    """The server stops while a worker waits, and restarts; so does a waiting task."""
+    """The server is restarted while a worker is idle and a task waits."""
     with _place({**given, "server": "redis"}, persistent=True) as place:
         worker = place.worker()
         place.app.send_task("b.say", ("waits",), countdown=8)

@@ -5,7 +5,7 @@ Input: `sends`, each one of `raw` (Latin-1, unchanged), `frame` (Latin-1, preced
 or a call with `name`, `kind` (1 a call, 4 one without a reply), `number` and `arguments`
 (hexadecimal; or three texts, of which `repeat` repeats the second that many times and writes the
 third once); `pieces` sends it byte by byte. The answers: `replies`, as `answer`, `exception` or
-`error` with the number of the call, and `closed` at the end of the connection; `others` tells
+`error` with the number of the call, and `closed` at the end of the connection; `others`,
 whether another client is served.
 """
 

@@ -1,6 +1,4 @@
-"""Invariants that need no labels: each detects a planted fault, and holds for the project's own
-pages.
-"""
+"""Invariants without labels: each detects a planted fault and holds for the project's own pages."""
 
 import json
 from dataclasses import replace

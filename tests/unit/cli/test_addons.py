@@ -46,7 +46,7 @@ def tree(tmp_path_factory):
 
 
 @pytest.fixture
-def without(tree):
+def delete_addons(tree):
     """Deletes folders until the end of the test."""
     aside = tree / "deleted"
     aside.mkdir()
@@ -62,9 +62,7 @@ def without(tree):
 
 
 def rest(tree, package):
-    """Imports all modules of a package and prints `aragog --help`; returns the modules, and the
-    commands and formats.
-    """
+    """Imports all modules of a package; returns them and the commands and formats they register."""
     done = subprocess.run(
         [sys.executable, "-c", REST, package], cwd=tree, capture_output=True, text=True, check=False
     )
@@ -76,8 +74,8 @@ def rest(tree, package):
     return set(modules), brought
 
 
-def test_everything_else_works_without_any_add_on(tree, without):
-    without(*ADDONS)
+def test_everything_else_works_without_any_add_on(tree, delete_addons):
+    delete_addons(*ADDONS)
     modules, brought = rest(tree, "aragog")
 
     assert len(modules) > 300
@@ -86,8 +84,8 @@ def test_everything_else_works_without_any_add_on(tree, without):
 
 
 @pytest.mark.parametrize("addon", ADDONS)
-def test_everything_else_works_without_one_add_on(tree, without, addon):
-    without(addon)
+def test_everything_else_works_without_one_add_on(tree, delete_addons, addon):
+    delete_addons(addon)
     modules, brought = rest(tree, "aragog")
 
     assert len(modules) > 300

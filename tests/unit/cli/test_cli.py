@@ -213,7 +213,7 @@ def test_user_without_a_name_may_change_a_domain():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["changes", "--host", "http://a.test/"], "is a URL: pass only its host\n"),
         (["store", "list", "--since", "bogus"], "'bogus' is not a time; write 1h (s, m, h, d), "),

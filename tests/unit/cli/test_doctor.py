@@ -42,7 +42,7 @@ def test_tracing_is_checked_only_if_enabled(tmp_path):
 
 
 def test_port_used_by_another_program_is_found_before_startup(tmp_path):
-    """Regression: the program listening there was taken for the system that had not started yet."""
+    """Regression: the program listening there was mistaken for the system, which had not started yet."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         settings = Settings(

@@ -11,7 +11,7 @@ from aragog.cli.run_tracker import Ending
 from aragog.crawl.pipeline.waiting_urls import RETRY, SLOT, TURN, cause
 
 
-def drawn(snapshot):
+def rendered(snapshot):
     console = Console(width=120, record=True, file=None, quiet=False, force_terminal=False)
     with console.capture() as captured:
         console.print(Bar().show(snapshot))
@@ -23,7 +23,7 @@ def test_total_grows_with_the_links_found():
     snapshot = Snapshot(total=73, in_flight=25, endings=endings, elapsed_s=10.0)
 
     assert (snapshot.done, snapshot.rate) == (48, 4.8)
-    text = drawn(snapshot)
+    text = rendered(snapshot)
     assert "48/73" in text
     assert "4.8/s" in text
     assert "43 stored, 5 failed" in text

@@ -100,18 +100,18 @@ def test_domain_with_many_urls_costs_no_more_than_one_with_a_few():
     store = stand(tables).store
     store.zen.mutate([host_put(store.zen, f"http://a.com/{n}", NOW_MS) for n in range(5000)])
     store.zen.mutate([host_put(store.zen, "http://b.com/", NOW_MS)])
-    given_out, scan = [], tables["h"].scan
+    rows_read, scan = [], tables["h"].scan
 
     def counted(*args, **more):
         for row in scan(*args, **more):
-            given_out.append(row[0])
+            rows_read.append(row[0])
             yield row
 
     tables["h"].scan = counted
     domain_list = DomainList(store.pages.hosts, registered_domain, (), lambda key: False)
 
     assert names(domain_list) == ["a.com", "b.com"]
-    assert len(given_out) <= 16 * 2 * 20
+    assert len(rows_read) <= 16 * 2 * 20
 
 
 @pytest.mark.parametrize("cursor", ["x", "ranked:x", "ranked:-1", "ranked:9999999999", "ranked:"])
@@ -120,5 +120,5 @@ def test_invalid_cursor_is_refused(cursor):
         listed([]).page([], "", cursor)
 
 
-def test_order_is_that_of_reversed_labels():
+def test_domains_are_ordered_by_reversed_labels():
     assert [reversed_host(name) for name in ONCE] == sorted(reversed_host(name) for name in ONCE)

@@ -39,7 +39,7 @@ def test_normalization_steps_are_reported(system):
     assert len(lines) > 2
 
 
-def test_unavailable_part_costs_only_its_section(system):
+def test_unavailable_part_affects_only_its_section(system):
     system.store().put(PAGE, {"title": b"A page"})
 
     explanation = explain_url(PAGE, system)

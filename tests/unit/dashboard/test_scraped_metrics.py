@@ -67,9 +67,7 @@ def test_every_metric_of_a_scrape_is_in_the_reference(system):
 
 
 def test_counters_start_at_zero(system):
-    """Prometheus sees no increase in a series that starts at 1, so the first failure would be
-    missed.
-    """
+    """Prometheus sees no increase in a series that starts at 1 and would miss the first failure."""
     system.admin.cluster.enqueue("fetch", [NewJob(b"a")])
     text = scrape(system, wait_s=10)
 
@@ -202,7 +200,7 @@ def test_old_values_expire(slow, registry):
     assert "a.test" not in text
 
 
-def test_failing_part_is_down_at_once(slow, registry):
+def test_failing_part_is_down_immediately(slow, registry):
     generate_latest(registry)
     slow.free.release()
     finished(registry)

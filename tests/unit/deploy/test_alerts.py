@@ -58,7 +58,7 @@ GOOD = {
 }
 
 
-def of_the_job(series):
+def with_job_label(series):
     name, _, labels = series.partition("{")
     return f'{name}{{job="aragog",{labels or "}"}'
 
@@ -67,7 +67,7 @@ def case(series, alerts, firing):
     return {
         "interval": "1m",
         "input_series": [
-            {"series": of_the_job(labels), "values": v} for labels, v in series.items()
+            {"series": with_job_label(labels), "values": v} for labels, v in series.items()
         ],
         "promql_expr_test": [
             {

@@ -51,12 +51,11 @@ def test_packages_chosen_by_pip_are_listed_with_their_hashes():
     [("six", None, "0" * 64), ("six", "0.1", None), ("none", "1", "0" * 64), ("six", None, "")],
 )
 def test_file_missing_in_the_lock_is_refused(name, version, digest):
-    locked, (good, *_) = digests("six")
+    locked, (locked_digest, *_) = digests("six")
+    given = locked_digest if digest is None else digest
 
     with pytest.raises(ValueError, match="does not have this file"):
-        choose_entries(
-            {"install": [item(name, version or locked, good if digest is None else digest)]}, LOCK
-        )
+        choose_entries({"install": [item(name, version or locked, given)]}, LOCK)
 
 
 def test_script_fails_if_a_file_is_refused(tmp_path):
@@ -81,7 +80,7 @@ def test_image_installs_nothing_without_hashes():
 
     assert len(installs) == 4
     for options in installs:
-        nothing_more = (
+        installs_nothing_else = (
             options.split()[:1] == ["--dry-run"] or "--no-deps --no-build-isolation" in options
         )
-        assert "--require-hashes" in options or nothing_more, options
+        assert "--require-hashes" in options or installs_nothing_else, options

@@ -59,7 +59,7 @@ def test_failing_extractor_leaves_the_others_and_an_incomplete_page():
 
 
 @pytest.mark.parametrize(
-    ("extracted", "named"),
+    ("extracted", "message"),
     [
         (Extracted({"Salary": 1}), "jobs.Salary"),
         (Extracted({"salary": object()}), "jobs.salary"),

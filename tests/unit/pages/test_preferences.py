@@ -9,7 +9,7 @@ from richpins.robots_meta import from_headers, from_meta, unavailable_at_ms
 S, IN, T = p.SEARCH, p.AI_INPUT, p.AI_TRAIN
 
 
-def said(statements):
+def values_of(statements):
     return [(s.purpose, s.value) for s in statements]
 
 
@@ -34,7 +34,7 @@ def said(statements):
     ],
 )
 def test_content_usage_is_parsed_by_the_vocabulary(text, expected):
-    assert said(p.content_usage(text, "here")) == expected
+    assert values_of(p.content_usage(text, "here")) == expected
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_content_usage_is_parsed_by_the_vocabulary(text, expected):
     ],
 )
 def test_content_signals_ignore_case_and_spacing(text, expected):
-    assert said(p.content_signal(text, "here")) == expected
+    assert values_of(p.content_signal(text, "here")) == expected
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_content_signals_ignore_case_and_spacing(text, expected):
     ],
 )  # fmt: skip
 def test_headers_are_parsed_each_in_its_syntax(headers, expected):
-    assert said(p.of_headers(headers, DRAFTS)) == expected
+    assert values_of(p.of_headers(headers, DRAFTS)) == expected
 
 
 POLICY = "https://provider.com/policies/policy.json"
@@ -92,15 +92,15 @@ def test_examples_of_the_tdm_reservation_protocol_are_followed(values, expected)
     date = ("Date", "Wed, 14 Jul 2021 12:07:48 GMT")
     headers = [date, ("Content-type", "text/html"), *values]
 
-    assert sorted(said(p.of_headers(headers, ()))) == sorted(expected)
-    assert sorted(said(p.of_metas(values))) == sorted(expected)
+    assert sorted(values_of(p.of_headers(headers, ()))) == sorted(expected)
+    assert sorted(values_of(p.of_metas(values))) == sorted(expected)
 
 
 def test_unlisted_draft_is_ignored():
     headers = [("Content-Usage", "train-ai=n"), ("Content-Signal", "search=no")]
 
     assert p.of_headers(headers, ()) == []
-    assert said(p.of_headers(headers, (p.SIGNALS,))) == [(S, "n")]
+    assert values_of(p.of_headers(headers, (p.SIGNALS,))) == [(S, "n")]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_unlisted_draft_is_ignored():
 def test_robots_directives_apply_only_to_our_agent(directives, expected):
     robots = from_headers([("X-Robots-Tag", directives)], agent="mybot")
 
-    assert said(p.of_robots(robots, "X-Robots-Tag")) == expected
+    assert values_of(p.of_robots(robots, "X-Robots-Tag")) == expected
 
 
 def test_meta_elements_apply_to_all_agents_or_to_ours():
@@ -133,8 +133,8 @@ def test_meta_elements_apply_to_all_agents_or_to_ours():
 
     robots = from_meta(metas, agent="mybot")
 
-    assert said(p.of_robots(robots, "meta")) == [(IN, "n"), (IN, "n"), (T, "n")]
-    assert said(p.of_metas([("TDM-Reservation", " 1 ")])) == [(IN, "n"), (T, "n")]
+    assert values_of(p.of_robots(robots, "meta")) == [(IN, "n"), (IN, "n"), (T, "n")]
+    assert values_of(p.of_metas([("TDM-Reservation", " 1 ")])) == [(IN, "n"), (T, "n")]
 
 
 @pytest.mark.parametrize(
@@ -178,9 +178,9 @@ def test_strictest_of_several_statements_decides_and_is_named():
 
 
 def test_statement_cannot_inject_another_one():
-    said = p.of_headers([("tdm-policy", "x\nai-train=y (forged)")], ())
+    statements = p.of_headers([("tdm-policy", "x\nai-train=y (forged)")], ())
 
-    assert p.packed(said).count("\n") == 0
+    assert p.packed(statements).count("\n") == 0
 
 
 @pytest.mark.parametrize(

@@ -103,9 +103,9 @@ READERS = {
     "JSON of quotes": (lambda t: json_of("{" + t), '" ', ""),
     "JSON of open strings": (lambda t: json_of("[" + t), '"\\', ""),
     "JSON of ends": (lambda t: json_of("[]" + t), "--> ", "x"),
-    "comments in a text": (plain_text.clean, "<!--", ""),
+    "comments in text": (plain_text.clean, "<!--", ""),
     "comments in lines": (plain_text.lines, "<!--a", ""),
-    "tags in a text": (plain_text.clean, "<a", ""),
+    "tags in text": (plain_text.clean, "<a", ""),
     "CDATA in a sitemap": (
         lambda t: sitemaps.parse(t.encode(), "https://a.test/"),
         "<![CDATA[",
@@ -126,8 +126,8 @@ def hardest(methods):
     `match` is the first step of `search`, and `search` that of all methods that continue to the
     end.
     """
-    to_the_end = [each for each in methods if each not in {"match", "search", "fullmatch"}]
-    anywhere = to_the_end[:1] or [each for each in ("search", "match") if each in methods][:1]
+    scanning = [each for each in methods if each not in {"match", "search", "fullmatch"}]
+    anywhere = scanning[:1] or [each for each in ("search", "match") if each in methods][:1]
     return [*anywhere, *({"fullmatch"} & set(methods))]
 
 

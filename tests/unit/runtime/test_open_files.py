@@ -8,7 +8,7 @@ import pytest
 
 from aragog.runtime import open_files
 from aragog.settings import FetchSettings, ServingSettings, StoreSettings
-from aragog.workers.roles import ROLES, files_of_thread
+from aragog.workers.roles import ROLES, files_per_thread
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_limit_of_another_process_is_read(soft_limit):
 
 def test_open_files_fit_below_a_low_limit(soft_limit):
     soft_limit(256)
-    each = files_of_thread(StoreSettings())
+    each = files_per_thread(StoreSettings())
     threads = open_files.threads_within_limit(40, each) * each
     sockets = open_files.sockets_within_limit(FetchSettings().concurrency)
     others = 60
@@ -55,7 +55,7 @@ def test_open_files_fit_below_a_low_limit(soft_limit):
 def test_enough_open_files_allow_all_defaults(soft_limit):
     soft_limit(open_files.SUFFICIENT_LIMIT)
     threads = max(role.concurrency for role in ROLES.values()) + 8
-    assert open_files.threads_within_limit(threads, files_of_thread(StoreSettings())) == threads
+    assert open_files.threads_within_limit(threads, files_per_thread(StoreSettings())) == threads
     for wanted in (FetchSettings().concurrency, ServingSettings().max_connections):
         assert open_files.clients_within_limit(wanted) == wanted
     assert open_files.sockets_within_limit(128) == 128

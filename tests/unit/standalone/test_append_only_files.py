@@ -69,9 +69,7 @@ def test_server_without_its_files_starts_empty_only_on_request(folder, lost):
 
 @pytest.mark.parametrize("kept_lines", [0, 1])
 def test_truncated_manifest_is_refused_and_repaired(folder, kept_lines):
-    """Regression: the server silently started without the incremental file; 479 waiting URLs were
-    lost.
-    """
+    """Regression: it silently started without the incremental file; 479 waiting URLs were lost."""
     lines = manifest(folder).read_text().splitlines(keepends=True)
     manifest(folder).write_text("".join(lines[:kept_lines]))
 

@@ -11,7 +11,7 @@ from tests.support.waiting import wait_until
 
 @pytest.fixture
 def commands(tmp_path):
-    a_cleanup = cleanup.Cleanup(os.environ, pause_s=0.05)
+    a_cleanup = cleanup.Cleanup(os.environ, retry_delay_s=0.05)
     yield a_cleanup
     a_cleanup.stop()
 
@@ -43,7 +43,7 @@ def test_command_that_cannot_start_is_given_up_after_some_attempts(commands, tmp
         return not commands.pending
 
     wait_until(given_up)
-    assert len(checks) >= cleanup.ATTEMPTS - 1  # each check makes at most one attempt
+    assert len(checks) >= cleanup.MAX_ATTEMPTS - 1  # each check makes at most one attempt
 
 
 def test_hanging_command_blocks_nothing(commands, tmp_path):

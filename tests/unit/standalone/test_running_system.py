@@ -132,9 +132,7 @@ def test_producer_uses_the_settings_of_the_running_system(started, tmp_path, mon
 
 
 def test_demo_hosts_added_to_a_map_are_not_a_difference(started, tmp_path, monkeypatch, caplog):
-    """Regression: commands reported that their map was ignored, but it was used with the demo
-    hosts.
-    """
+    """Regression: commands reported that their map was ignored, but it was in use."""
     mine = "my.test=127.0.0.1:8080"
     started(FETCH__HOST_MAP=f"*.test=127.0.0.1:9999,{mine}")
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))

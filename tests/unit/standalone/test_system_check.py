@@ -29,7 +29,7 @@ def test_crawl_log_without_its_library_is_refused(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("table", "named"),
+    ("table", "message"),
     [
         (
             """[fetch.sign_in."http://members.test"]

@@ -91,9 +91,7 @@ def test_compactions_leave_a_thread_for_every_other_kind(threads, expected):
 
 
 def test_compactions_are_limited_by_the_threads_of_the_worker(monkeypatch):
-    """Regression: with `--concurrency 4` or few open files, 3 compactions and 4 other tasks shared
-    4 threads.
-    """
+    """Regression: with `--concurrency 4`, 3 compactions and 4 other tasks shared 4 threads."""
     closure = closure_of(maintenance.compact_links)
     monkeypatch.setitem(gates._limits, "upkeep", 3)
 

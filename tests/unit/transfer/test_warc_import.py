@@ -40,8 +40,10 @@ def response(url="http://A.example/", status="200 OK", headers=(), body=PAGE):
     return url, "response", status, [("Content-Type", "text/html"), *headers], body
 
 
-def read(data, most=1_000, **options):
-    return list(read_warc(io.BytesIO(data), RecordedLimits(65_536, 10_000_000, most), **options))
+def read(data, max_bytes=1_000, **options):
+    return list(
+        read_warc(io.BytesIO(data), RecordedLimits(65_536, 10_000_000, max_bytes), **options)
+    )
 
 
 @pytest.mark.parametrize("gzipped", [True, False])
@@ -70,7 +72,7 @@ def test_content_and_transfer_encodings_are_decoded():
 def test_large_page_is_read_whole():
     body = b"<p>many paragraphs</p>" * 50_000
 
-    ((_, page),) = read(warc(response(body=body)), most=len(body))
+    ((_, page),) = read(warc(response(body=body)), max_bytes=len(body))
     assert (page.body, page.fetch.truncated) == (body, False)
 
 
@@ -92,7 +94,7 @@ def test_other_records_are_skipped():
 
 
 def test_long_body_is_truncated_and_marked():
-    ((_, page),) = read(warc(response(body=b"x" * 50)), most=10)
+    ((_, page),) = read(warc(response(body=b"x" * 50)), max_bytes=10)
 
     assert (page.body, page.fetch.truncated, page.fetch.body_bytes) == (b"x" * 10, True, 10)
 
@@ -112,7 +114,7 @@ def test_unreadable_records_are_reported_and_the_rest_is_read():
 def test_truncated_file_ends_with_an_error():
     whole = warc(response(), response(url="http://a.example/2", body=bytes(range(256)) * 40))
 
-    *_, (number, bad) = read(whole[: len(whole) - 60], most=20_000)
+    *_, (number, bad) = read(whole[: len(whole) - 60], max_bytes=20_000)
     assert number >= 2
     assert isinstance(bad, BadRecord)
 
@@ -142,9 +144,7 @@ def two_members(data):
     ids=["br", "zstd", "x-gzip", "twice", "two members", "deflate"],
 )
 def test_every_content_encoding_of_the_fetcher_is_decoded(coding, encode):
-    """Regression: Brotli raised AttributeError; the others stored compressed bytes or half of the
-    page.
-    """
+    """Regression: Brotli raised AttributeError; others stored compressed or truncated pages."""
     record = response(headers=[("Content-Encoding", coding)], body=encode(PAGE))
 
     ((_, page),) = read(warc(record))
@@ -164,7 +164,7 @@ def test_encoding_already_decoded_by_the_archive_is_accepted(coding):
 def test_decompression_bomb_is_reported_and_the_next_record_is_read():
     bomb = response(headers=[("Content-Encoding", "gzip, gzip")], body=gz(gz(bytes(50_000_000))))
 
-    (_, bad), (_, page) = read(warc(bomb, response()), most=20_000)
+    (_, bad), (_, page) = read(warc(bomb, response()), max_bytes=20_000)
 
     assert "decompression bomb" in str(bad)
     assert page.body == PAGE
@@ -180,7 +180,7 @@ OF_A_PAGE = (b"WARC-Type: response", b"WARC-Date: 2026-01-01T00:00:00Z")
 
 @pytest.mark.parametrize("packed", [gz, bytes], ids=["gzip", "plain"])
 @pytest.mark.parametrize(
-    ("bad", "says"),
+    ("bad", "message"),
     [
         (raw(*OF_A_PAGE, block=b"HTTP/1.1 200 OK\r\n\r\nx"), "has no WARC-Target-URI"),
         (raw(*OF_A_PAGE).replace(b"Content-Length", b"Length"), "has no valid Content-Length"),
@@ -248,9 +248,7 @@ class Endless(io.RawIOBase):
     ids=["warc header", "between records", "nutch", "nutch csv", "cdx", "json lines"],
 )
 def test_endless_line_uses_little_memory(begin, reader):
-    """Regression: a 4 MB compressed header took 4.4 GB, a line of Nutch 4.2 GB, and a line of an
-    index 1.1 GB.
-    """
+    """Regression: a 4 MB header took 4.4 GB, a line of Nutch 4.2 GB, and an index line 1.1 GB."""
     stream = io.BufferedReader(Endless(begin))
     tracemalloc.start()
     try:

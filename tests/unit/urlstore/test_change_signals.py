@@ -5,7 +5,7 @@ import pytest
 from aragog.pages.sitemaps import SitemapUrl
 from aragog.settings import RefreshSettings
 from aragog.urlstore.refresh_policy import Seen
-from aragog.urlstore.signal_trust import PROBES, Evidence, HostTrust, learned, to_cell
+from aragog.urlstore.signal_trust import PROBES, Evidence, HostTrust, add_evidence, to_cell
 from aragog.urlstore.usual_intervals import DAY_S
 from tests.support.stores import NOW_MS, body, page, stand
 from zengraph.tables.memory import MemoryTables
@@ -13,8 +13,8 @@ from zengraph.tables.memory import MemoryTables
 HOST = "site.example"
 MAP = f"http://{HOST}/sitemap.xml"
 DAY_MS = 86_400_000
-PROVEN = learned(HostTrust(), [Evidence(1.0, True, True, 0.1)] * 30, NOW_MS)
-FALSE = learned(HostTrust(), [Evidence(0.0, True, True, 0.1)] * 30, NOW_MS)
+PROVEN = add_evidence(HostTrust(), [Evidence(1.0, True, True, 0.1)] * 30, NOW_MS)
+FALSE = add_evidence(HostTrust(), [Evidence(0.0, True, True, 0.1)] * 30, NOW_MS)
 
 
 def urls(count):
@@ -32,8 +32,8 @@ def a_stand():
     return made
 
 
-def trust(a_stand, what):
-    a_stand.store.signals.change(HOST, lambda _: what)
+def trust(a_stand, value):
+    a_stand.store.signals.change(HOST, lambda _: value)
 
 
 def read(a_stand, entries, at_ms=NOW_MS + DAY_MS):
@@ -128,8 +128,8 @@ def test_wrong_signal_counts_against_its_host(a_stand):
 
 
 def test_interval_grows_for_a_host_whose_silence_is_trusted(a_stand):
-    silent = learned(PROVEN, [Evidence(0.0, False, True, 0.1)] * 30, NOW_MS)
-    trust(a_stand, replace_read(silent))
+    silent = add_evidence(PROVEN, [Evidence(0.0, False, True, 0.1)] * 30, NOW_MS)
+    trust(a_stand, read_later(silent))
     url, other = urls(2)
     read(a_stand, [SitemapUrl(url, NOW_MS - DAY_MS)])
     at_ms = NOW_MS + 2 * DAY_MS
@@ -142,8 +142,8 @@ def test_interval_grows_for_a_host_whose_silence_is_trusted(a_stand):
     assert wait > 1.5 * usual
 
 
-def replace_read(what):
-    return what._replace(read_at_ms=NOW_MS + DAY_MS)
+def read_later(trust):
+    return trust._replace(read_at_ms=NOW_MS + DAY_MS)
 
 
 def test_feed_stored_as_a_page_stays_a_page(a_stand):
@@ -157,7 +157,7 @@ def test_feed_stored_as_a_page_stays_a_page(a_stand):
     assert a_stand.store.get(url).due_at_ms == before
 
 
-def test_trust_of_a_host_takes_few_bytes():
-    most = replace_read(PROVEN)._replace(feeds=("a" * 32,) * 3)
+def test_trust_of_a_host_is_small():
+    most = read_later(PROVEN)._replace(feeds=("a" * 32,) * 3)
 
     assert len(to_cell(most)) < 400

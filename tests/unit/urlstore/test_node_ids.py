@@ -9,7 +9,7 @@ from urlspelling import url_key
 
 def test_lists_of_a_host_are_neighbors():
     near = [list_id(b"https://a.example/%d" % n) for n in range(50)]
-    assert len({its[:4] for its in near}) == 1
+    assert len({key[:4] for key in near}) == 1
     assert len(set(near)) == 50
     assert list_id(b"https://b.example/1")[:4] != near[0][:4]
 

@@ -4,9 +4,7 @@ from aragog.urlstore import nodes
 
 
 def test_no_cell_name_is_a_prefix_of_another():
-    """Regression: pack records and crawls both started with s:in:, and maintenance failed on every
-    page.
-    """
+    """Regression: pack records and crawls shared the prefix s:in:, so maintenance always failed."""
     names = {
         name: value
         for name, value in vars(nodes).items()

@@ -11,7 +11,7 @@ from aragog.transfer.warc_export import export_warc
 from aragog.urlstore.bodies import Bodies
 from aragog.urlstore.compression import content_key
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.object_reads import PAUSES_S
+from aragog.urlstore.object_reads import RETRY_DELAYS_S
 from aragog.urlstore.store import UrlStore
 from tests.support.stores import NOW_MS, body, page, stand
 from zengraph.tables.memory import MemoryTables
@@ -62,7 +62,7 @@ class WaitingClock(ManualClock):
 
     def sleep_s(self, seconds):
         self.slept_s.append(seconds)
-        if seconds == PAUSES_S[-1]:
+        if seconds == RETRY_DELAYS_S[-1]:
             self.at_last()
 
 

@@ -16,15 +16,15 @@ SETTINGS = RefreshSettings()
 PRICED = ("page.title", "product.price", "product.rating")
 
 
-def fetched(at_ms, **what):
-    return Seen(outcome="Fetched", fetched_at_ms=at_ms, **{"page_type": "product", **what})
+def fetched(at_ms, **values):
+    return Seen(outcome="Fetched", fetched_at_ms=at_ms, **{"page_type": "product", **values})
 
 
-def run(history, present=PRICED, settings=SETTINGS, **what):
+def run(history, present=PRICED, settings=SETTINGS, **values):
     """The state after on-time fetches; each entry of `history` lists the changed fields."""
-    state, due = decide(None, fetched(T0, **what), (), present, settings)
+    state, due = decide(None, fetched(T0, **values), (), present, settings)
     for changed in history:
-        state, due = decide(state, fetched(due, **what), changed, present, settings)
+        state, due = decide(state, fetched(due, **values), changed, present, settings)
     return state
 
 
@@ -137,12 +137,12 @@ def test_several_404s_within_a_minute_are_one_confirmation():
 
 
 def test_short_intervals_bring_confirmations_sooner_but_still_spaced():
-    hasty = RefreshSettings(min_interval_s=1, max_interval_s=60)
-    state, _ = decide(None, fetched(T0), (), PRICED, hasty)
+    frequent = RefreshSettings(min_interval_s=1, max_interval_s=60)
+    state, _ = decide(None, fetched(T0), (), PRICED, frequent)
     counted = []
     for second in (10, 20, 50, 55, 90):
         seen = Seen(outcome="Gone", fetched_at_ms=T0 + second * 1000)
-        state, _ = decide(state, seen, (), (), hasty)
+        state, _ = decide(state, seen, (), (), frequent)
         counted.append(state.gone)
 
     assert counted == [1, 1, 2, 2, 3]
@@ -243,11 +243,11 @@ def test_intervals_can_be_set_by_type_and_by_field():
 
 def test_planned_interval_is_within_its_bounds():
     # Regression: `aragog due` showed 30 minutes although the minimum was an hour.
-    hasty = RefreshSettings(intervals={"product.price": "10m"}, min_interval_s=3600)
-    lazy = RefreshSettings(max_interval_s=7200)
+    frequent = RefreshSettings(intervals={"product.price": "10m"}, min_interval_s=3600)
+    rare = RefreshSettings(max_interval_s=7200)
 
-    assert run([["product.price"]] * 6, settings=hasty).interval_s == 3600
-    assert run([()] * 6, settings=lazy).interval_s == 7200
+    assert run([["product.price"]] * 6, settings=frequent).interval_s == 3600
+    assert run([()] * 6, settings=rare).interval_s == 7200
 
 
 def test_more_effort_shortens_intervals():

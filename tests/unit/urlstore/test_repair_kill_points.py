@@ -95,7 +95,7 @@ def neither_stored_nor_due(folder, at_ms):
 def test_killed_and_repeated_repair_loses_no_url(tmp_path):
     """Regression: 41 of 600 pages were lost for good because only the killed run knew of them."""
     damaged(tmp_path / "damaged")
-    step, had_to_be_fetched = 1, set()
+    step, refetched = 1, set()
     while True:
         folder = tmp_path / f"killed at {step}"
         shutil.copytree(tmp_path / "damaged", folder)
@@ -105,13 +105,13 @@ def test_killed_and_repeated_repair_loses_no_url(tmp_path):
 
         lost, again = neither_stored_nor_due(folder, NOW_MS + 3 * HOUR_MS)
         assert not lost, f"killed at step {step}"
-        had_to_be_fetched |= again
+        refetched |= again
         shutil.rmtree(folder)
         if not was_killed:
             break
         step += 1
     assert step > 40
-    assert len(had_to_be_fetched) > 3
+    assert len(refetched) > 3
 
 
 def test_urls_made_due_by_a_repair_are_still_due_after_another_one(tmp_path):

@@ -4,15 +4,15 @@ from aragog.settings import RefreshSettings
 from aragog.urlstore.refresh_policy import RefreshState
 from aragog.urlstore.signal_marks import PageMark
 from aragog.urlstore.signal_reasons import signal_lines
-from aragog.urlstore.signal_trust import Evidence, HostTrust, learned
+from aragog.urlstore.signal_trust import Evidence, HostTrust, add_evidence
 from aragog.urlstore.usual_intervals import DAY_S, HOUR_S
 
 NOW_MS = 1_700_000_000_000
 PAGE = RefreshState(a=1, b_s=20 * DAY_S, usual_s=7 * DAY_S, compared_at_ms=NOW_MS - 9_000_000)
 FAST = PAGE._replace(b_s=HOUR_S)
 MARK = PageMark(NOW_MS - 5_000_000, NOW_MS - 1_000_000, 0.9)
-PROVEN = learned(HostTrust(), [Evidence(1.0, True, True, 0.1)] * 30, NOW_MS)
-FALSE = learned(HostTrust(), [Evidence(0.0, True, True, 0.1)] * 30, NOW_MS)
+PROVEN = add_evidence(HostTrust(), [Evidence(1.0, True, True, 0.1)] * 30, NOW_MS)
+FALSE = add_evidence(HostTrust(), [Evidence(0.0, True, True, 0.1)] * 30, NOW_MS)
 
 
 def lines(state=PAGE, mark=MARK, trust=PROVEN, settings=RefreshSettings()):  # noqa: B008

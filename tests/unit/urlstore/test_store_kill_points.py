@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.urlstore.records import Likeness, OutLink
-from aragog.urlstore.writing.alias_merger import SOON_MS
+from aragog.urlstore.writing.alias_merger import REFETCH_DELAY_MS
 from tests.support.faults import every_kill_point, unharmed
 from tests.support.stores import NOW_MS, alias_page, body, page
 from zengraph.links import _compaction as compaction
@@ -95,7 +95,7 @@ def _declaring(url, at_ms, canonical, text):
     return page(
         url, at_ms, canonical_url=canonical, provisional=canonical != url,
         fields={"t": text.encode()}, content=body(text), links=[B], facts={"status": 200},
-        likeness=Likeness(body=text[0]), provenance={"t": "meta"}, due_at_ms=NOW_MS + 100_000 + SOON_MS,
+        likeness=Likeness(body=text[0]), provenance={"t": "meta"}, due_at_ms=NOW_MS + 100_000 + REFETCH_DELAY_MS,
     )  # fmt: skip
 
 
@@ -159,7 +159,7 @@ def settled(a_stand):
 
 
 def consistent(a_stand):
-    """Checks what must hold however little of the last write was done."""
+    """Checks the invariants that hold after any partial write."""
     for url in URLS:
         record = a_stand.store.get(url)
         content = a_stand.store.content(url)

@@ -28,7 +28,7 @@ def opened(folder, clock=None):
     )
 
 
-def all_at_once(folder, acts):
+def run_concurrently(folder, acts):
     """Runs each function in its own process with its own store, all at the same time."""
     barrier = FORK.Barrier(len(acts))
 
@@ -59,7 +59,7 @@ def test_concurrent_merges_of_an_alias_keep_the_latest_evidence(tmp_path):
     def merging(home, at_ms):
         return lambda store: store.aliases.merge(A, home, at_ms=at_ms)
 
-    all_at_once(
+    run_concurrently(
         tmp_path,
         [merging(B, NOW_MS), merging(B, NOW_MS), merging(C, NOW_MS - 1), merging(B, NOW_MS)],
     )
@@ -89,7 +89,7 @@ def test_concurrent_writes_of_a_page_keep_lists_and_counts_correct(tmp_path):
 
         return act
 
-    all_at_once(tmp_path, [writing(number) for number in range(4)])
+    run_concurrently(tmp_path, [writing(number) for number in range(4)])
     # A change overtaken by another process waits until its writer is considered dead.
     later = ManualClock(SystemClock().now_ms() + 2 * GRACE_MS)
     store = opened(tmp_path, later)
@@ -159,7 +159,7 @@ def test_conditional_write_succeeds_once(tmp_path):
 
         return act
 
-    all_at_once(tmp_path, [claiming(number) for number in range(1, 5)])
+    run_concurrently(tmp_path, [claiming(number) for number in range(1, 5)])
 
     won = [path.name for path in tmp_path.glob("won*")]
     assert len(won) == 1
@@ -177,7 +177,7 @@ def test_due_urls_are_claimed_by_only_one_process(tmp_path):
 
         return act
 
-    all_at_once(tmp_path, [claiming(number) for number in range(3)])
+    run_concurrently(tmp_path, [claiming(number) for number in range(3)])
 
     taken = "\n".join(path.read_text() for path in tmp_path.glob("taken*")).split()
     assert len(taken) == len(set(taken))

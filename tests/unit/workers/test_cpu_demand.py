@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from aragog.workers.cpu_demand import CHECK_EVERY_S, LimitByDemand, needed_cpu_s
+from aragog.workers.cpu_demand import CHECK_INTERVAL_S, LimitByDemand, needed_cpu_s
 
 
 class Process:
@@ -14,15 +14,15 @@ class Process:
         self.now_s = self.needed_s = 0.0
         self.kept, self.held = kept, 0
         self.limit = LimitByDemand(
-            least, most, kept, now_s=lambda: self.now_s, needed_s=lambda: self.needed_s
+            least, most, kept, now_s=lambda: self.now_s, read_cpu_s=lambda: self.needed_s
         )
 
     def run(self, checks, share, jobs=1000):
         """Checks a number of times while jobs wait, and returns the last limit."""
         for _ in range(checks):
             self.held = min(self.limit(self.held) - self.kept, jobs)
-            self.now_s += CHECK_EVERY_S
-            self.needed_s += share * CHECK_EVERY_S
+            self.now_s += CHECK_INTERVAL_S
+            self.needed_s += share * CHECK_INTERVAL_S
         return self.limit(self.held)
 
 

@@ -38,7 +38,7 @@ def beat(tmp_path):
     started = []
 
     def start(scheduler):
-        started.append(EmbeddedBeat(app, first_pause_s=0.01))
+        started.append(EmbeddedBeat(app, first_delay_s=0.01))
         controller = SimpleNamespace(schedule_filename=str(tmp_path / "beat"), scheduler=scheduler)
         started[-1].start(SimpleNamespace(controller=controller))
         return app, started[-1]
@@ -82,9 +82,7 @@ def terminated():
 
 
 def test_worker_stops_if_its_beat_cannot_start(terminated):
-    """Regression: Celery only logged the error of the signal receiver, and the worker ran without
-    beat.
-    """
+    """Regression: Celery only logged the error of the receiver, and the worker ran without beat."""
     worker_without_options = SimpleNamespace(controller=None)
 
     EmbeddedBeat(Celery(set_as_current=False)).start(worker_without_options)

@@ -10,7 +10,14 @@ from aragog.errors import ConfigError
 from aragog.settings import WorkerSettings, load_settings
 from aragog.standalone.system import worker_roles
 from aragog.tasks.routes import CRAWL_LOG, QUEUE_OF
-from aragog.workers.roles import ROLES, joined, keep_store_room, share_threads, share_upkeep, sized
+from aragog.workers.roles import (
+    ROLES,
+    combined_role,
+    configured_role,
+    reserve_store_threads,
+    share_threads,
+    share_upkeep,
+)
 from pinlater import gates
 
 
@@ -38,12 +45,18 @@ def settings_of(broker):
 def test_fetch_workers_fetch_robots_txt_only_if_their_jobs_can_be_limited(broker, fetch, upkeep):
     settings = settings_of(broker)
 
-    assert set(sized("fetch", settings).queues) == fetch
-    assert set(sized("upkeep", settings).queues) == upkeep
-    both = sized("fetch", settings).concurrency + sized("upkeep", settings).concurrency
+    assert set(configured_role("fetch", settings).queues) == fetch
+    assert set(configured_role("upkeep", settings).queues) == upkeep
+    both = (
+        configured_role("fetch", settings).concurrency
+        + configured_role("upkeep", settings).concurrency
+    )
     workers = settings.workers
     assert both == workers.fetch + workers.robots + workers.upkeep
-    assert {q for role in ROLES for q in sized(role, settings).queues} >= {"fetch", "robots"}
+    assert {q for role in ROLES for q in configured_role(role, settings).queues} >= {
+        "fetch",
+        "robots",
+    }
 
 
 def test_slow_robots_txt_files_take_at_most_a_quarter_of_the_threads(unbounded):
@@ -83,8 +96,8 @@ def test_part_of_the_fetch_threads_is_reserved_for_urgent_batches(unbounded):
 
 @pytest.mark.parametrize(("threads", "kept"), [(2, 0), (16, 2), (40, 4), (400, 4)])
 def test_batches_waiting_for_a_pack_leave_room_for_urgent_ones(unbounded, threads, kept):
-    """Regression: an urgent page was two seconds late when all threads waited for a pack."""
-    keep_store_room(threads, {"store"})
+    """A page that somebody waited for came two seconds late when all threads waited for a pack."""
+    reserve_store_threads(threads, {"store"})
 
     assert gates.reserved_room("store").jobs == kept
 
@@ -92,7 +105,7 @@ def test_batches_waiting_for_a_pack_leave_room_for_urgent_ones(unbounded, thread
 def test_process_with_several_roles_has_their_queues_and_threads():
     settings = settings_of("")
 
-    both = joined(["upkeep", "webhooks"], settings)
+    both = combined_role(["upkeep", "webhooks"], settings)
 
     assert both.queues == ("upkeep", "watches", "webhooks")
     assert both.concurrency == settings.workers.upkeep + settings.workers.webhooks
@@ -100,9 +113,9 @@ def test_process_with_several_roles_has_their_queues_and_threads():
 
 
 def test_role_with_a_process_pool_cannot_be_shared():
-    assert joined(["canonicalize"], settings_of("")).pool == "prefork"
+    assert combined_role(["canonicalize"], settings_of("")).pool == "prefork"
     with pytest.raises(ConfigError, match="canonicalize,beat: beat needs a role that uses threads"):
-        joined(["canonicalize", "beat"], settings_of(""))
+        combined_role(["canonicalize", "beat"], settings_of(""))
 
 
 @pytest.mark.parametrize(
@@ -116,11 +129,9 @@ def test_role_with_a_process_pool_cannot_be_shared():
     ],
 )
 def test_roles_that_would_block_each_other_cannot_share_a_process(roles, broker, reason):
-    """Regression: other roles were accepted, so slow webhook receivers or fetches could block
-    store.
-    """
+    """Regression: other roles were accepted, so slow webhooks or fetches could block store."""
     with pytest.raises(ConfigError, match=reason):
-        joined(roles, settings_of(broker))
+        combined_role(roles, settings_of(broker))
 
 
 @pytest.mark.parametrize(

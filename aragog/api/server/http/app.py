@@ -141,8 +141,8 @@ class Api:
             return await (lookup.get(request) if html else status.index(request))
 
         paths: dict[str, dict[str, Endpoint]] = {"/metrics": {"GET": status.metrics}}
-        for (path, method), among in choices().items():
-            paths.setdefault(path, {})[method] = self._operations.endpoint(among)
+        for (path, method), operations in choices().items():
+            paths.setdefault(path, {})[method] = self._operations.endpoint(operations)
         paths["/v1/changes"]["GET"] = self._changes.answer
         return Router(
             [
@@ -152,13 +152,13 @@ class Api:
                 self._route("/openapi.json", {"GET": status.openapi}, open_to_all=True),
                 self._route("/healthz", {"GET": status.health}, open_to_all=True),
                 self._route("/readyz", {"GET": status.ready}, open_to_all=True),
-                *self._published(services.publication),
+                *self._published_routes(services.publication),
             ],
             redirect_slashes=False,
             default=_no_such_path,
         )
 
-    def _published(self, publication: Publication | None) -> list[Route]:
+    def _published_routes(self, publication: Publication | None) -> list[Route]:
         """Return the public routes with the documents about the crawler."""
         if publication is None:
             return []
@@ -216,7 +216,7 @@ class _Endpoint:
             await response(scope, receive, send)
 
 
-_SCOPES = {place: among[0][0].gate for place, among in choices().items()}
+_SCOPES = {place: operations[0][0].gate for place, operations in choices().items()}
 
 
 def _scope_of(path: str, method: str) -> str:
@@ -238,14 +238,14 @@ def prefers_html(lines: Iterable[str]) -> bool:
         lines: the values of its Accept headers. Ranges such as `*/*` do not count, since programs
             send them by default.
     """
-    weights = dict(map(_weighted, ",".join(lines).split(",")))
+    weights = dict(map(_parse_weight, ",".join(lines).split(",")))
     html = weights.get(HTML, 0.0)
     return html > 0 and html >= weights.get(JSON, 0.0)
 
 
-def _weighted(text: str) -> tuple[str, float]:
+def _parse_weight(text: str) -> tuple[str, float]:
     """Return a media type and its weight; the weight is 0.0 if it cannot be parsed."""
     kind, *parameters = (part.strip().lower() for part in text.split(";"))
     weight = next((part[2:] for part in parameters if part.startswith("q=")), "1")
-    plain = weight.replace(".", "", 1)
-    return kind, float(weight) if plain.isascii() and plain.isdecimal() else 0.0
+    digits = weight.replace(".", "", 1)
+    return kind, float(weight) if digits.isascii() and digits.isdecimal() else 0.0

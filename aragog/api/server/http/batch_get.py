@@ -16,9 +16,9 @@ from aragog.urlstore.records import is_allowed
 
 MAX_BYTES = 33_554_432
 """Maximum size of the records in one response; the last part may go beyond it."""
-FIRST_PART = 20
-MAX_PART = 500
-SPLIT = 4
+FIRST_PART_SIZE = 20
+MAX_PART_SIZE = 500
+SPLIT_COUNT = 4
 """A batch that is too large to read at once is split into this many parts."""
 PART_BYTES = 4_194_304
 """Later parts are sized to fit into this, based on the mean record size so far."""
@@ -28,7 +28,7 @@ def read_urls(
     read: ReadStore,
     urls: Sequence[str],
     fields: Sequence[str] | None,
-    held: GrowingBytes,
+    memory: GrowingBytes,
     purpose: str | None = None,
 ) -> list[dict[str, Any]]:
     """
@@ -36,7 +36,7 @@ def read_urls(
     `detail`.
 
     A URL that is invalid, or whose row cannot be read, does not affect the others. Records after
-    the first `MAX_BYTES`, or for which `held` has no memory left, get status 413 without data; the
+    the first `MAX_BYTES`, or those that do not fit into `memory`, get status 413 without data; the
     caller requests them again.
 
     Raises:
@@ -45,27 +45,27 @@ def read_urls(
     """
     items: list[dict[str, Any]] = []
     names = None if fields is None else tuple(fields)
-    size, length = 0, FIRST_PART
-    while part := urls[len(items) : len(items) + length]:
-        if size >= MAX_BYTES:
+    total_bytes, part_size = 0, FIRST_PART_SIZE
+    while part := urls[len(items) : len(items) + part_size]:
+        if total_bytes >= MAX_BYTES:
             return items + [_omitted(url) for url in urls[len(items) :]]
         try:
             results = read_hedged(read, part, names)
         except ReadTooLarge:
-            length = max(1, len(part) // SPLIT)
+            part_size = max(1, len(part) // SPLIT_COUNT)
             continue
         if purpose is not None:
             results = [_allowed(result, purpose) for result in results]
         if items and any(isinstance(result, TooManyReads) for result in results):
             return items + [_omitted(url) for url in urls[len(items) :]]
-        grown = sum(len(record.data) for record in results if isinstance(record, RecordJson))
-        if not held.take(grown):
+        part_bytes = sum(len(record.data) for record in results if isinstance(record, RecordJson))
+        if not memory.take(part_bytes):
             if not items:
-                raise held.problem()
+                raise memory.problem()
             return items + [_omitted(url) for url in urls[len(items) :]]
-        size += grown
+        total_bytes += part_bytes
         items += map(_result, part, results)
-        length = max(1, min(MAX_PART, PART_BYTES * len(items) // max(size, 1)))
+        part_size = max(1, min(MAX_PART_SIZE, PART_BYTES * len(items) // max(total_bytes, 1)))
     return items
 
 

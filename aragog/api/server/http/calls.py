@@ -58,12 +58,12 @@ class StoreCalls:
         self.settings = settings
         self.deadline_s = settings.deadline_ms / 1000
         self._content_deadline_s = settings.content_deadline_ms / 1000
-        most = settings.max_in_flight
-        self._metadata = CallThreads("store", settings.threads, most, eager=not embedded)
-        self._content = CallThreads("content", settings.content_threads, most)
-        self._feed = CallThreads("feed", MAX_FEED_THREADS, most)
-        self._broker = CallThreads("broker", MAX_BROKER_THREADS, most)
-        self._fetching = CallThreads("fetching", MAX_FETCH_THREADS, most)
+        max_calls = settings.max_in_flight
+        self._metadata = CallThreads("store", settings.threads, max_calls, eager=not embedded)
+        self._content = CallThreads("content", settings.content_threads, max_calls)
+        self._feed = CallThreads("feed", MAX_FEED_THREADS, max_calls)
+        self._broker = CallThreads("broker", MAX_BROKER_THREADS, max_calls)
+        self._fetching = CallThreads("fetching", MAX_FETCH_THREADS, max_calls)
         self._explaining = CallThreads("explaining", MAX_EXPLAIN_THREADS, 8)
         self._status = CallThreads("status", 1, 8)
         self._metrics = CallThreads("metrics", 1, 8)
@@ -131,16 +131,16 @@ class StoreCalls:
     def runner(self, pool: Pool) -> Run:
         """Return a function that runs calls in the threads of a pool, with its deadline."""
         return {
-            Pool.STORE: self._in_time(self._metadata, self.deadline_s),
-            Pool.CONTENT: self._in_time(self._content, self._content_deadline_s),
-            Pool.FEED: self._in_time(self._feed, self.deadline_s),
-            Pool.BROKER: self._in_time(self._broker, self._content_deadline_s),
-            Pool.FETCH: self._in_time(self._fetching, self._content_deadline_s),
-            Pool.EXPLAIN: self._in_time(self._explaining, self._content_deadline_s),
+            Pool.STORE: self._with_deadline(self._metadata, self.deadline_s),
+            Pool.CONTENT: self._with_deadline(self._content, self._content_deadline_s),
+            Pool.FEED: self._with_deadline(self._feed, self.deadline_s),
+            Pool.BROKER: self._with_deadline(self._broker, self._content_deadline_s),
+            Pool.FETCH: self._with_deadline(self._fetching, self._content_deadline_s),
+            Pool.EXPLAIN: self._with_deadline(self._explaining, self._content_deadline_s),
         }[pool]
 
     @staticmethod
-    def _in_time(threads: CallThreads, deadline_s: float) -> Run:
+    def _with_deadline(threads: CallThreads, deadline_s: float) -> Run:
         def run(call: Callable[[], T], /) -> Awaitable[T]:
             return threads.run(call, deadline_s)
 
@@ -163,7 +163,7 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
     return Response(orjson.dumps(value), status, headers, media_type="application/json")
 
 
-def tagged(request: Request, value: Any, version: str, **headers: str) -> Response:
+def tagged_response(request: Request, value: Any, version: str, **headers: str) -> Response:
     """
     Return a value as JSON with an ETag, or 304 if the client already has it.
 

@@ -22,9 +22,9 @@ from aragog.api.server.http.etags import coded_tag
 from aragog.urlstore import zstd
 
 MIN_BYTES = 1024
-INLINE_BYTES = 65_536
+MAX_INLINE_BYTES = 65_536
 TYPES = ("application/json", "application/problem+json", "text/")
-_ZERO = re.compile(r"q=0(?:\.0{0,3})?$")
+_ZERO_WEIGHT = re.compile(r"q=0(?:\.0{0,3})?$")
 
 
 def _gzip(body: bytes) -> bytes:
@@ -44,12 +44,12 @@ def coding_for(accepted: str) -> str | None:
         name.strip().lower()
         for part in accepted.split(",")
         for name, _, weight in [part.partition(";")]
-        if not _ZERO.match(weight.strip().lower())
+        if not _ZERO_WEIGHT.match(weight.strip().lower())
     }
     return next((coding for coding in _ENCODERS if coding in names), None)
 
 
-def compressed(coding: str, body: bytes) -> bytes:
+def compress_body(coding: str, body: bytes) -> bytes:
     """Compress the body with one of the codings that `coding_for` returns."""
     return _ENCODERS[coding](body)
 
@@ -94,15 +94,15 @@ class _Compressing:
 
     async def _compress(self, head: Message, message: Message) -> Message:
         encode, body = _ENCODERS[self._coding], message["body"]
-        small = len(body) <= INLINE_BYTES
-        packed = encode(body) if small else await asyncio.to_thread(encode, body)
+        is_small = len(body) <= MAX_INLINE_BYTES
+        compressed_body = encode(body) if is_small else await asyncio.to_thread(encode, body)
         headers = MutableHeaders(raw=head["headers"])
         headers["Content-Encoding"] = self._coding
-        headers["Content-Length"] = str(len(packed))
+        headers["Content-Length"] = str(len(compressed_body))
         if tag := headers.get("etag"):
             headers["ETag"] = coded_tag(tag, self._coding)
         head["headers"] = headers.raw
-        return {**message, "body": packed}
+        return {**message, "body": compressed_body}
 
 
 def _add_vary(head: Message) -> None:

@@ -27,7 +27,7 @@ from aragog.api.server.clients import Clients
 from aragog.api.server.http.exchange import AsgiExchange, Exchange, FastExchange, RequestHead
 from aragog.api.server.http.fast_reads import FastReads
 from aragog.api.server.http.parsing import BadRequest, RequestParser
-from aragog.api.server.listener import QUIET_S
+from aragog.api.server.listener import IDLE_GRACE_S
 from aragog.api.server.memory import UNCOUNTED_BYTES, MemoryLimit, UnreadBytes
 from aragog.settings import ServingSettings
 
@@ -114,7 +114,7 @@ class ApiConnection(asyncio.Protocol):
         self._stopping = False
         self._half_closed = False
         """True if the client sends no more data and waits for its responses."""
-        self._left_bytes = LINGER_BYTES
+        self._remaining_bytes = LINGER_BYTES
         """How many more bytes may be discarded."""
         self._unread = UnreadBytes(service.unsent)
 
@@ -146,8 +146,8 @@ class ApiConnection(asyncio.Protocol):
             self._state = HttpState.HEAD
         try:
             self._parser.feed(data)
-        except BadRequest as refused:
-            self._refuse(refused.problem)
+        except BadRequest as error:
+            self._refuse(error.problem)
             return
         if self._parser.size.max_bytes and self._state is HttpState.IDLE:
             self._since_s = time.monotonic()
@@ -264,17 +264,17 @@ class ApiConnection(asyncio.Protocol):
 
     def end_if_late(self, now_s: float) -> None:
         """Close if the client is too slow or has been silent for too long."""
-        settings, waited_s = self.service.settings, now_s - self._since_s
+        settings, elapsed_s = self.service.settings, now_s - self._since_s
         if self.blocked or self._state is HttpState.CLOSING:
-            if waited_s > settings.send_timeout_s:
+            if elapsed_s > settings.send_timeout_s:
                 self.abort()
         elif self._state is HttpState.LINGERING:
-            if waited_s > settings.head_timeout_s:
+            if elapsed_s > settings.head_timeout_s:
                 self.abort()
         elif self._state in (HttpState.NEW, HttpState.HEAD):
-            if waited_s > settings.head_timeout_s:
+            if elapsed_s > settings.head_timeout_s:
                 self._refuse(Problem(408, "the request arrived too slowly"))
-        elif self._state is HttpState.IDLE and waited_s > settings.keep_alive_s:
+        elif self._state is HttpState.IDLE and elapsed_s > settings.keep_alive_s:
             self._close()
 
     def shutdown(self) -> None:
@@ -289,9 +289,9 @@ class ApiConnection(asyncio.Protocol):
         elif self._exchanges:
             self._exchanges[-1].keep_alive = False
         else:
-            self.loop.call_later(QUIET_S, self._close_if_quiet)
+            self.loop.call_later(IDLE_GRACE_S, self._close_if_idle)
 
-    def _close_if_quiet(self) -> None:
+    def _close_if_idle(self) -> None:
         if self._state in (HttpState.NEW, HttpState.IDLE):
             self._close()
 
@@ -357,8 +357,8 @@ class ApiConnection(asyncio.Protocol):
         is therefore read and discarded until the client closes (RFC 9112, 9.6), up to
         `LINGER_BYTES` and for `head_timeout_s`. A full server closes such a connection earlier.
         """
-        nothing_sent = self._state is HttpState.NEW
-        if nothing_sent or self._half_closed or self._stopping or self.transport.is_closing():
+        has_sent_nothing = self._state is HttpState.NEW
+        if has_sent_nothing or self._half_closed or self._stopping or self.transport.is_closing():
             self._close()
             return
         self._state = HttpState.LINGERING
@@ -369,8 +369,8 @@ class ApiConnection(asyncio.Protocol):
         self.resume_reading()
 
     def _discard(self, size: int) -> None:
-        self._left_bytes -= size
-        if self._left_bytes < 0:
+        self._remaining_bytes -= size
+        if self._remaining_bytes < 0:
             self.abort()
 
     def _close(self) -> None:
@@ -394,10 +394,10 @@ def _address(name: Any) -> tuple[str, int] | None:
 
 def _response(problem: Problem) -> bytes:
     body = orjson.dumps(problem.as_dict())
-    more = "".join(f"{name}: {value}\r\n" for name, value in problem.headers.items())
+    extra_headers = "".join(f"{name}: {value}\r\n" for name, value in problem.headers.items())
     head = (
         f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n"
         f"content-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n"
-        f"{more}connection: close\r\n\r\n"
+        f"{extra_headers}connection: close\r\n\r\n"
     )
     return head.encode("latin-1") + body

@@ -11,7 +11,7 @@ from aragog.api.operations.writing import ANY_VERSION
 from aragog.errors import BadInput
 
 _TAG = re.compile(r'"([!#-~]+)"')
-_CODED = re.compile(r'-(?:zstd|gzip)"$')
+_CODING_SUFFIX = re.compile(r'-(?:zstd|gzip)"$')
 
 
 def body_tag(version: str, body: bytes) -> str:
@@ -29,13 +29,15 @@ def coded_tag(tag: str, coding: str) -> str:
 
 def plain_tag(tag: str) -> str:
     """Return an ETag without the suffix that `coded_tag` added."""
-    return _CODED.sub('"', tag)
+    return _CODING_SUFFIX.sub('"', tag)
 
 
 def has_tag(request: Request, tag: str) -> bool:
     """True if the client already has this version (RFC 9110, 13.1.2)."""
-    lines = request.headers.getlist("if-none-match")
-    tags = [plain_tag(text.strip().removeprefix("W/")) for text in ",".join(lines).split(",")]
+    header_values = request.headers.getlist("if-none-match")
+    tags = [
+        plain_tag(text.strip().removeprefix("W/")) for text in ",".join(header_values).split(",")
+    ]
     return tag in tags or ANY_VERSION in tags
 
 

@@ -27,9 +27,11 @@ _STATUS_LINES = {
     status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode())
     for status in HTTPStatus
 }
-_WITHOUT_BODY = frozenset({204, 304})
+_BODILESS_STATUSES = frozenset({204, 304})
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
-_FAILED = b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_ERROR_RESPONSE = (
+    b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+)
 
 
 class RequestHead(NamedTuple):
@@ -140,8 +142,8 @@ class AsgiExchange(Exchange):
     """
 
     __slots__ = (
-        "_arrived", "_body", "_body_ended", "_body_taken", "_chunked", "_complete", "_expects",
-        "_hung_up", "_left_bytes", "_scope",
+        "_arrived", "_body", "_expects_continue", "_has_hung_up", "_is_body_complete",
+        "_is_body_read", "_is_chunked", "_is_complete", "_remaining_bytes", "_scope",
     )  # fmt: skip
 
     def __init__(
@@ -150,17 +152,17 @@ class AsgiExchange(Exchange):
         super().__init__(connection, keep_alive=keep_alive)
         self._scope = _scope(connection, head)
         self._body = bytearray()
-        self._body_ended = self._body_taken = False
-        self._hung_up = False
+        self._is_body_complete = self._is_body_read = False
+        self._has_hung_up = False
         self._arrived = asyncio.Event()
         """Set when `receive` has something to return."""
-        self._expects = any(
+        self._expects_continue = any(
             name == b"expect" and value.lower() == b"100-continue" for name, value in head.headers
         )
-        self._chunked = False
-        self._left_bytes = 0
+        self._is_chunked = False
+        self._remaining_bytes = 0
         """How many bytes of the announced body have not been written."""
-        self._complete = False
+        self._is_complete = False
 
     def begin(self) -> None:
         tasks = self.connection.server_state.tasks
@@ -177,13 +179,13 @@ class AsgiExchange(Exchange):
 
     def end_body(self) -> None:
         """Accept the end of the body."""
-        self._body_ended = True
+        self._is_body_complete = True
         self._arrived.set()
 
     def hang_up(self) -> None:
         # An endless response, such as a stream of events, has to end when its client disconnects,
         # and a client that only stops sending looks the same at first.
-        self._hung_up = True
+        self._has_hung_up = True
         self._arrived.set()
 
     def cancel(self) -> None:
@@ -195,8 +197,8 @@ class AsgiExchange(Exchange):
         Return the next part of the body, or a disconnect once the client has gone or has its
         response.
         """
-        if self._expects and not self.started and not self.cancelled:
-            self._expects = False
+        if self._expects_continue and not self.started and not self.cancelled:
+            self._expects_continue = False
             self.connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         if not self._is_over:
             self.connection.resume_reading()
@@ -205,8 +207,8 @@ class AsgiExchange(Exchange):
         if self._is_over:
             return {"type": "http.disconnect"}
         body, self._body = bytes(self._body), bytearray()
-        self._body_taken = self._body_ended
-        return {"type": "http.request", "body": body, "more_body": not self._body_ended}
+        self._is_body_read = self._is_body_complete
+        return {"type": "http.request", "body": body, "more_body": not self._is_body_complete}
 
     async def send(self, message: Message) -> None:
         """Write a part of the response once the client has read enough of the earlier parts."""
@@ -220,35 +222,35 @@ class AsgiExchange(Exchange):
             self.started = True
             connection.transport.write(head)
             return
-        body, more = message.get("body", b""), message.get("more_body", False)
+        body, has_more = message.get("body", b""), message.get("more_body", False)
         if body and self._scope["method"] != "HEAD":
             self._write_body(body)
-        if not more:
+        if not has_more:
             self._end()
 
     @property
     def _is_over(self) -> bool:
         """True if the application receives nothing more."""
-        return self.cancelled or self._complete or (self._hung_up and self._body_taken)
+        return self.cancelled or self._is_complete or (self._has_hung_up and self._is_body_read)
 
     async def _run(self) -> None:
         CALLER.set(self)
         try:
             await self.connection.app(self._scope, self.receive, self.send)
-            if not self._complete and not self.cancelled and not self._hung_up:
+            if not self._is_complete and not self.cancelled and not self._has_hung_up:
                 raise RuntimeError("the application ended without a complete response")
         except Exception:
             log.exception("%s %s failed", self._scope["method"], self._scope["path"])
         finally:
-            if not self._complete and not self.cancelled:
+            if not self._is_complete and not self.cancelled:
                 self._fail()
 
     def _fail(self) -> None:
         """Close the connection, with an error response if none has begun."""
         if not self.started:
-            self.connection.transport.write(_FAILED)
+            self.connection.transport.write(_ERROR_RESPONSE)
         self.keep_alive = False
-        self._complete = True
+        self._is_complete = True
         self.connection.responded(self)
 
     def _head_of(self, message: Message) -> bytes:
@@ -258,29 +260,29 @@ class AsgiExchange(Exchange):
         """
         status = message["status"]
         lines = _HeaderLines((*self.connection.server_state.default_headers, *message["headers"]))
-        without_body = status in _WITHOUT_BODY or self._scope["method"] == "HEAD"
-        self._left_bytes = 0 if without_body else lines.length or 0
-        self._chunked = not without_body and lines.length is None
-        framing = b"transfer-encoding: chunked\r\n" if self._chunked else b""
+        without_body = status in _BODILESS_STATUSES or self._scope["method"] == "HEAD"
+        self._remaining_bytes = 0 if without_body else lines.length or 0
+        self._is_chunked = not without_body and lines.length is None
+        framing = b"transfer-encoding: chunked\r\n" if self._is_chunked else b""
         ending = b"" if self.keep_alive or lines.closes else b"connection: close\r\n"
         self.keep_alive = self.keep_alive and not lines.closes
         return b"".join((_STATUS_LINES[status], *lines.lines, framing, ending, b"\r\n"))
 
     def _write_body(self, body: bytes) -> None:
-        if self._chunked:
+        if self._is_chunked:
             self.connection.transport.write(b"%x\r\n%b\r\n" % (len(body), body))
             return
-        self._left_bytes -= len(body)
-        if self._left_bytes < 0:
+        self._remaining_bytes -= len(body)
+        if self._remaining_bytes < 0:
             raise RuntimeError("the response's body is longer than its Content-Length")
         self.connection.transport.write(body)
 
     def _end(self) -> None:
-        if self._left_bytes:
+        if self._remaining_bytes:
             raise RuntimeError("the response's body is shorter than its Content-Length")
-        if self._chunked:
+        if self._is_chunked:
             self.connection.transport.write(b"0\r\n\r\n")
-        self._complete = True
+        self._is_complete = True
         self._arrived.set()
         self.connection.responded(self)
 

@@ -29,7 +29,7 @@ from aragog.runtime.hosts import is_allowed_host
 
 ROUTE = "/v1/urls"
 PARAMETERS = frozenset({"url", "fields", "include"})
-UNUSUAL = frozenset({
+UNUSUAL_HEADERS = frozenset({
     b"origin", b"expect", b"upgrade", b"transfer-encoding", b"content-length", b"if-none-match",
     b"connection",
 })  # fmt: skip
@@ -74,10 +74,10 @@ class FastReads:
         self._tokens = tokens
         self._hosts = hosts
         self._observer = observer
-        self._unusual = UNUSUAL | {HEADER.encode()} if traced else UNUSUAL
+        self._unusual = UNUSUAL_HEADERS | {HEADER.encode()} if traced else UNUSUAL_HEADERS
         self._vary = b"vary: Accept-Encoding%b\r\n" % (b", Origin" if cors else b"")
         self._plain_vary = b"vary: Origin\r\n" if cors else b""
-        self._common_of: object = None
+        self._common_source: object = None
         self._common = b""
 
     def take(
@@ -122,15 +122,15 @@ class FastReads:
             token, refusal = self._tokens.check(authorization, READ), None
         except Problem as problem:
             token, refusal = None, problem
-        done = self._done(target, token, default_headers, send)
+        on_done = self._make_callback(target, token, default_headers, send)
         if refusal is None:
             coding = None if accepted is None else _coding(accepted)
-            self._batches.submit(*resource, coding, done)
+            self._batches.submit(*resource, coding, on_done)
         else:
-            done(refusal, 0)
+            on_done(refusal, 0)
         return True
 
-    def _done(
+    def _make_callback(
         self,
         target: bytes,
         token: str | None,
@@ -141,29 +141,29 @@ class FastReads:
         self._observer.in_flight += 1
 
         def done(result: Result, held_bytes: int) -> None:
-            common = self._encoded(default_headers)
+            common = self._encode_headers(default_headers)
             if isinstance(result, Body):
-                more, coding = self._vary, result.coding
+                extra_headers, coding = self._vary, result.coding
                 if coding is not None:
-                    more = b"content-encoding: %b\r\n%b" % (coding.encode(), more)
+                    extra_headers = b"content-encoding: %b\r\n%b" % (coding.encode(), extra_headers)
                 status, size = 200, len(result.data)
-                response = _OK % (common, result.tag.encode(), size, more, result.data)
+                response = _OK % (common, result.tag.encode(), size, extra_headers, result.data)
             else:
                 problem = problem_of(result) if result is not None else unknown_url()
                 self._observer.log_failure(problem, "GET", ROUTE, result)
                 status = problem.status
                 response = problem_bytes(problem, common + self._plain_vary)
             self._observer.in_flight -= 1
-            took_s = time.perf_counter() - started_at_s
-            self._observer.record_response("GET", ROUTE, status, took_s, target, token)
+            duration_s = time.perf_counter() - started_at_s
+            self._observer.record_response("GET", ROUTE, status, duration_s, target, token)
             send(response, held_bytes)
 
         return done
 
-    def _encoded(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+    def _encode_headers(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
         """Return the default response headers as bytes; the server renews them once per second."""
-        if headers is not self._common_of:
-            self._common_of = headers
+        if headers is not self._common_source:
+            self._common_source = headers
             self._common = b"".join(b"%b: %b\r\n" % pair for pair in headers)
         return self._common
 
@@ -172,8 +172,8 @@ def problem_bytes(problem: Problem, common: bytes) -> bytes:
     """Return a problem as a complete response."""
     body = orjson.dumps(problem.as_dict())
     headers = {"Cache-Control": "no-store", **problem.headers}
-    more = "".join(f"{name.lower()}: {value}\r\n" for name, value in headers.items())
-    head = f"content-length: {len(body)}\r\ncontent-type: {MEDIA_TYPE}\r\n{more}\r\n"
+    extra_lines = "".join(f"{name.lower()}: {value}\r\n" for name, value in headers.items())
+    head = f"content-length: {len(body)}\r\ncontent-type: {MEDIA_TYPE}\r\n{extra_lines}\r\n"
     phrase = HTTPStatus(problem.status).phrase
     return b"HTTP/1.1 %d %b\r\n%b%b%b" % (
         problem.status, phrase.encode(), common, head.encode("latin-1"), body,
@@ -186,23 +186,23 @@ def _resource(target: bytes) -> tuple[str, tuple[str, ...] | None] | None:
     if path != b"/v1/urls" or not query or b"#" in query:
         return None
     try:
-        result: dict[str, str] = {}
+        values: dict[str, str] = {}
         for part in query.decode("ascii").split("&"):
             name, _, value = part.partition("=")
-            if name not in PARAMETERS or name in result:
+            if name not in PARAMETERS or name in values:
                 return None
-            result[name] = _unquoted(value) if name == "url" else value
+            values[name] = _unquote(value) if name == "url" else value
     except ValueError:
         return None
-    url = result.get("url")
-    if not url or result.get("include") != "":
+    url = values.get("url")
+    if not url or values.get("include") != "":
         return None
-    fields = result.get("fields")
+    fields = values.get("fields")
     names = None if fields is None else _names(fields)
     return None if names is _UNUSUAL_NAMES else (url, names)
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     """
     `unquote_plus` for ASCII text, in half the time; raises ValueError if the result
     is not UTF-8.
@@ -217,10 +217,10 @@ _UNUSUAL_NAMES = ("",)
 def _names(text: str) -> tuple[str, ...]:
     """Return the names in a comma-separated list."""
     try:
-        plain = _unquoted(text)
+        unquoted = _unquote(text)
     except ValueError:
         return _UNUSUAL_NAMES
-    names = tuple(name for name in plain.split(",") if name)
+    names = tuple(name for name in unquoted.split(",") if name)
     too_long = any(len(name.encode("utf-8", "replace")) > MAX_NAME_BYTES for name in names)
     return _UNUSUAL_NAMES if too_long or len(names) > MAX_ITEMS else names
 

@@ -75,12 +75,12 @@ class RequestBody:
         headers = dict(scope["headers"])
         self._receive = receive
         self._length = headers.get(b"content-length", b"")
-        self._most = settings.max_body_bytes
-        self._expects = b"expect" in headers
+        self._max_bytes = settings.max_body_bytes
+        self._expects_continue = b"expect" in headers
         self._memory = memory
         self._size = 0
         self._held_bytes = 0
-        self._ends_s = asyncio.get_running_loop().time() + settings.head_timeout_s
+        self._deadline_s = asyncio.get_running_loop().time() + settings.head_timeout_s
         self.unread = b"transfer-encoding" in headers or self._length not in (b"", b"0")
 
     def check_length(self) -> None:
@@ -90,12 +90,12 @@ class RequestBody:
         Raises:
             Problem: 413, it is too large.
         """
-        if self._length.isdigit() and int(self._length) > self._most:
-            raise _too_large(self._most)
+        if self._length.isdigit() and int(self._length) > self._max_bytes:
+            raise _too_large(self._max_bytes)
 
     def narrow(self, max_bytes: int) -> None:
         """Lower the limit for callers without a known token."""
-        self._most = min(self._most, max_bytes)
+        self._max_bytes = min(self._max_bytes, max_bytes)
         self.check_length()
 
     async def receive(self) -> Message:
@@ -120,7 +120,9 @@ class RequestBody:
         Returns False if the rest is too large or late, or if the client waits for the response
         before it sends the rest.
         """
-        if self._expects or (self._length.isdigit() and int(self._length) > self._most):
+        if self._expects_continue or (
+            self._length.isdigit() and int(self._length) > self._max_bytes
+        ):
             return False
         try:
             await self.skip()
@@ -147,15 +149,15 @@ class RequestBody:
         if not self.unread:
             return await self._receive()
         try:
-            async with asyncio.timeout_at(self._ends_s):
+            async with asyncio.timeout_at(self._deadline_s):
                 message = await self._receive()
         except TimeoutError as error:
             raise Problem(408, "the body arrived too slowly") from error
         if message["type"] == "http.disconnect":
             raise Problem(400, "the body is incomplete")
         self._size += len(message.get("body", b""))
-        if self._size > self._most:
-            raise _too_large(self._most)
+        if self._size > self._max_bytes:
+            raise _too_large(self._max_bytes)
         self.unread = message.get("more_body", False)
         return message
 
@@ -171,14 +173,14 @@ class _Exchange:
         self._started_at_s = time.perf_counter()
         self._seconds = 0.0
         self._status = 0
-        self._closes = False
+        self._should_close = False
 
     async def send(self, message: Message) -> None:
         """Forward a message to the server, with the body in pieces of bounded size."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
             self._seconds = time.perf_counter() - self._started_at_s
-            if self._body.unread and (self._closes or not await self._body.discard()):
+            if self._body.unread and (self._should_close or not await self._body.discard()):
                 message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
         elif len(message.get("body", b"")) > SMALL_BYTES:
             message = await self._send_pieces(message)
@@ -190,10 +192,10 @@ class _Exchange:
         enough.
         """
         body = message["body"]
-        *begins, last = range(0, len(body), SMALL_BYTES)
-        for begin in begins:
+        *starts, last = range(0, len(body), SMALL_BYTES)
+        for start in starts:
             # Copy it, since a view would keep the whole body in memory until its last byte is read.
-            piece = bytes(body[begin : begin + SMALL_BYTES])
+            piece = bytes(body[start : start + SMALL_BYTES])
             await self._send({"type": message["type"], "body": piece, "more_body": True})
         return {**message, "body": bytes(body[last:])}
 
@@ -204,7 +206,7 @@ class _Exchange:
         if self._status:
             raise error  # the server closes the connection, so the client sees a short response
         # A server that is short of memory or time does not read bodies that it cannot use.
-        self._closes = problem.status in (408, 413, 503)
+        self._should_close = problem.status in (408, 413, 503)
         await problem.response()(self._scope, _no_body, self.send)
 
     def report(self) -> None:
@@ -222,14 +224,14 @@ class _Exchange:
         )
 
 
-def _values(scope: Scope, wanted: bytes) -> list[bytes]:
+def _values(scope: Scope, name: bytes) -> list[bytes]:
     """Return the values of all headers with this name."""
-    return [value for name, value in scope["headers"] if name == wanted]
+    return [value for header, value in scope["headers"] if header == name]
 
 
 async def _no_body() -> Message:
     return {"type": "http.disconnect"}
 
 
-def _too_large(most: int) -> Problem:
-    return Problem(413, f"the body is longer than {most} bytes; see serving.max_body_bytes")
+def _too_large(max_bytes: int) -> Problem:
+    return Problem(413, f"the body is longer than {max_bytes} bytes; see serving.max_body_bytes")

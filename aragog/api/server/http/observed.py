@@ -48,14 +48,14 @@ class RequestCounts(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The current metrics."""
-        counted = CounterMetricFamily(
+        metric = CounterMetricFamily(
             "aragog_http_requests",
             "Requests by route and status.",
             labels=["method", "route", "status"],
         )
         for (method, route, status), count in list(self.requests.items()):
-            counted.add_metric([method, route, str(status)], count)
-        yield counted
+            metric.add_metric([method, route, str(status)], count)
+        yield metric
         yield family(self.durations)
 
 
@@ -94,9 +94,9 @@ class Observer:
         """
         COUNTS.requests[method if method in _METHODS else "other", route, status] += 1
         COUNTS.durations.labels(route).observe(seconds)
-        if self._log.takes(failed=status >= 500):
-            what = {"method": method[:20], "route": route}
-            self._log.write(what, target, status, seconds * 1000, token)
+        if self._log.should_log(failed=status >= 500):
+            call = {"method": method[:20], "route": route}
+            self._log.write(call, target, status, seconds * 1000, token)
 
     def log_failure(
         self, problem: Problem, method: str, route: str, error: Exception | None

@@ -87,10 +87,10 @@ def refuse_cross_site(request: Request) -> None:
         Problem: 403, the request comes from another site.
     """
     site, source = request.headers.get("sec-fetch-site"), request.headers.get("origin")
-    same = site in (None, "same-origin", "none")
+    is_same_site = site in (None, "same-origin", "none")
     if source is not None and site is None:
-        same = source.partition("://")[2] == request.headers.get("host")
-    if not same:
+        is_same_site = source.partition("://")[2] == request.headers.get("host")
+    if not is_same_site:
         raise Problem(403, "requests from other sites' pages are refused")
 
 

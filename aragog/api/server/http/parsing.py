@@ -107,7 +107,7 @@ class RequestParser:
         """The reason why httptools was stopped."""
         self._upgrades = False
         """True if httptools ends the request after its head."""
-        self._repeats = False
+        self._is_reparsing = False
         """True while it parses an already processed head again."""
         self._parser = self._new_parser()
 
@@ -143,8 +143,8 @@ class RequestParser:
             problem = self._refusal or Problem(400, "this is not an HTTP/1.1 request")
             raise BadRequest(problem) from error
         if self.size.min_bytes > self._max_bytes:
-            what = self._too_long_head() if self.size.arriving else self._too_long_trailers()
-            raise BadRequest(what)
+            refusal = self._too_long_head() if self.size.arriving else self._too_long_trailers()
+            raise BadRequest(refusal)
 
     def _parse(self, data: bytes) -> None:
         while True:
@@ -168,7 +168,7 @@ class RequestParser:
         end = b"" if self.keeps_alive else b"Connection: close\r\n"
         self._upgrades, self._parser = False, self._new_parser()
         if framing:
-            self._repeats = True
+            self._is_reparsing = True
             self._parser.feed_data(b"POST / HTTP/1.1\r\n%b%b\r\n" % (framing, end))
         else:
             self.on_message_complete()
@@ -182,26 +182,26 @@ class RequestParser:
     # Called by httptools
 
     def on_message_begin(self) -> None:
-        if not self._repeats:
+        if not self._is_reparsing:
             self.size.begin()
             self.target, self.headers, self._trailer_bytes = b"", [], 0
 
     def on_url(self, url: bytes) -> None:
-        if not self._repeats:
+        if not self._is_reparsing:
             self.target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.size.arriving:
             self.headers.append((name.lower(), value))
-        elif not self._repeats:
+        elif not self._is_reparsing:
             # Trailers are not merged into the head (RFC 9110, 6.5.1), and nothing reads them.
             self._trailer_bytes += _field_bytes(name, value)
             if self._trailer_bytes > self._max_bytes:
                 self._stop(self._too_long_trailers())
 
     def on_headers_complete(self) -> None:
-        if self._repeats:
-            self._repeats = False
+        if self._is_reparsing:
+            self._is_reparsing = False
             return
         refusal, self._upgrades = None, self._parser.should_upgrade()
         if self._upgrades or self.size.max_bytes > self._max_bytes:
@@ -265,5 +265,5 @@ def _framing(headers: list[tuple[bytes, bytes]]) -> bytes | None:
     if not fields:
         return b""
     name, value = fields[0]
-    plain = value.isdigit() if name == b"content-length" else value.lower() == b"chunked"
-    return b"%b: %b\r\n" % (name, value) if plain and len(fields) == 1 else None
+    is_usual = value.isdigit() if name == b"content-length" else value.lower() == b"chunked"
+    return b"%b: %b\r\n" % (name, value) if is_usual and len(fields) == 1 else None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from aragog.api.operations.large_reads import ReadTooLarge
 from aragog.api.operations.store_reads import ReadStore
 from aragog.api.problems import Overloaded
-from aragog.api.server.http.compression import MIN_BYTES, compressed
+from aragog.api.server.http.compression import MIN_BYTES, compress_body
 from aragog.api.server.http.etags import body_tag, coded_tag
 from aragog.api.server.http.record_reads import RecordJson, read_hedged
 from aragog.api.server.memory import SMALL_BYTES, MemoryLimit
@@ -98,17 +98,17 @@ class RecordRead(ThreadCall):
         self._result = result
 
     def finish(self) -> None:
-        done, self._done = self._done, None
+        on_done, self._done = self._done, None
         result, self._result = self._result, None  # a thread may still refer to this call
-        if done is not None:
-            done(result, self._held_bytes)
+        if on_done is not None:
+            on_done(result, self._held_bytes)
         else:
             self._memory.release(self._held_bytes)
 
     def expire(self) -> None:
-        done, self._done = self._done, None
-        if done is not None:
-            done(TimeoutError(), 0)
+        on_done, self._done = self._done, None
+        if on_done is not None:
+            on_done(TimeoutError(), 0)
 
 
 def _is_read(call: object) -> bool:
@@ -142,7 +142,7 @@ class ReadBatches:
         done: Done,
     ) -> None:
         """Read a record soon and call `done` with the result or an error."""
-        if self._threads.full:
+        if self._threads.is_full:
             done(Overloaded(), 0)
             return
         deadline_s = time.monotonic() + self._deadline_s
@@ -153,11 +153,11 @@ class ReadBatches:
 
 def read_all(reads: Sequence[RecordRead]) -> None:
     """Read the records for several requests, with one read of the store per set of fields."""
-    groups: dict[tuple[str, ...] | None, list[RecordRead]] = defaultdict(list)
+    reads_by_fields: dict[tuple[str, ...] | None, list[RecordRead]] = defaultdict(list)
     for read in reads:
         if not read.abandoned:
-            groups[read.fields].append(read)
-    for fields, group in groups.items():
+            reads_by_fields[read.fields].append(read)
+    for fields, group in reads_by_fields.items():
         try:
             records = read_hedged(group[0].read, [read.url for read in group], fields)
             for read, record in zip(group, records, strict=True):
@@ -176,4 +176,4 @@ def _body(result: RecordJson | Exception | None, coding: str | None) -> Result:
     tag = body_tag(result.version, result.data)
     if coding is None or len(result.data) < MIN_BYTES:
         return Body(result.data, tag)
-    return Body(compressed(coding, result.data), coded_tag(tag, coding), coding)
+    return Body(compress_body(coding, result.data), coded_tag(tag, coding), coding)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import orjson
 
-from aragog.api.operations.batch_urls import normalized, present, with_takedowns
+from aragog.api.operations.batch_urls import check_present, normalize_urls, replace_taken_down
 from aragog.api.operations.large_reads import ReadTooLarge, TooManyReads
 from aragog.api.operations.store_reads import ReadStore
 from aragog.api.record_json import FROM_STANDBY, record_json, values_json
@@ -43,15 +43,15 @@ def read_records(
     """
     if len(urls) == 1 and fields is None:
         return [_read_one(store, urls[0], fields)]
-    valid, refused = normalized(urls)
+    valid, errors = normalize_urls(urls)
     try:
         result = _read(store, valid, fields)
     except TRANSIENT:
         raise
     except Exception:  # noqa: BLE001 - one of the URLs failed: read them separately
         result = [_read_one(store, url, fields) for url in valid]
-    for place, error in refused.items():
-        result.insert(place, error)
+    for position, error in errors.items():
+        result.insert(position, error)
     return result
 
 
@@ -89,25 +89,25 @@ def _read(
 ) -> list[RecordResult]:
     results: list[RecordResult]
     if fields is None:
-        results = [_whole(store, record) for record in store.get_many(urls)]
+        results = [_full_record(store, record) for record in store.get_many(urls)]
     else:
         results = [
             _record_json(store, values, fields)
             for values in store.pages.values(urls, fields, facts=True)
         ]
-    return list(with_takedowns(store, urls, results)) if None in results else results
+    return list(replace_taken_down(store, urls, results)) if None in results else results
 
 
 def _read_one(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> RecordResult:
     try:
-        return _whole(store, present(store, url, store.get(url, fields)))
+        return _full_record(store, check_present(store, url, store.get(url, fields)))
     except TRANSIENT:
         raise
     except Exception as error:  # noqa: BLE001 - the error is the result of this URL only
         return error
 
 
-def _whole(store: UrlStore, record: Record | None) -> RecordResult:
+def _full_record(store: UrlStore, record: Record | None) -> RecordResult:
     if record is None:
         return None
     data = orjson.dumps(record_json(record, store.formats))

@@ -27,7 +27,7 @@ from aragog.runtime.open_files import REQUESTED_LIMIT, raise_limit
 from aragog.settings import ServingSettings
 
 DRAIN_S = 5
-OTHER_FILES = 1024
+EXTRA_FILES = 1024
 """Open files needed in addition to the client connections over HTTP and Thrift."""
 
 
@@ -154,7 +154,7 @@ class ApiServer(uvicorn.Server):
 
 def allow_connections(settings: ServingSettings) -> None:
     """Raise the limit on open files (often 1,024) as far as needed and permitted."""
-    raise_limit(max(REQUESTED_LIMIT, OTHER_FILES + 2 * settings.max_connections))
+    raise_limit(max(REQUESTED_LIMIT, EXTRA_FILES + 2 * settings.max_connections))
 
 
 def run(

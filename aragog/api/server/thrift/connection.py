@@ -69,7 +69,7 @@ class ConnectionOwner(Protocol):
         """
 
 
-_HOLDS_DATA = frozenset({ThriftState.CALLING, ThriftState.QUEUED, ThriftState.BLOCKED})
+_BUFFERING_STATES = frozenset({ThriftState.CALLING, ThriftState.QUEUED, ThriftState.BLOCKED})
 """
 States in which the next frame waits for earlier replies, and further data stays in
 the kernel.
@@ -104,14 +104,14 @@ class Connection(asyncio.Protocol):
         self.authorization: str | None = None
         self.half_closed = False
         self._server = server
-        self._trusted = trusted
+        self._is_trusted = trusted
         self._transport: Any = None
         self._state = ThriftState.IDLE
         self._buffer = bytearray()
         self._counted_bytes = 0
         """Number of the buffer's bytes counted in `requests`."""
         self._unread = UnreadBytes(server.replies)
-        self._paused = False
+        self._is_paused = False
         """True while reading is paused."""
         self._since_s = time.monotonic()
         """When the client last sent data, or began the frame that is still incomplete."""
@@ -129,7 +129,7 @@ class Connection(asyncio.Protocol):
     def authorize(self, authorization: str | None) -> None:
         """Use this header for later calls."""
         self.authorization = authorization
-        self._trusted = self._trusted or authorization is not None
+        self._is_trusted = self._is_trusted or authorization is not None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
@@ -157,9 +157,9 @@ class Connection(asyncio.Protocol):
         if state is ThriftState.CLOSED:
             return
         self._buffer += data
-        if state in _HOLDS_DATA:
+        if state in _BUFFERING_STATES:
             self._transport.pause_reading()
-            self._paused = True
+            self._is_paused = True
         else:
             self._next()
         if not self._count_buffer():
@@ -175,7 +175,7 @@ class Connection(asyncio.Protocol):
         # A client that disconnects looks the same, and would keep its place among waiting calls.
         if secure or self._server.is_waiting(self):
             return False
-        self.half_closed = self._state in _HOLDS_DATA
+        self.half_closed = self._state in _BUFFERING_STATES
         return self.half_closed
 
     def answer(self, data: bytes, counted_bytes: int = 0) -> None:
@@ -189,7 +189,7 @@ class Connection(asyncio.Protocol):
         if self._state is ThriftState.CLOSED:
             self._server.replies.release(counted_bytes)
             return
-        self._state = ThriftState.QUEUED if self._buffer or self._paused else ThriftState.IDLE
+        self._state = ThriftState.QUEUED if self._buffer or self._is_paused else ThriftState.IDLE
         self._since_s = time.monotonic()
         self._unread.writing(counted_bytes)
         self._transport.write(data)  # calls `pause_writing` if the client does not read
@@ -215,7 +215,7 @@ class Connection(asyncio.Protocol):
             self._since_s = time.monotonic()
             self._queue()
 
-    def close_if_quiet(self, quiet_s: float) -> None:
+    def close_if_idle(self, quiet_s: float) -> None:
         """Close if no call is running and none arrived for `quiet_s`."""
         if self._state is not ThriftState.CALLING and time.monotonic() - self._since_s >= quiet_s:
             self._close()
@@ -254,8 +254,8 @@ class Connection(asyncio.Protocol):
         if self._buffer and self._state is not ThriftState.RECEIVING:
             self._since_s = time.monotonic()
         self._state = ThriftState.RECEIVING if self._buffer else ThriftState.IDLE
-        if self._paused:
-            self._paused = False
+        if self._is_paused:
+            self._is_paused = False
             self._transport.resume_reading()
 
     def _next_frame(self) -> bytes | None:
@@ -279,14 +279,14 @@ class Connection(asyncio.Protocol):
         """Count the buffer if it is large; False if it exceeds this client's limit."""
         size = len(self._buffer)
         size = size if size > SMALL_BYTES else 0
-        more = size - self._counted_bytes
-        if more > 0:
-            if not self._trusted:
+        added_bytes = size - self._counted_bytes
+        if added_bytes > 0:
+            if not self._is_trusted:
                 return self._state is ThriftState.QUEUED  # the next frame may be `authenticate`
-            if not self._server.requests.take(more):
+            if not self._server.requests.take(added_bytes):
                 return False
-        elif more < 0:
-            self._server.requests.release(-more)
+        elif added_bytes < 0:
+            self._server.requests.release(-added_bytes)
         self._counted_bytes = size
         return True
 

@@ -21,7 +21,7 @@ CALL, REPLY, EXCEPTION, ONEWAY = 1, 2, 3, 4
 
 _OPERATIONS = {operation.thrift: operation for operation in OPERATIONS.values() if operation.thrift}
 _SERVICES = {service.encode() for service, _ in _OPERATIONS}
-_SESSION = frozenset(["ping", "authenticate"])
+_SESSION_METHODS = frozenset(["ping", "authenticate"])
 _I32 = Struct(">i")
 _VERSION_1 = 0x80010000
 
@@ -72,7 +72,7 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
     for service, handler in services.items():
         kind = getattr(idl, service)
         for name in kind.thrift_services:
-            if name in _SESSION:
+            if name in _SESSION_METHODS:
                 continue
             operation = _OPERATIONS[service, name]
             arguments = getattr(kind, f"{name}_args")
@@ -104,7 +104,7 @@ def session_call(name: bytes) -> bytes | None:
     """
     service, colon, call = name.rpartition(b":")
     is_ours = not colon or service in _SERVICES
-    return call if is_ours and call.decode("latin-1") in _SESSION else None
+    return call if is_ours and call.decode("latin-1") in _SESSION_METHODS else None
 
 
 def head(kind: int, name: bytes) -> bytes:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
-from aragog.api.operations.batch_urls import normalized, present, with_takedowns
+from aragog.api.operations.batch_urls import check_present, normalize_urls, replace_taken_down
 from aragog.api.operations.large_reads import MAX_BYTES, ReadTooLarge, TooManyReads
 from aragog.api.operations.store_reads import ReadStore, unhedged
 from aragog.api.operations.values import MAX_ITEMS, MAX_NAME_BYTES
@@ -38,7 +38,7 @@ from zengraph.records import counted_result
 T = TypeVar("T")
 
 
-def checked_names(values: Sequence[str] | None) -> tuple[str, ...]:
+def check_names(values: Sequence[str] | None) -> tuple[str, ...]:
     """
     Return field names without duplicates; raises BadInput if there are too many or
     one is too long.
@@ -49,7 +49,7 @@ def checked_names(values: Sequence[str] | None) -> tuple[str, ...]:
     return result
 
 
-def checked_items(values: Sequence[T] | None, name: str) -> Sequence[T]:
+def check_items(values: Sequence[T] | None, name: str) -> Sequence[T]:
     """Return a list in a request; raises BadInput if it is missing or too long."""
     if values is None:
         raise BadInput(f"{name}: is required")
@@ -58,14 +58,14 @@ def checked_items(values: Sequence[T] | None, name: str) -> Sequence[T]:
     return values
 
 
-def checked_text(value: str | None, name: str) -> str:
+def require_text(value: str | None, name: str) -> str:
     """Return a string in a request; raises BadInput if it is missing."""
     if value is None:
         raise BadInput(f"{name}: is required")
     return value
 
 
-def checked_purpose(value: str | None) -> str | None:
+def check_purpose(value: str | None) -> str | None:
     """Return the purpose in a request; raises BadInput for an unknown one."""
     if value is not None and value not in PURPOSES:
         raise BadInput(f"purpose: must be one of {', '.join(PURPOSES)}")
@@ -98,7 +98,7 @@ def facts_of(record: Record) -> dict[str, Any]:
     }
 
 
-_PART = 100
+_BATCH_SIZE = 100
 """Number of URLs that are read together."""
 
 
@@ -118,18 +118,20 @@ class EncodedReads:
         self._read = read or unhedged(store)
 
     def get(self, args: Any) -> Any:
-        fields, url = checked_names(args.fields), checked_text(args.url, "url")
+        fields, url = check_names(args.fields), require_text(args.url, "url")
         options = args.options
         if options is not None and (options.extras or options.purpose is not None):
             return self._get(args)
         if not fields or (options is not None and options.facts):
             record, standby = self._read(lambda store: store.get(url, fields or None))
-            if (record := present(self._store, url, record)) is None:
+            if (record := check_present(self._store, url, record)) is None:
                 raise Missing
-            return _complete_reply(_record(record, standby, facts=bool(options and options.facts)))
+            return _complete_reply(
+                _encode_record(record, standby, facts=bool(options and options.facts))
+            )
         urls = (normalize(url),)
         (values,), standby = self._read(lambda store: store.pages.values(urls, fields))
-        if present(self._store, url, values) is None or values is None:
+        if check_present(self._store, url, values) is None or values is None:
             raise Missing
         return _complete_reply(record_template.encode_get(values, fields, from_standby=standby))
 
@@ -148,13 +150,13 @@ class EncodedReads:
     def get_together(self, calls: Sequence[Any]) -> list[Any]:
         """Return the values or exceptions of several `get` calls that share one read."""
         try:
-            fields = checked_names(calls[0].fields)
+            fields = check_names(calls[0].fields)
         except BAD_INPUT as error:
             return [error] * len(calls)
-        urls, refused = normalized([call.url for call in calls])
+        urls, errors = normalize_urls([call.url for call in calls])
         results = self._values(urls, fields) if urls else []
-        for place, invalid in refused.items():
-            results.insert(place, invalid)
+        for position, invalid in errors.items():
+            results.insert(position, invalid)
         return results
 
     def _values(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
@@ -162,11 +164,11 @@ class EncodedReads:
         try:
             encoded = self._read(
                 lambda store: [
-                    None if values is None else _encoded(values, fields)
+                    None if values is None else _encode(values, fields)
                     for values in store.pages.values(urls, fields)
                 ]
             )[0]
-            results = with_takedowns(self._store, urls, encoded)
+            results = replace_taken_down(self._store, urls, encoded)
             return [Missing() if result is None else result for result in results]
         except TooManyReads as error:
             return [error] * len(urls)
@@ -189,56 +191,60 @@ class EncodedReads:
         return values
 
     def getMany(self, args: Any) -> Any:  # noqa: N802 - its name in the contract
-        urls, fields = checked_items(args.urls, "urls"), checked_names(args.fields)
+        urls, fields = check_items(args.urls, "urls"), check_names(args.fields)
         options = args.options or idl.BatchReadOptions()
-        wanted = _ReadOptions(fields, bool(options.facts), checked_purpose(options.purpose))
+        requested = _ReadOptions(fields, bool(options.facts), check_purpose(options.purpose))
         results: list[bytes] = []
-        room = MAX_REPLY_BYTES
-        length = _PART
-        while part := urls[len(results) : len(results) + length]:
+        remaining_bytes = MAX_REPLY_BYTES
+        batch_size = _BATCH_SIZE
+        while batch := urls[len(results) : len(results) + batch_size]:
             try:
-                read = self._part(part, wanted)
+                encoded = self._read_batch(batch, requested)
             except ReadTooLarge:
-                length = max(1, len(part) // 4)
+                batch_size = max(1, len(batch) // 4)
                 continue
-            room -= sum(map(len, read))
-            results += read if room >= 0 else _without_excess(read, room)
-            if room < 0:
+            remaining_bytes -= sum(map(len, encoded))
+            results += (
+                encoded if remaining_bytes >= 0 else _without_excess(encoded, remaining_bytes)
+            )
+            if remaining_bytes < 0:
                 break
         results += [_LEFT_OUT] * (len(urls) - len(results))
         return record_template.encode_get_many(results, len(urls))
 
-    def _part(self, urls: Sequence[str], wanted: _ReadOptions) -> list[bytes]:
-        valid, refused = normalized(urls)
+    def _read_batch(self, urls: Sequence[str], requested: _ReadOptions) -> list[bytes]:
+        valid, errors = normalize_urls(urls)
         try:
-            results = self._results(valid, wanted)
+            results = self._results(valid, requested)
         except (*PERMANENT, SizeExceeded):
-            results = [self._single_result(url, wanted) for url in valid]
-        for place, error in refused.items():
+            results = [self._single_result(url, requested) for url in valid]
+        for position, error in errors.items():
             results.insert(
-                place, record_template.encode_missing(idl.ItemStatus.BAD_INPUT, str(error))
+                position, record_template.encode_missing(idl.ItemStatus.BAD_INPUT, str(error))
             )
         return results
 
-    def _results(self, urls: Sequence[str], wanted: _ReadOptions) -> list[bytes]:
+    def _results(self, urls: Sequence[str], requested: _ReadOptions) -> list[bytes]:
         """Return a RecordResult for each normalized URL."""
-        fields = wanted.fields
-        if fields and not wanted.facts and wanted.purpose is None:
+        fields = requested.fields
+        if fields and not requested.facts and requested.purpose is None:
             values, standby = self._read(lambda store: store.pages.values(urls, fields))
             encoded = record_template.encode_results(values, fields, _UNKNOWN, from_standby=standby)
             return encoded if None not in values else self._with_takedowns(urls, values, encoded)
         rows, standby = self._read(lambda store: store.get_many(urls, fields or None))
-        found = [row if row and is_allowed(row.facts, wanted.purpose) else None for row in rows]
+        allowed = [
+            row if row and is_allowed(row.facts, requested.purpose) else None for row in rows
+        ]
         encoded = [
             _UNKNOWN
             if row is None
-            else record_template.encode_result(_record(row, standby, facts=wanted.facts))
-            for row in found
+            else record_template.encode_result(_encode_record(row, standby, facts=requested.facts))
+            for row in allowed
         ]
-        return self._with_takedowns(urls, found, encoded)
+        return self._with_takedowns(urls, allowed, encoded)
 
     def _with_takedowns(
-        self, urls: Sequence[str], found: Sequence[Any], encoded: list[bytes]
+        self, urls: Sequence[str], results: Sequence[Any], encoded: list[bytes]
     ) -> list[bytes]:
         """
         Return the results, with a different one for each URL that is missing because it was taken
@@ -248,12 +254,14 @@ class EncodedReads:
             record_template.encode_missing(idl.ItemStatus.TAKEN_DOWN, str(result))
             if isinstance(result, TakenDown)
             else data
-            for result, data in zip(with_takedowns(self._store, urls, found), encoded, strict=True)
+            for result, data in zip(
+                replace_taken_down(self._store, urls, results), encoded, strict=True
+            )
         ]
 
-    def _single_result(self, url: str, wanted: _ReadOptions) -> bytes:
+    def _single_result(self, url: str, requested: _ReadOptions) -> bytes:
         try:
-            return self._results([url], wanted)[0]
+            return self._results([url], requested)[0]
         except PERMANENT as error:
             return record_template.encode_missing(idl.ItemStatus.DAMAGED, str(error))
         except SizeExceeded as error:
@@ -276,7 +284,7 @@ def _without_excess(results: list[bytes], excess: int) -> list[bytes]:
     return results
 
 
-def _encoded(result: FieldValues, fields: tuple[str, ...]) -> Any:
+def _encode(result: FieldValues, fields: tuple[str, ...]) -> Any:
     """Return the value or exception of one of several `get` calls."""
     try:
         return counted_result(_complete_reply(record_template.encode_get(result, fields)))
@@ -303,9 +311,11 @@ def _complete_reply(reply: Encoded) -> Encoded:
     return reply
 
 
-def _record(record: Record, standby: bool, *, facts: bool) -> Encoded:
+def _encode_record(record: Record, standby: bool, *, facts: bool) -> Encoded:
     values = FieldValues(
         record.url, record.canonical_url, record.version.encode(), tuple(record.fields.values())
     )
-    more = idl.Record(**facts_of(record)) if facts else None
-    return record_template.encode_get(values, tuple(record.fields), from_standby=standby, more=more)
+    facts_record = idl.Record(**facts_of(record)) if facts else None
+    return record_template.encode_get(
+        values, tuple(record.fields), from_standby=standby, more=facts_record
+    )

@@ -16,7 +16,7 @@ from aragog.errors import ALL, QuotaExceeded, SlowDown, TakenDown, ValueTaken, V
 log = logging.getLogger(__name__)
 
 RETRY_AFTER_MS = 1000
-PLACES = {
+POSITIONS = {
     "BadInput": 1, "NotFound": 2, "Conflict": 3, "Unauthorized": 4, "Unavailable": 5,
     "DeadlineExceeded": 6, "InternalError": 7, "TakenDown": 8,
 }  # fmt: skip
@@ -59,7 +59,7 @@ def wire_exception(error: BaseException) -> WireException:
 def _wire_exception(kind: ErrorKind, message: str, **members: Any) -> WireException:
     exception = getattr(idl, kind.exception)
     return WireException(
-        PLACES[kind.exception], exception(message=message, code=kind.code, **members)
+        POSITIONS[kind.exception], exception(message=message, code=kind.code, **members)
     )
 
 

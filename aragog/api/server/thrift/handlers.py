@@ -32,9 +32,9 @@ def services(parts: Parts) -> dict[str, Any]:
             service, method = operation.thrift
             handler = handlers.setdefault(service, SimpleNamespace())
             setattr(handler, method, _call(operation, parts))
-    fast = EncodedReads(parts.store, parts.read, handlers["UrlStore"].get)
+    encoded_reads = EncodedReads(parts.store, parts.read, handlers["UrlStore"].get)
     for name in ("get", "get_shares", "get_together", "getMany"):
-        setattr(handlers["UrlStore"], name, getattr(fast, name))
+        setattr(handlers["UrlStore"], name, getattr(encoded_reads, name))
     return handlers
 
 
@@ -45,14 +45,14 @@ def _call(operation: Operation[Any, Any], parts: Parts) -> Callable[[Any], Any]:
     def call(arguments: Any) -> Any:
         request = request_of(operation, arguments)
         if isinstance(request, ContentRequest):
-            request = _bounded(request)
+            request = _limit_content(request)
         answer = operation.run(_caller(parts, arguments), checked(request))
-        return _value(answer, spec)
+        return _encode_answer(answer, spec)
 
     def waiting_call(arguments: Any) -> Steps[Any]:
         request = checked(request_of(operation, arguments))
         steps: Generator[Any, None, Any] = operation.run(_caller(parts, arguments), request)
-        return _value((yield from steps), spec)
+        return _encode_answer((yield from steps), spec)
 
     return waiting_call if operation.in_steps else call
 
@@ -61,7 +61,7 @@ def _caller(parts: Parts, arguments: Any) -> Caller:
     return Caller(parts, arguments.token, door="thrift")
 
 
-def _value(answer: Any, spec: Any) -> Any:
+def _encode_answer(answer: Any, spec: Any) -> Any:
     if spec is None:
         return None
     if answer is None:
@@ -69,10 +69,10 @@ def _value(answer: Any, spec: Any) -> Any:
     return encoded(spec, answer)
 
 
-def _bounded(request: ContentRequest) -> ContentRequest:
+def _limit_content(request: ContentRequest) -> ContentRequest:
     """Limit the content in one reply."""
     limit = MAX_CONTENT_BYTES if request.limit_bytes is None else request.limit_bytes
     if limit > MAX_CONTENT_BYTES:
-        most = MAX_CONTENT_BYTES
-        raise BadInput(f"limit_bytes: must be a whole number from 1 to {most}, got {limit}")
+        max_bytes = MAX_CONTENT_BYTES
+        raise BadInput(f"limit_bytes: must be a whole number from 1 to {max_bytes}, got {limit}")
     return replace(request, limit_bytes=limit)

@@ -25,8 +25,8 @@ _STANDBY = b"\x02\x00\x09\x01"
 _STOP = b"\x00"
 _FOUND = b"\x08\x00\x01\x00\x00\x00\x00\x0c\x00\x02"
 _TEXT = b"%b%b"
-_SHORT = 1024
-_LENGTHS = [_length(size) for size in range(_SHORT)]
+_CACHED_LENGTHS = 1024
+_LENGTHS = [_length(size) for size in range(_CACHED_LENGTHS)]
 _STATUS = b"\x08\x00\x01"
 _MESSAGE = b"\x0b\x00\x03"
 
@@ -102,7 +102,7 @@ def _template_values(
     parts: list[bytes | None] = []
     for part in (url, canonical, *present_values, values.version):
         size = len(part)  # type: ignore[arg-type]
-        parts.append(_LENGTHS[size] if size < _SHORT else _length(size))
+        parts.append(_LENGTHS[size] if size < _CACHED_LENGTHS else _length(size))
         parts.append(part)
     return tuple(parts)
 
@@ -114,9 +114,21 @@ def _template(fields: tuple[str, ...], from_standby: bool) -> bytes:
     lengths and values.
     """
     names = [field.encode() for field in fields]
-    named = [(_length(len(name)) + name).replace(b"%", b"%%") + _TEXT for name in names]
+    name_templates = [(_length(len(name)) + name).replace(b"%", b"%%") + _TEXT for name in names]
     count = _length(len(fields)).replace(b"%", b"%%")
     standby = _STANDBY if from_standby else b""
     return b"".join(
-        (_URL, _TEXT, _CANONICAL, _TEXT, _FIELDS, count, *named, _VERSION, _TEXT, standby, _STOP)
+        (
+            _URL,
+            _TEXT,
+            _CANONICAL,
+            _TEXT,
+            _FIELDS,
+            count,
+            *name_templates,
+            _VERSION,
+            _TEXT,
+            standby,
+            _STOP,
+        )
     )

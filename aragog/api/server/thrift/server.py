@@ -24,7 +24,7 @@ from aragog.api.operations.steps import Wait
 from aragog.api.problems import Problem
 from aragog.api.server.access_log import AccessLog
 from aragog.api.server.clients import Clients
-from aragog.api.server.listener import QUIET_S, Listener
+from aragog.api.server.listener import IDLE_GRACE_S, Listener
 from aragog.api.server.loop_calls import LoopCalls
 from aragog.api.server.memory import SMALL_BYTES, MemoryLimit
 from aragog.api.server.threads import CallThreads
@@ -91,8 +91,8 @@ class ThriftServer:
         self._threads = _threads(settings, embedded=embedded)
         self._clients = Clients(settings)
         self._connections: set[Connection] = set()
-        self._parked = ParkedCalls(self._submit)
-        self._draining = False
+        self._parked_calls = ParkedCalls(self._submit)
+        self._is_draining = False
         self._listener: Listener | None = None
 
     async def start(self, *sockets: socket.socket, tls: ssl.SSLContext | None = None) -> None:
@@ -110,24 +110,24 @@ class ThriftServer:
         New calls get Unavailable. If a connection were closed while a call is in transit, its
         client could not know whether the call was executed.
         """
-        self._draining = True
+        self._is_draining = True
         listener, self._listener = self._listener, None
         if listener is not None:
             await listener.stop()
-        self._parked.resume_all()
-        await self._close_when_quiet(limit_s)
+        self._parked_calls.resume_all()
+        await self._close_when_idle(limit_s)
         self._clients.stop()
         for threads in self._threads.values():
             threads.close()
 
-    async def _close_when_quiet(self, limit_s: float) -> None:
+    async def _close_when_idle(self, limit_s: float) -> None:
         """Close each connection after a short time without calls, and all of them at the limit."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 while self._connections:
                     for connection in list(self._connections):
-                        connection.close_if_quiet(QUIET_S)
-                    await asyncio.sleep(QUIET_S / 4)
+                        connection.close_if_idle(IDLE_GRACE_S)
+                    await asyncio.sleep(IDLE_GRACE_S / 4)
         for connection in list(self._connections):
             connection.abort()
 
@@ -139,7 +139,7 @@ class ThriftServer:
     @property
     def waiting_calls(self) -> int:
         """Number of calls that wait without a thread."""
-        return len(self._parked)
+        return len(self._parked_calls)
 
     @property
     def connections(self) -> int:
@@ -157,22 +157,22 @@ class ThriftServer:
     def closed(self, connection: Connection) -> None:
         self._clients.discard(connection)
         self._connections.discard(connection)
-        call = self._parked.cancel(connection)
+        call = self._parked_calls.cancel(connection)
         if call is not None:
             self._release(call)
 
     def is_waiting(self, connection: Connection) -> bool:
-        return connection in self._parked
+        return connection in self._parked_calls
 
-    def refusal(self, connection: Connection, begin: bytes) -> bytes:
+    def refusal(self, connection: Connection, frame_start: bytes) -> bytes:
         try:
-            head = wire.read_head(begin)
+            head = wire.read_head(frame_start)
         except wire.BadFrame:
             return b""
         method = self._methods.get(head.name)
         if method is None or not wire.is_call(head.kind):
             return b""
-        call = Call(self, connection, method, begin, head, self._deadlines[method.pool])
+        call = Call(self, connection, method, frame_start, head, self._deadlines[method.pool])
         reason, outcome = unavailable(self.requests.problem().detail), "Unavailable"
         try:
             self._tokens.check(connection.authorization, method.scope, counts=False)
@@ -203,9 +203,11 @@ class ThriftServer:
         except Problem as problem:
             self._answer(call, call.exception_reply(wire_exception(problem)), "refused")
             return
-        if self._draining or self._threads[method.pool].full:
-            stopping = "the server is stopping; reconnect"
-            refusal = unavailable(stopping if self._draining else "too many concurrent calls")
+        if self._is_draining or self._threads[method.pool].is_full:
+            stopping_text = "the server is stopping; reconnect"
+            refusal = unavailable(
+                stopping_text if self._is_draining else "too many concurrent calls"
+            )
             self._answer(call, call.exception_reply(refusal), "Unavailable")
             return
         if len(frame) > SMALL_BYTES:
@@ -255,12 +257,12 @@ class ThriftServer:
         call.answered = True
         self.calls[call.method.name, outcome] += 1
         call.connection.answer(data, counted_bytes)
-        took_s = time.monotonic() - call.started_at_s
-        self.durations.labels(call.method.name).observe(took_s)
-        if self._log.takes(failed=outcome in _FAILURES):
-            what = {"service": call.method.service, "method": call.method.name}
+        duration_s = time.monotonic() - call.started_at_s
+        self.durations.labels(call.method.name).observe(duration_s)
+        if self._log.should_log(failed=outcome in _FAILURES):
+            call_labels = {"service": call.method.service, "method": call.method.name}
             target = wire.first_string(call.frame, call.arguments_at)
-            self._log.write(what, target, outcome, took_s * 1000, call.token)
+            self._log.write(call_labels, target, outcome, duration_s * 1000, call.token)
 
     def _park(self, call: Call, wait: Wait) -> None:
         """
@@ -276,10 +278,10 @@ class ThriftServer:
             if call.steps is not None:
                 call.steps.close()
             self._release(call)
-        elif self._draining:
+        elif self._is_draining:
             self._submit(call)
         else:
-            self._parked.park(call, wait)
+            self._parked_calls.park(call, wait)
 
 
 def _threads(settings: ServingSettings, *, embedded: bool) -> dict[Pool, CallThreads]:

@@ -87,12 +87,12 @@ def read_arguments(method: Method, frame: bytes, at: int) -> Any:
         TooManyItems: a list is longer than the contract allows.
     """
     try:
-        split = _after_strings(frame, at) if method.takes_many else _after_string(frame, at)
+        parts = _after_strings(frame, at) if method.takes_many else _after_string(frame, at)
     except UnicodeDecodeError as error:
         raise BadArguments("a string is not UTF-8") from error
-    if split is None:
+    if parts is None:
         return _read(method.arguments, frame[at:])
-    first, rest = split
+    first, rest = parts
     value = method.arguments()
     value.__dict__.update(cached(method.arguments, rest), **{method.first: first})
     return value
@@ -214,11 +214,11 @@ class _Validator:
         BadArguments: they are damaged, nested too deeply, or have too many values.
     """
 
-    __slots__ = ("_data", "_values_left")
+    __slots__ = ("_data", "_remaining_values")
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._values_left = MAX_VALUES
+        self._remaining_values = MAX_VALUES
 
     def struct(self, at: int, depth: int) -> int:
         """Return the end of a struct."""
@@ -268,6 +268,6 @@ class _Validator:
         return at
 
     def _count(self, values: int) -> None:
-        self._values_left -= values
-        if self._values_left < 0:
+        self._remaining_values -= values
+        if self._remaining_values < 0:
             raise BadArguments(f"more than {MAX_VALUES} fields and items")

@@ -12,7 +12,7 @@ from pinlater.redis_shard import RedisShard
 pytestmark = pytest.mark.redis
 
 
-def test_jobs_after_a_failed_delivery_are_pending_again_at_once(redis_client):
+def test_jobs_are_pending_again_immediately_after_a_failed_delivery(redis_client):
     # Regression: claims unknown to their own worker waited a minute until they expired.
     shard = RedisShard(redis_client)
     claims = ClaimRegistry(Cluster([shard]))

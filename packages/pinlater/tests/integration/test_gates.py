@@ -151,7 +151,7 @@ def test_room_reserved_for_urgent_jobs_takes_no_others(consumer, clock):
     assert delivered(consumer) == [b"5", b"5", b"2"]
 
 
-def test_worker_with_room_again_claims_the_remaining_jobs_at_once(consumer):
+def test_worker_with_room_again_claims_the_remaining_jobs_immediately(consumer):
     gates.reserve_room("q", gates.ReservedRoom(2, lowest=2))
     put(consumer, 5, 5, 5)
 

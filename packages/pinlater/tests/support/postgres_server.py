@@ -63,7 +63,7 @@ class PostgresServer:
 
     def _answers(self) -> bool:
         assert self._process is not None
-        assert self._process.poll() is None, "it did not start"
+        assert self._process.poll() is None, "the server did not start"
         try:
             psycopg.connect(self.dsn("postgres")).close()
         except psycopg.OperationalError:

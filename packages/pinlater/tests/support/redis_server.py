@@ -53,7 +53,7 @@ class RedisServer:
 
     def _answers(self) -> bool:
         assert self.process is not None
-        assert self.process.poll() is None, "it did not start"
+        assert self.process.poll() is None, "the server did not start"
         try:
             with redis.Redis.from_url(self.url) as client:
                 return bool(client.ping())

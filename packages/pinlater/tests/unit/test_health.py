@@ -7,7 +7,7 @@ def test_nothing_is_reaped_before_the_first_contact():
     assert ReapGuard(MINUTE_MS).reap_before_ms(0) == 0
 
 
-def test_old_server_is_reaped_at_once_and_a_new_one_after_a_claim_timeout():
+def test_old_server_is_reaped_immediately_and_a_new_one_after_a_claim_timeout():
     old, new = ReapGuard(MINUTE_MS), ReapGuard(MINUTE_MS)
     old.record_connection(10**12, 10 * MINUTE_MS, 0)
     new.record_connection(10**12, 1000, 0)

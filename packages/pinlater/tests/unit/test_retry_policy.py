@@ -56,7 +56,7 @@ def test_job_type_settings_override_the_queue():
     assert RetryPolicy.of(settings, "sms") == RetryPolicy(max_attempts=3)
 
 
-def test_pinlater_policy_has_ten_retries_of_which_five_are_linear():
+def test_pinlater_policy_has_ten_retries_including_five_linear_ones():
     policy = RetryPolicy.of(RetryPolicy.PRESETS["pinlater"])
     delays_s = [policy.delay_ms(attempt) / 1000 for attempt in range(1, policy.max_attempts)]
 

@@ -262,7 +262,7 @@ def test_random_histories_agree_with_a_model(quick_tables, changes):
 
 
 @pytest.mark.parametrize(
-    ("edge", "named"),
+    ("edge", "message"),
     [
         (EdgeKey(b"short", FOLLOWS, B), "16 bytes, got 5"),
         (EdgeKey(A, FOLLOWS, B + b"x"), "16 bytes, got 17"),

@@ -235,8 +235,8 @@ def test_https_costs_a_handshake_per_connection():
 
 
 def test_plan_uses_the_connection_limits_of_the_fetcher():
-    connections = crawl_load.KEPT_CONNECTIONS, crawl_load.KEPT_S
-    sessions = crawl_load.KEPT_SESSIONS, crawl_load.RESUMED_S
+    connections = crawl_load.MAX_IDLE_CONNECTIONS, crawl_load.IDLE_CONNECTION_S
+    sessions = crawl_load.MAX_SESSIONS, crawl_load.SESSION_S
 
     assert connections == (pool.MAX_IDLE, pool.IDLE_S)
     assert sessions == (tls.MAX_SESSIONS, tls.MAX_AGE_S)

@@ -27,14 +27,14 @@ def test_ordinary_request_is_allowed():
 
 def test_proxy_set_by_another_process_is_refused():
     vet = vet_incoming(SCRAPYS, FETCH)
-    of_environment = Request(
+    from_environment = Request(
         "http://a.example/", meta={"proxy": "http://evil.test:1", "_scheme_proxy": True}
     )
 
     assert "fetch.proxy" in vet(Request("http://a.example/", meta={"proxy": "http://evil.test:1"}))
     assert vet(Request("http://a.example/", meta={"proxy": "http://proxy.test:3128"})) is None
-    assert vet(of_environment) is None
-    assert "proxy" not in of_environment.meta
+    assert vet(from_environment) is None
+    assert "proxy" not in from_environment.meta
 
 
 def test_aragog_download_handler_needs_no_extra_check():

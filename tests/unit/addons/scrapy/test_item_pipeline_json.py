@@ -91,7 +91,7 @@ def test_values_are_serialized_recursively(value, expected):
 
 def test_equal_sets_have_equal_json():
     one, other = {0, 8}, {8, 0}
-    assert [*one] != [*other], "the two are iterated in different orders"
+    assert [*one] != [*other], "the sets must iterate in different orders"
 
     assert value_json(one) == value_json(other)
 

@@ -181,12 +181,12 @@ NOT_SENT = {
     "a decimal": lambda: Decimal(1),
     "a time": lambda: datetime(2026, 1, 1, tzinfo=UTC),
     "a spider": lambda: SPIDER,
-    "an object without a text": Odd,
-    "a field that is not in the constructor": Numbered,
+    "an object without text": Odd,
+    "a field that the constructor does not take": Numbered,
     "a constructor that changes the value": lambda: rounded(1.5),
-    "a class in a class": Shop.Shelf,
-    "a class in a function": local_class(),
-    "a list in itself": endless,
+    "a nested class": Shop.Shelf,
+    "a local class": local_class(),
+    "a recursive list": endless,
     "too many levels": lambda: nested(300),
 }
 
@@ -305,19 +305,19 @@ def test_request_of_another_version_or_spider_is_an_invalid_message(body):
         from_json(body, SPIDER)
 
 
-assert FetchSettings, "imported for a message that names it here"
+assert FetchSettings, "imported so that messages can refer to it in this module"
 HOSTILE = {
-    "a module that nobody has imported": {"meta": {"!item": ["this.s", {}]}},
-    "a module that ends the process": {"_class": "venv.__main__.x"},
+    "a module that is not imported": {"meta": {"!item": ["this.s", {}]}},
+    "a module that exits the process": {"_class": "venv.__main__.x"},
     "a class of another package": {"meta": {"a": {"!item": ["aragog.settings.FetchSettings", {}]}}},
-    "a class of requests of another package": {"_class": "tests_of_strangers.Request"},
-    "a class that a module of the spider only imports": {
+    "a request class of another package": {"_class": "tests_of_unlisted.Request"},
+    "a class that a spider module only imports": {
         "meta": {"a": {"!item": [f"{__name__}.FetchSettings", {}]}}
     },
     "a file": {"url": "file:///etc/passwd"},
     "a bucket": {"url": "s3://bucket/key"},
     "data": {"url": "data:text/html,x"},
-    "a callback that is no method": {"callback": "leave"},
+    "a callback that is not a method": {"callback": "leave"},
     "a callback that is a class": {"callback": "__class__"},
 }
 
@@ -325,9 +325,9 @@ HOSTILE = {
 @pytest.mark.parametrize("fields", HOSTILE.values(), ids=HOSTILE)
 def test_message_cannot_import_modules_or_build_arbitrary_classes(fields, monkeypatch):
     """Regression: `venv.__main__` was imported and ended the process; any class could be built."""
-    stranger = ModuleType("tests_of_strangers")
-    stranger.Request = type("Request", (Request,), {"__module__": stranger.__name__})
-    monkeypatch.setitem(sys.modules, stranger.__name__, stranger)
+    unlisted = ModuleType("tests_of_unlisted")
+    unlisted.Request = type("Request", (Request,), {"__module__": unlisted.__name__})
+    monkeypatch.setitem(sys.modules, unlisted.__name__, unlisted)
     body = orjson.dumps({"v": 1, "request": {"url": "http://a.test/", **fields}})
     before = set(sys.modules)
 

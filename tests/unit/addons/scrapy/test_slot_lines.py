@@ -23,7 +23,7 @@ GO, REFUSED = SlotSearch(SLOT, 0, 0.1), SlotSearch(None, 0)
 
 
 class Limiter:
-    """Answers by host; `GO` for the others."""
+    """Replies by host; `GO` for all others."""
 
     def __init__(self, **answers):
         self.answers = answers

@@ -18,25 +18,25 @@ HTML = "<title>Lämp</title><a href='next'>n</a>".encode("latin-1")
 @pytest.fixture
 def stored():
     """Stores a page; returns a function that retrieves the response to a request."""
-    of = stand(MemoryTables())
+    store_stand = stand(MemoryTables())
 
     def write(url=URL, body=HTML, meta=None, **parts):
-        of_a_fetch = {
+        fetch_metadata = {
             "url": parts.get("final_url", url), "status": "200", "fetched_at_ms": str(NOW_MS),
             "content_type": "text/html; charset=latin-1",
         }  # fmt: skip
         content = ContentWrite(
-            compress(body), "zstd", len(body), of_a_fetch if meta is None else meta
+            compress(body), "zstd", len(body), fetch_metadata if meta is None else meta
         )
-        of.store.write_pages([page(url, content=content, **parts)])
+        store_stand.store.write_pages([page(url, content=content, **parts)])
 
     def retrieve(request, expiration_s=0):
         settings = Settings({"HTTPCACHE_EXPIRATION_SECS": expiration_s})
-        storage = StoredPages(settings, of.clock)
-        storage._store = of.store
+        storage = StoredPages(settings, store_stand.clock)
+        storage._store = store_stand.store
         return storage.retrieve_response(None, request)
 
-    retrieve.write, retrieve.stand = write, of
+    retrieve.write, retrieve.stand = write, store_stand
     return retrieve
 
 
@@ -77,7 +77,7 @@ def test_content_put_without_a_fetch_has_the_type_of_its_body(stored):
 
     assert isinstance(response, TextResponse)
     assert response.json() == {"a": 1}
-    assert stored(Request(URL), expiration_s=10) is None, "its age is not known"
+    assert stored(Request(URL), expiration_s=10) is None, "its age is unknown"
 
 
 def test_page_expires(stored):

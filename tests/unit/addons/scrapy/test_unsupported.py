@@ -23,7 +23,7 @@ def through(proxy, **meta):
 
 
 @pytest.mark.parametrize(
-    ("request_", "named"),
+    ("request_", "message"),
     [
         (Request(URL, method="PUT"), "PUT"),
         (Request(URL, body=b"x"), "GET"),

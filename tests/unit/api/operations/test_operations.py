@@ -64,7 +64,7 @@ def test_capped_option_above_its_maximum_is_reduced_to_it():
     assert checked(Request(URL, size=1000)) == Request(URL, size=9)
 
 
-def test_given_options_are_those_that_differ_from_their_defaults():
+def test_only_options_that_differ_from_their_defaults_are_given():
     assert given(Request(URL, count=1, share=0.5)) == {"url": URL, "share": 0.5}
 
 

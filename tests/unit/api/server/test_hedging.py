@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from aragog.api.operations.large_reads import (
-    AT_ONCE,
-    FREE_BYTES,
     MAX_BYTES,
+    MAX_CONCURRENT,
+    MIN_LIMITED_BYTES,
     ReadAbandoned,
     TooManyReads,
 )
@@ -145,7 +145,7 @@ def test_stalled_read_is_answered_by_the_standby(gate):
     hedged.close()
 
 
-def test_timely_read_is_answered_by_the_primary_alone():
+def test_timely_read_is_answered_only_by_the_primary():
     standby = Gated(a_store())
     hedged = reading(a_store(shop=b"primary"), standby)
     hedged.policy.delay_s = 60
@@ -179,7 +179,7 @@ def test_late_reads_over_the_budget_wait_for_the_primary(gate):
 
 
 @pytest.mark.parametrize(
-    ("down_after_s", "deadline_s"), [(0.05, 240), (120, 0.5)], ids=["it is silent", "deadline"]
+    ("down_after_s", "deadline_s"), [(0.05, 240), (120, 0.5)], ids=["no response", "deadline"]
 )
 def test_no_read_waits_for_an_unresponsive_primary(gate, down_after_s, deadline_s):
     # Regression: 10 of 29 reads ended with DeadlineExceeded, since those over the budget waited a
@@ -209,8 +209,8 @@ def test_primary_that_was_idle_for_a_while_is_not_considered_down(gate):
     primary = Gated(a_store(shop=b"primary"), gate)
     hedged = reading(primary, a_store(shop=b"standby"), deadline_s=240)
     hedged.policy.down_after_s = 120
-    hedged._answered_s -= 600
-    hedged.policy.hedge()  # spends the budget
+    hedged._last_response_s -= 600
+    hedged.policy.hedge()  # the budget is spent
     opened = threading.Thread(target=lambda: (wait_until(lambda: primary.reads), gate.set()))
     opened.start()
 
@@ -241,9 +241,9 @@ def test_standby_without_the_record_does_not_answer_for_the_primary(gate, error)
     hedged.close()
 
 
-def test_primary_outage_is_hidden_whatever_the_budget():
-    away = StoreUnavailable("hbase", "is unavailable")
-    hedged = reading(Gated(a_store(), error=away), a_store(shop=b"standby"))
+def test_primary_outage_is_hidden_for_any_budget():
+    unavailable = StoreUnavailable("hbase", "is unavailable")
+    hedged = reading(Gated(a_store(), error=unavailable), a_store(shop=b"standby"))
 
     record = [hedged.read(lambda store: store.get(URL)) for _ in range(100)]
 
@@ -265,7 +265,7 @@ def test_bad_input_is_not_sent_to_the_standby():
     hedged.close()
 
 
-def test_standby_is_read_now_and_then_to_stay_warm():
+def test_standby_is_read_occasionally_to_stay_warm():
     standby = Gated(a_store())
     hedged = reading(a_store(shop=b"primary"), standby)
     hedged.policy.delay_s = 60
@@ -310,7 +310,7 @@ def test_reads_with_a_standby_are_bounded():
     with pytest.raises(SizeExceeded, match="select the fields to read"):
         hedged.read(lambda store: store.get(MAX_BYTES + 1))
 
-    assert standby.began == [], "the standby has the same record"
+    assert standby.began == [], "the record on the standby has the same size"
     hedged.close()
 
 
@@ -319,9 +319,12 @@ def test_stalled_large_reads_do_not_use_up_the_permits_of_the_standby(gate):
     hedged = reading(primary, standby, deadline_s=60)
     hedged.policy.down_after_s = 0.05
 
-    results = [hedged.read(lambda store: store.get(FREE_BYTES + 1)) for _ in range(AT_ONCE + 1)]
+    results = [
+        hedged.read(lambda store: store.get(MIN_LIMITED_BYTES + 1))
+        for _ in range(MAX_CONCURRENT + 1)
+    ]
 
-    assert [answer.value for answer in results] == ["standby"] * (AT_ONCE + 1)
+    assert [answer.value for answer in results] == ["standby"] * (MAX_CONCURRENT + 1)
     hedged.close()
 
 
@@ -329,20 +332,20 @@ def test_large_reads_take_turns(gate):
     hedged = reading(Counted("primary", gate), Counted("standby", gate))
     hedged.policy.delay_s = 60
     first = [
-        threading.Thread(target=hedged.read, args=[lambda store: store.get(FREE_BYTES + 1)])
-        for _ in range(AT_ONCE)
+        threading.Thread(target=hedged.read, args=[lambda store: store.get(MIN_LIMITED_BYTES + 1)])
+        for _ in range(MAX_CONCURRENT)
     ]
     for each in first:
         each.start()
-    wait_until(lambda: hedged._permits[0]._value == 0, otherwise="both have a place")
+    wait_until(lambda: hedged._permits[0]._value == 0, otherwise="a permit is free")
 
     with pytest.raises(TooManyReads):
-        hedged.read(lambda store: store.get(FREE_BYTES + 1))
+        hedged.read(lambda store: store.get(MIN_LIMITED_BYTES + 1))
 
     gate.set()
     for each in first:
         each.join(60)
-    assert hedged._permits[0]._value == AT_ONCE
+    assert hedged._permits[0]._value == MAX_CONCURRENT
     hedged.close()
 
 
@@ -364,7 +367,7 @@ def test_large_read_is_not_repeated_to_keep_the_standby_warm():
     for _ in range(100):
         hedged.policy.count_read()
 
-    hedged.read(lambda store: store.get(FREE_BYTES + 1))
+    hedged.read(lambda store: store.get(MIN_LIMITED_BYTES + 1))
 
     assert standby.stopped.wait(60)
     assert (hedged.policy.mirrored, standby.ended) == (1, [])

@@ -53,7 +53,7 @@ def time():
 
 
 @pytest.fixture
-def made(time):
+def run_turns(time):
     """Submits calls in turns of an event loop; returns for each whether it ran on the loop."""
 
     def run(*turns):
@@ -72,42 +72,42 @@ def made(time):
     return run
 
 
-def test_reads_of_one_turn_run_together_on_the_event_loop(made, time):
+def test_reads_of_one_turn_run_together_on_the_event_loop(run_turns, time):
     turn = [Read(time) for _ in range(40)]
 
-    assert made(turn) == [[True] * 40]
+    assert run_turns(turn) == [[True] * 40]
     assert [call.together for call in turn] == [32] * 32 + [8] * 8
 
 
-def test_other_calls_run_in_threads_without_delaying_the_following_reads(made, time):
-    assert made([Read(time), Read(time, shares=False), Read(time)]) == [[True, False, True]]
+def test_other_calls_run_in_threads_without_delaying_the_following_reads(run_turns, time):
+    assert run_turns([Read(time), Read(time, shares=False), Read(time)]) == [[True, False, True]]
 
 
-def test_reads_run_in_threads_for_a_second_after_one_hung(made, time):
+def test_reads_run_in_threads_for_a_second_after_one_hung(run_turns, time):
     hangs, waits = Read(time, takes_s=0.2), Read(time, takes_s=1.0)
 
-    assert made([hangs], [waits], [Read(time)]) == [[True], [False], [True]]
+    assert run_turns([hangs], [waits], [Read(time)]) == [[True], [False], [True]]
 
 
-def test_reads_after_one_that_hung_in_the_same_turn_go_to_threads(made, time):
+def test_reads_after_one_that_hung_in_the_same_turn_go_to_threads(run_turns, time):
     others = [Read(time) for _ in range(32)]
 
-    (where,) = made([Read(time, takes_s=0.2), *others])
+    (where,) = run_turns([Read(time, takes_s=0.2), *others])
 
     assert where == [True] * 32 + [False]
 
 
-def test_three_slow_reads_in_a_row_move_reads_to_threads(made, time):
+def test_three_slow_reads_in_a_row_move_reads_to_threads(run_turns, time):
     slow, quick = {"takes_s": 0.006}, {}
     kinds = [slow, slow, quick, slow, slow, slow, quick]
 
-    assert made(*([Read(time, **kind)] for kind in kinds)) == [[True]] * 6 + [[False]]
+    assert run_turns(*([Read(time, **kind)] for kind in kinds)) == [[True]] * 6 + [[False]]
 
 
-def test_read_that_misses_its_deadline_expires(made, time):
+def test_read_that_misses_its_deadline_expires(run_turns, time):
     call = Read(time, takes_s=0.02, limit_s=0.01)
 
-    assert made([call]) == [[True]]
+    assert run_turns([call]) == [[True]]
     assert call.expired
 
 

@@ -9,7 +9,7 @@ from thriftpy2.transport import TCyMemoryBuffer
 
 from aragog.api.server.thrift import record_template
 from aragog.api.server.thrift.contract import idl
-from aragog.api.server.thrift.encoded_reads import checked_names
+from aragog.api.server.thrift.encoded_reads import check_names
 from aragog.urlstore.records import FieldValues
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40) | st.just("%b%%s%d")
@@ -69,4 +69,4 @@ def test_missing_record_has_a_status_and_a_message() -> None:
 
 
 def test_repeated_field_is_sent_once() -> None:
-    assert checked_names(["a", "b", "a"]) == ("a", "b")
+    assert check_names(["a", "b", "a"]) == ("a", "b")

@@ -21,9 +21,9 @@ from zengraph.tables.memory import MemoryTables
 class Read(ThreadCall):
     """A call that records the size of its group."""
 
-    def __init__(self, gate, made, left, ended):
+    def __init__(self, gate, group_sizes, left, ended):
         super().__init__(time.monotonic() + 60)
-        self.gate, self.made, self.left, self.ended = gate, made, left, ended
+        self.gate, self.group_sizes, self.left, self.ended = gate, group_sizes, left, ended
 
     def run(self):
         self.run_with(())
@@ -32,7 +32,7 @@ class Read(ThreadCall):
         return lambda other: isinstance(other, Read)
 
     def run_with(self, others):
-        self.made.append(1 + len(others))
+        self.group_sizes.append(1 + len(others))
         self.gate.wait(10)
 
     def finish(self):
@@ -44,32 +44,32 @@ class Read(ThreadCall):
         raise AssertionError("it expired")
 
 
-async def made_together(*, eager):
+async def sizes_of_groups(*, eager):
     """The sizes of the groups in which 40 calls were executed by two threads."""
-    gate, made, left, ended = threading.Event(), [], set(), asyncio.Event()
+    gate, group_sizes, left, ended = threading.Event(), [], set(), asyncio.Event()
     threads = CallThreads("test", 2, 100, eager=eager)
     for _ in range(40):
-        call = Read(gate, made, left, ended)
+        call = Read(gate, group_sizes, left, ended)
         left.add(call)
         threads.submit(call)
     gate.set()
     await ended.wait()
     threads.close()
-    return made
+    return group_sizes
 
 
 def test_threads_take_small_groups_for_networked_stores():
-    made = asyncio.run(made_together(eager=True))
+    group_sizes = asyncio.run(sizes_of_groups(eager=True))
 
-    assert sum(made) == 40
-    assert max(made) == 8
+    assert sum(group_sizes) == 40
+    assert max(group_sizes) == 8
 
 
 def test_threads_take_large_groups_for_embedded_stores():
-    made = asyncio.run(made_together(eager=False))
+    group_sizes = asyncio.run(sizes_of_groups(eager=False))
 
-    assert sum(made) == 40
-    assert max(made) > 8
+    assert sum(group_sizes) == 40
+    assert max(group_sizes) > 8
 
 
 @pytest.mark.parametrize(
@@ -106,10 +106,10 @@ async def kept_after_a_call() -> bool:
     call = Made(time.monotonic() + 60)
     threads.submit(call)
     await call.finished.wait()
-    made, call = weakref.ref(call), None
-    await asyncio.to_thread(wait_until, lambda: made() is None)
+    reference, call = weakref.ref(call), None
+    await asyncio.to_thread(wait_until, lambda: reference() is None)
     threads.close()
-    return result() is not None or made() is not None
+    return result() is not None or reference() is not None
 
 
 class Made(ThreadCall):

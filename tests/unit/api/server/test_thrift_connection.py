@@ -28,14 +28,14 @@ class Transport:
         self.replies += 1
 
     def set_write_buffer_limits(self, _high: int) -> None:
-        """Does nothing: replies are read at once."""
+        """Does nothing: replies are read immediately."""
 
     def get_extra_info(self, _name: str) -> tuple[str, int]:
         return ("127.0.0.1", 1)
 
 
 class Gate:
-    """Replies to each frame at once."""
+    """Replies to each frame immediately."""
 
     max_frame_bytes = 1_000
     limits_s: ClassVar[dict[ThriftState, float]] = {}
@@ -64,9 +64,7 @@ def turn(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def test_reading_pauses_while_thousands_of_small_frames_are_processed():
-    """Regression: each read restarted the work on the frames, so memory and the waits of others
-    grew.
-    """
+    """Regression: each read restarted the work on the frames, using memory and delaying others."""
     transport, loop = Transport(), asyncio.new_event_loop()
     connection = Connection(Gate())
     connection.connection_made(transport)

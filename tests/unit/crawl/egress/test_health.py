@@ -10,8 +10,8 @@ def health():
     return EgressHealth(clock, lambda *row: reported.append(row)), clock, reported
 
 
-def usable(of, *names):
-    return list(of.usable(names))
+def usable(health, *names):
+    return list(health.usable(names))
 
 
 def test_failing_route_is_skipped_until_one_request_retries_it():

@@ -115,7 +115,7 @@ def test_page_compressed_once_and_declared_twice_is_decoded(codings, text, size)
     "data", [b"text \x01" * 9, b"ab" * 99 + b"\x1f", b"<p>text" * 2000 + b"\0"]
 )
 @pytest.mark.parametrize("size", [1, 99])
-def test_data_with_a_binary_byte_is_not_taken_for_plain_text(coding, data, size):
+def test_data_with_a_binary_byte_is_not_mistaken_for_plain_text(coding, data, size):
     with pytest.raises(UnsupportedContent):
         decode(data, coding, size=size)
 
@@ -128,7 +128,7 @@ def test_data_in_another_coding_than_declared_gives_no_page(coding, code):
 
 @pytest.mark.parametrize(("coding", "code"), ALL)
 @pytest.mark.parametrize("text", [TEXT, b"hello, crawler", bytes(range(32, 127)) * 9])
-def test_truncated_stream_is_never_taken_for_plain_text(coding, code, text):
+def test_truncated_stream_is_never_mistaken_for_plain_text(coding, code, text):
     packed = code(text)
 
     for end in range(min(len(packed), 300)):
@@ -171,14 +171,14 @@ def test_trailing_bytes_of_a_large_brotli_stream_are_ignored():
 
 
 FAULTY = {
-    "gzip, a second member that breaks": ("gzip", gzip.compress(TEXT)
+    "gzip, broken second member": ("gzip", gzip.compress(TEXT)
                                           + gzip.compress(TEXT)[:60] + b"\xff" * 99),
-    "gzip, broken inside": ("gzip", gzip.compress(TEXT)[:50] + b"\xff" * 99),
-    "deflate like zlib": ("deflate", b"\x78\x9c" + raw_deflate(TEXT)),
+    "gzip, damaged": ("gzip", gzip.compress(TEXT)[:50] + b"\xff" * 99),
+    "deflate with a zlib header": ("deflate", b"\x78\x9c" + raw_deflate(TEXT)),
     "a bomb": ("gzip", gzip.compress(bytes(5_000_000))),
-    "nearly a bomb": ("gzip", gzip.compress((b"<p>%d</p>" % 7) * 70_000)),
-    "br, broken inside": ("br", brotli.compress(TEXT)[:40] + b"\xff" * 99),
-    "zstd, cut": ("zstd", zstandard.compress(TEXT)[:-9]),
+    "just below a bomb": ("gzip", gzip.compress((b"<p>%d</p>" % 7) * 70_000)),
+    "br, damaged": ("br", brotli.compress(TEXT)[:40] + b"\xff" * 99),
+    "zstd, truncated": ("zstd", zstandard.compress(TEXT)[:-9]),
 }  # fmt: skip
 
 

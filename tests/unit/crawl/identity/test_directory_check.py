@@ -41,17 +41,17 @@ def test_complete_signed_directory_has_no_problem(keys):
 
 def test_missing_and_unknown_keys_are_reported(keys):
     first, second = keys
-    of_first = key_directory(AGENT, [first], NOW_S)
+    first_directory = key_directory(AGENT, [first], NOW_S)
 
-    assert problems(of_first, keys) == [
+    assert problems(first_directory, keys) == [
         f"it lacks the key {second.thumbprint}, which signs soon; publish it"
     ]
     assert problems(key_directory(AGENT, [second], NOW_S), keys) == [
         f"it lacks the key {first.thumbprint}, which signs now; publish it"
     ]
-    stranger = new_key(0)
-    assert problems(of_first, [replace(first, until_s=None), stranger])[0].startswith(
-        f"it lacks the key {stranger.thumbprint}"
+    other_key = new_key(0)
+    assert problems(first_directory, [replace(first, until_s=None), other_key])[0].startswith(
+        f"it lacks the key {other_key.thumbprint}"
     )
     assert problems(key_directory(AGENT, keys, NOW_S), [replace(first, until_s=None)]) == [
         f"it contains the key {second.thumbprint}, which is not in the key file; remove it"

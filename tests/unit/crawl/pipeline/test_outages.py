@@ -105,10 +105,10 @@ def test_outage_without_recent_failures_is_over(outages, clock, redis_client):
 
 
 def test_outage_board_without_redis_fails_no_task(outages, tmp_path, lines):
-    nobody = redis.Redis(
+    no_redis = redis.Redis(
         unix_socket_path=str(tmp_path / "nobody.sock"), retry=Retry(NoBackoff(), 0)
     )
-    outages.board = OutageBoard(nobody, prefix="t:")
+    outages.board = OutageBoard(no_redis, prefix="t:")
 
     outages.failed("tasks.store", STORE)
 

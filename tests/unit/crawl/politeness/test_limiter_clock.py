@@ -4,10 +4,12 @@ from hypothesis import strategies as st
 from aragog.crawl.politeness.nodes.node import ServerClock
 from aragog.crawl.politeness.slots import STATE, DomainState, ceil_ms, unpack_state
 
-legs_us = st.floats(0, 5e4)
+delays_us = st.floats(0, 5e4)
 
 
-@given(st.lists(st.tuples(legs_us, legs_us, st.floats(0, 1e7)), min_size=1), st.floats(-1e15, 1e15))
+@given(
+    st.lists(st.tuples(delays_us, delays_us, st.floats(0, 1e7)), min_size=1), st.floats(-1e15, 1e15)
+)
 def test_server_clock_is_always_within_the_bounds(trips, ahead_us):
     clock, now = ServerClock(), 0.0
     for there, back, pause in trips:

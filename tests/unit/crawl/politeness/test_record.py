@@ -95,23 +95,23 @@ def test_field_of_a_newer_version_is_ignored():
 
 GOOD = json.loads(RingRecord.first(NODES[:2]).packed())
 WRONG = {
-    "no JSON": b"{",
+    "not JSON": b"{",
     "a list": b"[]",
     "no nodes": {"active": []},
-    "a node that is no text": {"active": [1]},
-    "nodes that are a text": {"active": NODES[0]},
+    "a node that is not a string": {"active": [1]},
+    "nodes as a string": {"active": NODES[0]},
     "a node with a login": {"active": ["redis://user:password@evil.test:1"]},
-    "a node of another protocol": {"active": ["http://evil.test/"]},
-    "a node twice": {"active": [NODES[0], NODES[0]]},
-    "a node that both decides and does not": {"drained": NODES[:1]},
+    "a node with another protocol": {"active": ["http://evil.test/"]},
+    "a duplicate node": {"active": [NODES[0], NODES[0]]},
+    "a contradictory node": {"drained": NODES[:1]},
     "a long name": {"active": [f"redis://{'a' * 1000}"]},
     "many nodes": {"active": [f"redis://h{n}" for n in range(2000)]},
-    "a version that is a text": {"version": "9"},
+    "a version as a string": {"version": "9"},
     "a version beyond 2^53": {"version": 2**53},
     "a lease without an end": {"lease_s": 1e308},
-    "a lease that is over": {"lease_s": -1},
-    "a lease that is none": {"lease_s": float("nan")},
-    "former nodes that are none": {"former": [["x"]]},
+    "an expired lease": {"lease_s": -1},
+    "an invalid lease": {"lease_s": float("nan")},
+    "invalid former nodes": {"former": [["x"]]},
     "no version": {"version": None},
 }
 

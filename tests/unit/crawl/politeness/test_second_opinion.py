@@ -1,6 +1,4 @@
-"""reppy parses a sample of the robots.txt files of a running crawl; differences are stored for
-review.
-"""
+"""reppy parses a sample of the robots.txt files of a crawl; differences are stored for review."""
 
 from __future__ import annotations
 

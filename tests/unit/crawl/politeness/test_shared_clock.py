@@ -82,7 +82,7 @@ def test_step_of_the_machine_clock_changes_no_time(machine, server, step_ms):
     assert clock.now_ms() == before_ms + 2000 == server.true_ms()
 
 
-def test_offset_is_measured_at_once_after_the_machine_slept(machine, server):
+def test_offset_is_measured_immediately_after_the_machine_slept(machine, server):
     clock = ServerTime(machine, server)
     clock.now_ms()
     machine.step_ms = HOUR_MS  # during sleep, the wall clock runs and the monotonic clock stops

@@ -31,9 +31,9 @@ def statements(rules, path):
     """The statements of a site for a path, from cached rules."""
     read = RobotsRules().with_tdm(read_tdm_file(json.dumps(rules).encode()))
     kept = RobotsRules.unpack(read.packed())
-    said = kept.statements("testbot", f"https://a.example{path}", ())
-    assert TDM_FILE_READ in said
-    return [one for one in said if one != TDM_FILE_READ]
+    stated = kept.statements("testbot", f"https://a.example{path}", ())
+    assert TDM_FILE_READ in stated
+    return [one for one in stated if one != TDM_FILE_READ]
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def statements(rules, path):
     ],
 )
 def test_first_matching_rule_decides_both_ai_uses(rules, path, answer):
-    said = statements(rules, path)
+    stated = statements(rules, path)
 
-    decided = [(one.purpose, one.value) for one in said if one.purpose in MODELS]
+    decided = [(one.purpose, one.value) for one in stated if one.purpose in MODELS]
     assert decided == ([(purpose, answer) for purpose in MODELS] if answer else [])
 
 
@@ -89,9 +89,9 @@ def test_invalid_file_has_no_rules(body):
 @pytest.mark.parametrize("value", [2, -1, True, 1.0, None, "yes", [1], {}])
 def test_invalid_value_decides_nothing_but_hides_later_rules(value):
     rules = [{"location": "/a", "tdm-reservation": value}, *WHOLE_SITE]
-    said = statements(rules, "/a")
+    stated = statements(rules, "/a")
 
-    assert said == []
+    assert stated == []
 
 
 def test_file_with_too_many_rules_reserves_everything():
@@ -111,9 +111,9 @@ def test_path_too_expensive_to_match_is_reserved_if_any_rule_reserves():
 
 
 def test_rules_never_requested_are_distinguished_from_none():
-    unasked = RobotsRules.unpack(RobotsRules().packed())
-    assert unasked.tdm is None
-    assert unasked.statements("testbot", "https://a.example/", ()) == []
+    never_requested = RobotsRules.unpack(RobotsRules().packed())
+    assert never_requested.tdm is None
+    assert never_requested.statements("testbot", "https://a.example/", ()) == []
     assert RobotsRules.unpack(RobotsRules(tdm=()).packed()).tdm == ()
     rules = RobotsRules(tdm=(TdmRule("/", "1", "", 1),))
     assert pickle.loads(pickle.dumps(rules)).tdm == rules.tdm

@@ -27,7 +27,7 @@ def report(record=RECORD, **waiting):
     )
 
 
-def test_time_left_is_that_of_the_slowest_active_domain():
+def test_time_left_depends_on_the_slowest_active_domain():
     found = report(fast=100, slow=100, stopped=7, silent=3)
 
     assert [(one.domain, one.seconds_left) for one in found.open] == [

@@ -223,7 +223,7 @@ def test_busy_origin_is_retried_at_the_time_it_gave(stage, ports):
     assert ports.limiter.reports == [("a.example", False)]
 
 
-def test_redirecting_domain_has_responded_whatever_its_target_does(stage, ports):
+def test_redirect_counts_as_a_response_of_its_domain(stage, ports):
     def redirects(gate):
         assert isinstance(gate.admit(B, B), Go)
         return Unreachable(url=A, final_url=B, kind=UnreachableKind.CONNECT, reason="refused")
@@ -426,7 +426,7 @@ def after(status, **changes):
     )
 
 
-def with_ways(stage, rules):
+def with_egress_rules(stage, rules):
     return replace(stage, requester=replace(stage.requester, egress=JobEgress(rules)))
 
 
@@ -436,7 +436,7 @@ def forbidden(url):
 
 def test_rule_for_403_sends_the_next_attempt_by_another_route(stage, ports):
     ports.web.outcomes[A] = forbidden(A)
-    stage = with_ways(stage, after(403))
+    stage = with_egress_rules(stage, after(403))
 
     (message,) = run(stage, A).values()
 
@@ -445,7 +445,7 @@ def test_rule_for_403_sends_the_next_attempt_by_another_route(stage, ports):
     assert (job.after_status, job.attempt) == (403, 1)
     assert message.delay_ms > 0
     assert ports.web.requests[0][1]["egress"].after == 0
-    # The domain that responded with 403 is slowed down, whatever the next route.
+    # The domain that responded with 403 is slowed down, regardless of the next route.
     assert ports.limiter.reports == [("a.example", False)]
 
     (result,) = results(run(stage, UrlJob.read(job.wire())))
@@ -457,7 +457,7 @@ def test_status_403_is_final_without_a_matching_rule(stage, ports):
     ports.web.outcomes[A] = forbidden(A)
 
     for rules in (after(429), after(403, hosts=("b.example",))):
-        (result,) = results(run(with_ways(stage, rules), A))
+        (result,) = results(run(with_egress_rules(stage, rules), A))
         assert result.fetch.outcome is OutcomeKind.FORBIDDEN
 
 
@@ -465,7 +465,7 @@ def test_status_403_is_final_without_a_matching_rule(stage, ports):
 def test_other_withheld_pages_are_not_retried_by_another_route(stage, ports, status):
     ports.web.outcomes[A] = replace(forbidden(A), outcome=WITHHELD[status], status=status)
 
-    (result,) = results(run(with_ways(stage, after(403)), A))
+    (result,) = results(run(with_egress_rules(stage, after(403)), A))
 
     assert result.fetch.status == status
 
@@ -473,7 +473,7 @@ def test_other_withheld_pages_are_not_retried_by_another_route(stage, ports, sta
 def test_rule_for_429_still_waits_as_long_as_the_origin_asks(stage, ports):
     ports.web.outcomes[A] = Busy(url=A, final_url=A, status=429, retry_at_ms=NOW_MS + 60_000)
 
-    (message,) = run(with_ways(stage, after(429)), A).values()
+    (message,) = run(with_egress_rules(stage, after(429)), A).values()
 
     (job,) = message.message.jobs
     assert job.after_status == 429

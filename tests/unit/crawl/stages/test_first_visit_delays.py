@@ -7,20 +7,20 @@ from aragog.crawl.stages.first_visit_delays import FirstVisitDelays, less_urgent
 from aragog.runtime.clock import ManualClock
 
 
-def of(domain, count):
+def urls_of(domain, count):
     return [f"http://{domain}/{n}" for n in range(count)]
 
 
 def test_only_urls_of_a_domain_that_are_soon_due_go_in_front():
-    front, back = FirstVisitDelays(10.0, ManualClock()).split(of("big.example", 1000))
+    front, back = FirstVisitDelays(10.0, ManualClock()).split(urls_of("big.example", 1000))
 
-    assert front == of("big.example", 1000)[: len(front)]
+    assert front == urls_of("big.example", 1000)[: len(front)]
     assert 100 <= len(front) <= 101
     assert len(front) + len(back) == 1000
 
 
 def test_backlog_is_spread_out_but_due_long_before_its_slots():
-    _, back = FirstVisitDelays(10.0, ManualClock()).split(of("big.example", 200_000))
+    _, back = FirstVisitDelays(10.0, ManualClock()).split(urls_of("big.example", 200_000))
 
     # 20,000 s of work at ten per second.
     due_s = [job.delay_ms / 1000 for job in back]
@@ -32,45 +32,47 @@ def test_backlog_is_spread_out_but_due_long_before_its_slots():
 
 
 def test_backlog_of_one_domain_delays_no_other():
-    front, back = FirstVisitDelays(10.0).split([*of("big.example", 500), *of("small.example", 50)])
+    front, back = FirstVisitDelays(10.0).split(
+        [*urls_of("big.example", 500), *urls_of("small.example", 50)]
+    )
 
-    assert set(of("small.example", 50)) <= set(front)
-    assert {job.url for job in back} < set(of("big.example", 500))
+    assert set(urls_of("small.example", 50)) <= set(front)
+    assert {job.url for job in back} < set(urls_of("big.example", 500))
 
 
 def test_other_domains_go_in_front_of_any_backlog():
-    some = FirstVisitDelays(10.0)
-    some.split(of("big.example", 100_000))
+    delays = FirstVisitDelays(10.0)
+    delays.split(urls_of("big.example", 100_000))
 
-    front, back = some.split([*of("big.example", 5), *of("small.example", 5)])
+    front, back = delays.split([*urls_of("big.example", 5), *urls_of("small.example", 5)])
 
-    assert front == of("small.example", 5)
-    assert [job.url for job in back] == of("big.example", 5)
+    assert front == urls_of("small.example", 5)
+    assert [job.url for job in back] == urls_of("big.example", 5)
 
 
 def test_urgent_urls_are_not_delayed_by_a_less_urgent_backlog():
-    some = FirstVisitDelays(10.0)
-    some.split(of("big.example", 100_000), priority=9)
+    delays = FirstVisitDelays(10.0)
+    delays.split(urls_of("big.example", 100_000), priority=9)
 
-    assert some.split(of("big.example", 5), priority=2) == (of("big.example", 5), [])
-    assert some.split(of("big.example", 5), priority=9)[0] == []
+    assert delays.split(urls_of("big.example", 5), priority=2) == (urls_of("big.example", 5), [])
+    assert delays.split(urls_of("big.example", 5), priority=9)[0] == []
 
 
 def test_backlog_shrinks_with_time():
     clock = ManualClock()
-    some = FirstVisitDelays(10.0, clock)
-    some.split(of("a.example", 150))
+    delays = FirstVisitDelays(10.0, clock)
+    delays.split(urls_of("a.example", 150))
     clock.advance_ms(20_000)
 
-    assert some.split(of("a.example", 5)) == (of("a.example", 5), [])
+    assert delays.split(urls_of("a.example", 5)) == (urls_of("a.example", 5), [])
 
 
 def test_memory_is_bounded_for_any_number_of_domains():
-    some = FirstVisitDelays(10.0, max_domains=100)
+    delays = FirstVisitDelays(10.0, max_domains=100)
     for n in range(1000):
-        some.split([f"http://d{n}.example/"])
+        delays.split([f"http://d{n}.example/"])
 
-    assert len(some._until_s) <= 101
+    assert len(delays._until_s) <= 101
 
 
 def test_least_urgent_priority_stays_unchanged():

@@ -14,9 +14,7 @@ JOB = UrlJob(
 
 
 def test_every_job_option_is_inherited_or_listed_as_not_inherited():
-    """Regression: a new option was not passed on to links, since nothing checked that it was
-    inherited.
-    """
+    """Regression: a new option was not passed on to links, and no test checked that it was."""
     not_inherited = {"depth", "pages", "crawl", "sitemap", "file", "traceparent"}
     shared = {each.name for each in fields(EnqueueOptions)} & {each.name for each in fields(UrlJob)}
 
@@ -35,9 +33,7 @@ def test_links_inherit_every_inheritable_option():
 
 
 def test_held_link_keeps_its_inherited_options():
-    """Regression: priority 0 and an empty purpose were restored as the defaults, since they are
-    falsy.
-    """
+    """Regression: priority 0 and an empty purpose became the defaults, since they are falsy."""
     urgent = replace(JOB, priority=0, purposes="")
 
     for options in (inherited(JOB, depth=2), inherited(urgent, depth=0), EnqueueOptions()):

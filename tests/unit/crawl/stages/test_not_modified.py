@@ -1,6 +1,4 @@
-"""The effect of a 304 on a stored response: its fields, its freshness, and what cannot be read
-again.
-"""
+"""The effect of a 304 on a stored response: its fields, freshness and missing content."""
 
 from dataclasses import replace
 
@@ -72,7 +70,7 @@ def crawl(ports):
     return run
 
 
-def test_freshness_missing_in_a_304_is_that_of_the_stored_response(crawl):
+def test_freshness_missing_in_a_304_comes_from_the_stored_response(crawl):
     crawl(OutcomeKind.FETCHED, NOW_MS, "Cache-Control: max-age=7000", HTML)
 
     confirmed = crawl(OutcomeKind.NOT_MODIFIED, NOW_MS + 1000, "ETag: e")

@@ -41,7 +41,7 @@ class Browser:
 
 
 class Pipeline:
-    """Runs every message that a stage sends, until there is none."""
+    """Runs every message sent by a stage until none is left."""
 
     def __init__(self, ports, tracer):
         self.ports, self.sent = ports, ports.sent
@@ -85,13 +85,13 @@ class Pipeline:
 
     def run(self):
         while self.sent.messages:
-            what = self.sent.messages.pop(0)
-            if what.destination is READY:
-                self.ready += what.message.pages
+            outgoing = self.sent.messages.pop(0)
+            if outgoing.destination is READY:
+                self.ready += outgoing.message.pages
                 continue
-            stage = self.stages[what.destination]
+            stage = self.stages[outgoing.destination]
             # As in transit: only the JSON reaches the next stage.
-            message = type(what.message).read(what.message.wire())
+            message = type(outgoing.message).read(outgoing.message.wire())
             self.sent.messages += stage.run(message)
 
 

@@ -1,6 +1,4 @@
-"""The reextract stage over a store in memory: it updates fields, and keeps those of pages that
-fail.
-"""
+"""The reextract stage: it updates fields, and keeps those of pages that fail."""
 
 from dataclasses import replace
 

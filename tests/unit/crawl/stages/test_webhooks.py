@@ -37,21 +37,22 @@ def change(ports, *urls):
     ports.clock.advance_ms(SETTLE_MS + 1000)
 
 
-def dealt(ports):
+def deliveries(ports):
     assert all(each.destination is Destination.WEBHOOK for each in ports.sent.messages)
     return [each.message for each in ports.sent.messages]
 
 
 def test_each_webhook_gets_the_changes_of_its_filter(stage, ports):
-    every, some = webhook(ports), webhook(ports, host="b.example")
+    everything, filtered = webhook(ports), webhook(ports, host="b.example")
     change(ports, A, B)
 
     assert stage.send_changes() == 2
 
     urls = {
-        delivery.webhook: {each["url"] for each in delivery.changes} for delivery in dealt(ports)
+        delivery.webhook: {each["url"] for each in delivery.changes}
+        for delivery in deliveries(ports)
     }
-    assert urls == {every.name: {A, B}, some.name: {B}}
+    assert urls == {everything.name: {A, B}, filtered.name: {B}}
 
 
 def test_change_is_sent_once(stage, ports):
@@ -74,7 +75,7 @@ def test_failed_delivery_is_retried_with_growing_delays_and_its_id(stage, ports)
     webhook(ports)  # the SSRF filter refuses its address
     change(ports, A)
     stage.send_changes()
-    (delivery,) = dealt(ports)
+    (delivery,) = deliveries(ports)
 
     (second,) = stage.deliver(delivery)
     (third,) = stage.deliver(second.message)

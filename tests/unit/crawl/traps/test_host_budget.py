@@ -159,10 +159,10 @@ def numbers(seed, count=12):
     return " ".join(str(seed * 1_000 + n) for n in range(count))
 
 
-def fetch_all(budget, page_of, *, most=400, at=f"{SITE}/"):
+def fetch_all(budget, page_of, *, limit=400, at=f"{SITE}/"):
     """Follows links from a first page, one page at a time; returns the URLs fetched."""
     waiting, fetched, held = deque([at]), [], {}
-    while waiting and len(fetched) < most:
+    while waiting and len(fetched) < limit:
         url = waiting.popleft()
         fetched.append(url)
         text, links = page_of(url)
@@ -195,15 +195,15 @@ def test_missing_pages_between_real_ones_do_not_open_all_higher_numbers():
     budget = HostBudget()
     for n in range(1, 91):
         judge(budget, f"{SITE}/item/{n}", article(n))
-    missing = [n for n in range(100, 160, 10) if _is_asked(budget, n)]
+    missing = [n for n in range(100, 160, 10) if _is_allowed(budget, n)]
     for n in missing:
         judge(budget, f"{SITE}/item/{n}", page_with("There is no such item here any more, sorry."))
         judge(budget, f"{SITE}/item/{n - 60}", article(n - 60))
 
-    assert not _is_asked(budget, 200)
+    assert not _is_allowed(budget, 200)
 
 
-def _is_asked(budget, number):
+def _is_allowed(budget, number):
     return budget.verdict(f"{SITE}/item/{number}", {}) is LinkVerdict.FOLLOW
 
 

@@ -56,7 +56,7 @@ def test_url_that_repeats_a_part_of_itself_is_marked():
     assert AGAIN not in templates_of(f"{SITE}/2/2/a/b", PathWords()).templates
 
 
-def test_hash_without_a_parameter_is_that_of_the_url_without_it():
+def test_hash_without_a_parameter_equals_the_hash_of_the_url_without_it():
     plain = templates_of(f"{SITE}/article/x", PathWords()).own
     printed = templates_of(f"{SITE}/article/x?print=1", PathWords())
 

@@ -152,34 +152,34 @@ DOCUMENT: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _operation_entry(among: Sequence[Choice]) -> Operation:
+def _operation_entry(choices_of_route: Sequence[Choice]) -> Operation:
     """Return the entry for a path and method, which may have several operations."""
-    operation, route = among[0]
+    operation, route = choices_of_route[0]
     name = _camel("_".join([operation.name, *route.fixed]))
     body = body_schema(operation, route)
     request = f"{name[0].upper()}{name[1:]}Request"
     if body is not None:
         SCHEMAS[request] = body
     conditional = any(field.name == "if_version" for field in operation.fields)
-    found = {
+    parameters_by_name = {
         parameter["name"]: parameter
-        for choice in reversed(among)
-        for parameter in [*_parameters_of(choice, operation.scope), *_selecting(among)]
+        for choice in reversed(choices_of_route)
+        for parameter in [*_parameters_of(choice, operation.scope), *_selecting(choices_of_route)]
     }
     problems = {"400", "401", "403", "421", "500", "503", "504", *_FORM_PROBLEMS[route.form]}
     problems |= {"404"} if types.NoneType in typing.get_args(operation.answer) else set()
     problems |= {"413", "415"} if body is not None else set()
     problems |= {"412"} if conditional else set()
     problems |= {"409"} if operation.name in _UNIQUE else set()
-    pools = {other.pool for other, _ in among}
+    pools = {other.pool for other, _ in choices_of_route}
     problems |= {"501"} if pools & {Pool.BROKER, Pool.FETCH, Pool.EXPLAIN} else set()
     return _operation(
         name,
         route.text or operation.text.partition("\n")[0],
-        *found.values(),
+        *parameters_by_name.values(),
         *_FORM_PARAMETERS[route.form],
         *([_MATCH] if conditional else []),
-        responses=_responses(among),
+        responses=_responses(choices_of_route),
         problems=" ".join(problems),
         security=_READ if operation.scope in (READ, ANY) else [{"bearer": [operation.scope]}, {}],
         body=None if body is None else request,
@@ -200,21 +200,21 @@ def _parameters_of(choice: Choice, scope: str) -> list[dict[str, Any]]:
         scope: the scope of the operation that the route has without these parameters.
     """
     operation, route = choice
-    found = parameters(operation, route)
-    for parameter in found:
+    described = parameters(operation, route)
+    for parameter in described:
         if parameter["name"] in route.given and operation.scope != scope:
             parameter["description"] += f" Requires scope {operation.scope}."
-    return found
+    return described
 
 
-def _selecting(among: Sequence[Choice]) -> list[dict[str, Any]]:
+def _selecting(choices_of_route: Sequence[Choice]) -> list[dict[str, Any]]:
     """Return the parameters that select an operation of a route."""
     return [
         _parameter(
             name, f"{default} by default.", type="string",
-            enum=[route.selects[name] for _, route in among], default=default,
+            enum=[route.selects[name] for _, route in choices_of_route], default=default,
         )
-        for name, default in among[0][1].selects.items()
+        for name, default in choices_of_route[0][1].selects.items()
     ]  # fmt: skip
 
 
@@ -230,11 +230,11 @@ _FORM_PARAMETERS: dict[Form, list[dict[str, Any]]] = {form: [] for form in Form}
 _FORM_PROBLEMS: dict[Form, tuple[str, ...]] = dict.fromkeys(Form, ()) | {Form.CONTENT: ("416",)}
 
 
-def _responses(among: Sequence[Choice]) -> dict[str, Any]:
+def _responses(choices_of_route: Sequence[Choice]) -> dict[str, Any]:
     """Return the successful responses of a route's operations, by status."""
-    operation, route = among[0]
+    operation, route = choices_of_route[0]
     answer = answer_schema(operation, route)
-    others = [answer_schema(*choice) for choice in among[1:]]
+    others = [answer_schema(*choice) for choice in choices_of_route[1:]]
     if route.form is Form.JSON and any(other != answer for other in others):
         answer = {"anyOf": [answer, *others]}
     if answer is None or route.status == 204:

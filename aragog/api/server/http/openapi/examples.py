@@ -18,7 +18,7 @@ from urllib.parse import quote
 import orjson
 
 ADDRESS = "http://127.0.0.1:8100"
-_WIDE = 66
+_MAX_LINE_CHARS = 66
 FILE = files("aragog.api.server.http.openapi").joinpath("examples.json")
 
 
@@ -47,11 +47,11 @@ class Example:
     def command(self, method: str, path: str) -> str:
         """Return the request as a curl command."""
         words = ["curl -s"]
-        usual = "GET" if self.body is None else "POST"
-        if method != usual:
+        default_method = "GET" if self.body is None else "POST"
+        if method != default_method:
             words.append(f"-X {method}")
         target = in_shell(ADDRESS + self.target(path))
-        words.append(target if len(target) < _WIDE else f"\\\n  {target}")
+        words.append(target if len(target) < _MAX_LINE_CHARS else f"\\\n  {target}")
         if self.body is not None:
             words.append(f"\\\n  --json {in_shell(orjson.dumps(self.body).decode())}")
         return " ".join(words)
@@ -72,10 +72,10 @@ def add_examples(document: dict[str, Any]) -> None:
 
 
 def _add(operation: dict[str, Any], example: Example) -> None:
-    given = {**example.path, **example.query}
+    values = {**example.path, **example.query}
     for parameter in operation.get("parameters", ()):
-        if parameter["name"] in given and parameter["in"] in ("path", "query"):
-            parameter["example"] = _value(parameter["schema"], given[parameter["name"]])
+        if parameter["name"] in values and parameter["in"] in ("path", "query"):
+            parameter["example"] = _value(parameter["schema"], values[parameter["name"]])
     if example.body is not None:
         operation["requestBody"]["content"]["application/json"]["example"] = example.body
     content = operation["responses"][str(example.status)].get("content", {})

@@ -70,7 +70,7 @@ class ChangesApi:
             raise unavailable("too many readers of the change feed")
         # Count the reader before any wait, so that simultaneous readers are all counted.
         with ExitStack() as reading:
-            reading.enter_context(self._reading())
+            reading.enter_context(self._count_reader())
             if "text/event-stream" not in request.headers.get("accept", ""):
                 page = await self._operations.run(changes, query, request)
                 return json_response(to_json(page, self._calls.store.formats))
@@ -82,7 +82,7 @@ class ChangesApi:
             return _Stream(self._events(query), reading.pop_all())
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _count_reader(self) -> Iterator[None]:
         self._readers += 1
         try:
             yield
@@ -91,15 +91,15 @@ class ChangesApi:
 
     async def _events(self, query: ChangesRequest) -> AsyncGenerator[bytes, None]:
         try:
-            cursor, silent_s = query.cursor, 0.0
+            cursor, idle_s = query.cursor, 0.0
             read = self._calls.store.formats.to_json
             while not self.draining:
                 page = await self._page(query, cursor)
-                silent_s = 0.0 if page.items else silent_s + POLL_S
+                idle_s = 0.0 if page.items else idle_s + POLL_S
                 if page.items:
                     yield b"".join(_event(change, read) for change in page.items)
-                elif silent_s >= HEARTBEAT_S or cursor == query.cursor == NOW:
-                    silent_s = 0.0
+                elif idle_s >= HEARTBEAT_S or cursor == query.cursor == NOW:
+                    idle_s = 0.0
                     yield b": still here\n\n"
                 cursor = page.cursor
                 if len(page.items) < query.limit:
@@ -116,10 +116,10 @@ class _Stream(StreamingResponse):
 
     def __init__(self, events: AsyncGenerator[bytes, None], reading: ExitStack) -> None:
         super().__init__(events, headers=_HEADERS, media_type=_EVENTS)
-        self._reading = reading
+        self._count_reader = reading
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._reading:
+        with self._count_reader:
             await super().__call__(scope, receive, send)
 
 

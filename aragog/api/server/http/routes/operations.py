@@ -15,13 +15,13 @@ from aragog.api.json_values import fresh_json, from_query, refuse_unknown, reque
 from aragog.api.operations.operation import Caller, Form, HttpRoute, Operation, Parts
 from aragog.api.operations.options import checked
 from aragog.api.operations.scopes import WRITE
-from aragog.api.operations.steps import finished_async
+from aragog.api.operations.steps import run_steps_async
 from aragog.api.operations.table import Choice
 from aragog.api.operations.values import FetchedPage
 from aragog.api.problems import Problem
 from aragog.api.server.call_spans import call_span
 from aragog.api.server.http.batch_get import read_urls
-from aragog.api.server.http.calls import StoreCalls, json_response, tagged
+from aragog.api.server.http.calls import StoreCalls, json_response, tagged_response
 from aragog.api.server.http.etags import expected_version
 from aragog.api.server.http.parameters import Query, json_object, refuse_cross_site
 from aragog.api.server.http.routes.contents import content_response
@@ -109,7 +109,7 @@ class OperationRoutes:
         caller = Caller(self._parts, request.scope.get("aragog.token"), admit, "http")
         if operation.in_steps:
             steps: Generator[Any, None, Any] = operation.run(caller, accepted)
-            return await finished_async(steps, self._calls.runner(operation.pool))
+            return await run_steps_async(steps, self._calls.runner(operation.pool))
 
         return await self._calls.runner(operation.pool)(lambda: operation.run(caller, accepted))
 
@@ -175,7 +175,7 @@ class OperationRoutes:
             return _fresh_response(request, result, self._parts.store.formats)
         body = to_json(result, self._parts.store.formats)
         if route.form is Form.RECORD:
-            return tagged(request, body, result.version)
+            return tagged_response(request, body, result.version)
         headers = {}
         if route.next_link and result.cursor:
             following = Query(request).texts() | dict(route.selects)
@@ -210,7 +210,7 @@ def _fresh_response(request: Request, page: FetchedPage, formats: FieldFormats) 
     if page.record is None:
         detail = page.reason or "there is no record of this URL yet"
         raise Problem(404, detail, {"Retry-After": "1"} if page.fetching else None, shown)
-    return tagged(request, shown, page.record.version)
+    return tagged_response(request, shown, page.record.version)
 
 
 def _choose(among: Sequence[Choice], texts: dict[str, str]) -> Choice:

@@ -1,6 +1,4 @@
-"""Posting lists in groups: splitting, moving lines, long lists, and kills at any write, against a
-naive model.
-"""
+"""Posting lists in groups: splits, moves, long lists and kills, compared with a naive model."""
 
 from functools import partial
 
@@ -163,9 +161,7 @@ def test_rewrite_killed_anywhere_and_repeated_loses_nothing(limits):
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 def test_list_and_count_stay_correct_while_lines_move(limits):
-    """A process killed in the middle of a compaction leaves the state that readers see at that
-    moment.
-    """
+    """A process killed in the middle of a compaction leaves the state that readers see then."""
 
     def begin(model):
         return partial(model.lists.add, model.batch([(b"http://x.example/", TARGETS[0])]))
@@ -286,7 +282,7 @@ def is_leaf(key, row):
 
 
 def test_links_of_a_plan_completed_by_an_earlier_version_are_counted_once():
-    """Earlier versions write all lines to the first group, whatever the depths of a plan."""
+    """Earlier versions write all lines to the first group, regardless of the depths in a plan."""
     model, targets = large_model()
     model.number += 1
     changes = model.changes(many_lines(model.number, targets), {})

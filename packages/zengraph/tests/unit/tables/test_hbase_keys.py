@@ -38,7 +38,7 @@ def test_pages_grow_with_small_rows_and_shrink_with_large_ones(size, values):
         assert after <= size
 
 
-def test_gateway_is_ejected_for_longer_each_time_and_restored_at_once():
+def test_gateway_is_ejected_for_longer_each_time_and_restored_immediately():
     breaker, waits = Gateway("there:9090").breaker, []
 
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""Shapes of packed rows are parsed as JSON lists, whatever was parsed before."""
+"""Shapes of packed rows are parsed as JSON lists, regardless of what was parsed before."""
 
 import orjson
 from hypothesis import given
@@ -24,7 +24,7 @@ def test_shape_is_a_json_list_and_round_trips(columns):
 
 
 @given(st.lists(COLUMNS, max_size=12), st.lists(NAMES, max_size=3).map(tuple))
-def test_columns_are_found_whatever_shapes_were_parsed_before(shapes, columns_read):
+def test_columns_are_found_after_parsing_other_shapes(shapes, columns_read):
     for columns in shapes:
         expected = tuple(columns.index(c) if c in columns else None for c in columns_read)
         assert numbers_of(json_of(columns), columns_read) == expected

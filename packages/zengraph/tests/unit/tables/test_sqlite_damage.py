@@ -99,7 +99,7 @@ def test_damaged_file_is_set_aside_and_reported_with_a_remedy(folder, caplog):
     tables.close()
 
 
-def test_other_processes_see_damage_and_repair_at_once(folder):
+def test_other_processes_see_damage_and_repair_immediately(folder):
     nodes = filled(folder)
     tables = opened(folder)
     even = [key for key in nodes if key[0] % 2 == 0]

@@ -109,9 +109,7 @@ def test_lock_held_by_a_thread_of_this_process_is_reported_as_such(folder):
 
 
 def test_processes_that_keep_opening_and_closing_get_no_error(folder):
-    """The last connection to close removes the log, even if another process is just opening the
-    file.
-    """
+    """The last connection to close removes the log, even if another process is opening the file."""
 
     def child():
         try:

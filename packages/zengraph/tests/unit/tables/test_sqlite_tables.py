@@ -201,12 +201,12 @@ def with_checkpoints(tmp_path):
     """Makes tables with these checkpoint settings."""
     opened = []
 
-    def of(**times):
+    def make(**times):
         checkpoints = CheckpointTimes(every_s=0.01, **times)
         opened.append(SqliteTables(tmp_path / "t", shards=2, checkpoints=checkpoints))
         return opened[-1]
 
-    yield of
+    yield make
     for each in opened:
         each.close()
 
