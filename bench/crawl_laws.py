@@ -131,8 +131,8 @@ def find_violations(
     Args:
         control: the system's crawl control.
         names: the system's crawls.
-        given: the number of URLs enqueued for each.
-        of: the data that was read.
+        enqueued: the number of URLs enqueued for each.
+        state: the data that was read.
         is_whole: True if nothing waits, so that nothing was killed before the last count.
     """
     found = []

@@ -93,7 +93,7 @@ def run(
     Args:
         port: the server's port.
         calls: encoded calls, sent in turn.
-        whole: recognizes complete replies.
+        is_complete: recognizes complete replies.
         rate: calls per second; 0 for a closed loop on each connection.
         seconds: how long calls are sent; replies are awaited after that.
         connections: each has at most one call in flight; further calls wait for one.

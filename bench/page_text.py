@@ -178,7 +178,7 @@ def load(folder: Path) -> list[TextPage]:
 
 
 def sequences(text: str) -> Counter[tuple[str, ...]]:
-    """Return the sequences of WORDS words in a text, with their counts."""
+    """Return the sequences of SEQUENCE_WORDS words in a text, with their counts."""
     words = re.findall(r"\w+", text.casefold())
     if len(words) < SEQUENCE_WORDS:
         return Counter([tuple(words)] if words else [])

@@ -22,8 +22,8 @@ class Network:
         name: the name of the network, unique on this machine.
         hosts: the IPv4 address of each host.
         network: the network of the addresses, such as `10.203.0.0/24`.
-        here: an address for this process's own namespace, which then reaches the hosts; empty:
-            it does not.
+        own_address: an address for this process's own namespace, which then reaches the hosts;
+            empty if it does not need to.
     """
 
     def __init__(

@@ -37,7 +37,7 @@ class Processes:
         network: the network of the hosts.
         logs: the folder for the logs and for a folder per host.
         environ: variables for every process.
-        of_host: variables for the processes of single hosts.
+        environ_by_host: variables for the processes of single hosts, by host.
     """
 
     def __init__(

@@ -281,7 +281,7 @@ class MemoryRefreshes:
 
 
 class MemoryRobots:
-    """Rules by origin; an origin without any is `MISSING`, unless `open_by_default`."""
+    """Rules by origin; those of an unknown origin are `MISSING`."""
 
     def __init__(self) -> None:
         self.cached: dict[str, CachedRules] = {}

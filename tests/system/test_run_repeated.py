@@ -114,12 +114,12 @@ def test_complete_runs_repeated_or_refreshed_reach_every_page(site, start, tmp_p
     assert f"{PAGES - 1} of them from the earlier file only" in output
 
 
-@pytest.mark.parametrize(("front_after_s", "serves"), [(0.0, True), (1e9, False)])
+@pytest.mark.parametrize(("servers_after_s", "serves"), [(0.0, True), (1e9, False)])
 def test_run_that_stops_at_its_end_starts_the_servers_only_if_it_takes_long(
-    start, tmp_path, front_after_s, serves
+    start, tmp_path, servers_after_s, serves
 ):
     """The first pages of a short run waited until Flower and the API were imported."""
-    code, output = finished(start("-O", "docs.jsonl", front_after_s=front_after_s))
+    code, output = finished(start("-O", "docs.jsonl", servers_after_s=servers_after_s))
 
     assert code == 0, output
     assert urls_of(tmp_path / "docs.jsonl") == [ROOT]
@@ -132,7 +132,7 @@ def test_run_that_stops_at_its_end_tolerates_ports_in_use(start, tmp_path):
     """A run of five seconds was refused because of Flower's port, which it never uses."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        process = start("-O", "docs.jsonl", front_after_s=0.0, ARAGOG_SERVING__FLOWER_PORT=port)
+        process = start("-O", "docs.jsonl", servers_after_s=0.0, ARAGOG_SERVING__FLOWER_PORT=port)
         code, output = finished(process)
 
     assert code == 0, output

@@ -55,7 +55,7 @@ class EgressRoute:
         login: where to read `user:password` from; "" for none.
         resolves: True if the proxy resolves host names.
         session_s: how long a domain keeps the same `{session}`.
-        own: True if `proxy` is `fetch.proxy`, whose URL may contain credentials.
+        is_fetch_proxy: True if `proxy` is `fetch.proxy`, whose URL may contain credentials.
     """
 
     name: str

@@ -2,7 +2,7 @@
 Releases URLs from the lines of their domains, each shortly before its slot.
 
 A line is checked when its domain has free slots. Its most urgent URLs get the slots of the next 1.5
-seconds (`politeness.wait_inline_ms` and `RELEASE_AHEAD_MS`) and go to `fetch`. Because slots are
+seconds (`politeness.wait_inline_ms` and `ARRIVAL_LEAD_MS`) and go to `fetch`. Because slots are
 assigned this late, a changed rate applies to all waiting URLs, and an urgent URL overtakes the
 others.
 

@@ -85,7 +85,7 @@ def _join_body(parts: bytes) -> bytes:
     """
     if not parts:
         return b""
-    _items, _width, _span, _most, _group, prefix, suffix, *items = parts.split(PART)
+    _count, _width_ms, _span_ms, _max_items, _group, prefix, suffix, *items = parts.split(PART)
     return prefix + b",".join(item.partition(DUE_END)[2] for item in items) + suffix
 
 
