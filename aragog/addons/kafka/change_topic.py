@@ -93,7 +93,7 @@ class ChangeTopic:
 
     Args:
         address: the topic.
-        answer_within_s: time limit for Kafka to list the topic's partitions.
+        timeout_s: time limit for Kafka to list the topic's partitions.
     """
 
     def __init__(self, address: TopicAddress, *, timeout_s: float = RESPONSE_TIMEOUT_S) -> None:

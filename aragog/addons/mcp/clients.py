@@ -29,7 +29,7 @@ class TokenClients:
 
     Args:
         open_client: creates the client for a token, without opening a connection yet.
-        most: maximum number of clients to keep.
+        max_clients: maximum number of clients to keep.
     """
 
     def __init__(

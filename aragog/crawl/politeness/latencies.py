@@ -26,7 +26,7 @@ class Latency(NamedTuple):
     """The latency of a domain's responses, in the form that `release_permit.lua` expects."""
 
     log_ms: float
-    """The mean of ln(latency in ms / `MIN_MS`), from 0 to 8."""
+    """The mean of ln(latency in ms / `MIN_LATENCY_MS`), from 0 to 8."""
     servers: int
     """One bit per address that responded; 0 if there were no responses."""
 

@@ -281,7 +281,7 @@ def test_a_client_of_a_token_that_is_used_no_more_is_closed(served):
         def close(self):
             closed.append(self.token)
 
-    clients = TokenClients(OfToken, most=2)
+    clients = TokenClients(OfToken, max_clients=2)
     with clients.of("a"):
         for token in "bcd":
             with clients.of(token) as client:

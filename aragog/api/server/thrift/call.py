@@ -151,7 +151,7 @@ class Call(ThreadCall):
         except Exception as error:  # noqa: BLE001 - any defect only affects this call, and is logged
             self.fail_with(error)
 
-    def groups_with(self) -> Callable[[Call], bool] | None:
+    def group_filter(self) -> Callable[[Call], bool] | None:
         """Return a test for calls that can share one call to the store with this one."""
         method, rest = self.method, wire.after_string(self.frame, self.arguments_at)
         if rest is None or method.shares is None:

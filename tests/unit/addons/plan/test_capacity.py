@@ -238,8 +238,8 @@ def test_a_fetch_process_keeps_what_the_fetcher_keeps():
     connections = crawl_load.MAX_IDLE_CONNECTIONS, crawl_load.IDLE_CONNECTION_S
     sessions = crawl_load.MAX_SESSIONS, crawl_load.SESSION_S
 
-    assert connections == (pool.MAX_IDLE, pool.IDLE_S)
-    assert sessions == (tls.MAX_SESSIONS, tls.MAX_AGE_S)
+    assert connections == (pool.MAX_IDLE, pool.MAX_IDLE_S)
+    assert sessions == (tls.MAX_SESSIONS, tls.MAX_SESSION_AGE_S)
 
 
 def test_few_busy_hosts_keep_their_connections():

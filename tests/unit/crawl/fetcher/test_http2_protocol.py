@@ -67,7 +67,7 @@ def test_a_response_is_the_same_in_pieces_of_any_size(size):
     assert (head.status, head.headers) == (
         200, (("content-type", "text/html"), ("x-city", "Köln")),
     )  # fmt: skip
-    assert (body, exchange.client.busy) == (b"x" * 40_000, False)
+    assert (body, exchange.client.is_busy) == (b"x" * 40_000, False)
 
 
 def test_what_is_not_data_counts_as_framing():
