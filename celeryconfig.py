@@ -19,12 +19,12 @@ from pinlater.brokers import celery_settings, kind_of
 share(__name__)
 
 _broker = process_settings().resolved().broker
-_of_broker = celery_settings(
+_broker_settings = celery_settings(
     _broker.url, _broker.shards, _broker.claim_timeout_s, control=_broker.control
 )
 
-broker_url = _of_broker["broker_url"]
-broker_transport_options = _of_broker["broker_transport_options"]
+broker_url = _broker_settings["broker_url"]
+broker_transport_options = _broker_settings["broker_transport_options"]
 # Without a backend, callers who wait for a result get an error with the missing setting.
 result_backend = reveal(_broker.result_backend) or "aragog.workers.no_results:NoResultBackend"
 if kind_of(broker_url) == "pinlater":
@@ -35,12 +35,12 @@ if kind_of(broker_url) == "pinlater":
         "before_delete": "aragog.crawl.pipeline.deleted_jobs:clear_in_flight"
     }
 # For RabbitMQ: quorum queues, and topic exchanges for its native delayed delivery.
-task_default_queue_type = _of_broker.get("task_default_queue_type", "classic")
-task_default_exchange_type = _of_broker.get("task_default_exchange_type", "direct")
-broker_native_delayed_delivery_queue_type = _of_broker.get(
+task_default_queue_type = _broker_settings.get("task_default_queue_type", "classic")
+task_default_exchange_type = _broker_settings.get("task_default_exchange_type", "direct")
+broker_native_delayed_delivery_queue_type = _broker_settings.get(
     "broker_native_delayed_delivery_queue_type", "quorum"
 )
-worker_detect_quorum_queues = _of_broker.get("worker_detect_quorum_queues", True)
+worker_detect_quorum_queues = _broker_settings.get("worker_detect_quorum_queues", True)
 
 # During a rolling upgrade, an old worker leaves the jobs of new tasks to new workers.
 pinlater_unknown_task_delay_s = 20.0
