@@ -74,7 +74,7 @@ def main() -> None:
     count = parser.parse_args().requests
     with tempfile.TemporaryDirectory() as folder:
         path, key = Path(folder) / "identity.jwks", new_key(from_s=0)
-        write_keys(path, [key], replaces=False)
+        write_keys(path, [key], overwrite=False)
         signer = RequestSigner(IdentitySettings(key=path, agent=AGENT))
         message = SignedMessage(
             method="GET",

@@ -58,9 +58,9 @@ def to_json(value: Any, formats: FieldFormats) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         members = {}
         for field in option_fields(type(value)):
-            own = getattr(value, field.name)
-            if own is not None or not field.option.omitted:
-                members[field.http] = _member(field, own, formats)
+            field_value = getattr(value, field.name)
+            if field_value is not None or not field.option.omitted:
+                members[field.http] = _member(field, field_value, formats)
         return members
     if isinstance(value, list | tuple):
         return [to_json(part, formats) for part in value]
@@ -208,8 +208,8 @@ def _split_shared(kind: type, values: Mapping[str, str]) -> dict[str, str]:
 
 def _parse(field: OptionField, text: str) -> Any:
     if field.kind is int:
-        digits, most = text.removeprefix("-"), 9 if field.option.capped else 19
-        if not (digits.isascii() and digits.isdecimal() and len(digits) <= most):
+        digits, max_digits = text.removeprefix("-"), 9 if field.option.capped else 19
+        if not (digits.isascii() and digits.isdecimal() and len(digits) <= max_digits):
             raise BadInput(f"{field.http}: must be a whole number, got {text[:100]!r}")
         return int(text)
     if field.kind is float:
@@ -306,7 +306,12 @@ def answer_of(kind: Any, raw: Any, formats: FieldFormats, field: str = "") -> An
     if origin in (types.UnionType, typing.Union):
         if raw is None:
             return None
-        return answer_of(next(p for p in parts if p is not type(None)), raw, formats, field)
+        return answer_of(
+            next(part_type for part_type in parts if part_type is not type(None)),
+            raw,
+            formats,
+            field,
+        )
     if origin is PageRecord:
         return record_of(raw, formats)
     if origin is Change:
@@ -330,7 +335,7 @@ def answer_of(kind: Any, raw: Any, formats: FieldFormats, field: str = "") -> An
 
 
 @cache
-def _hints(kind: Any) -> dict[str, Any]:
+def _type_hints(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
@@ -338,7 +343,7 @@ def _object(kind: type, raw: Mapping[str, Any], formats: FieldFormats) -> Any:
     values = {
         field.name: _values(raw[field.http], formats)
         if field.option.by_format
-        else answer_of(_hints(kind)[field.name], raw[field.http], formats)
+        else answer_of(_type_hints(kind)[field.name], raw[field.http], formats)
         for field in option_fields(kind)
         if field.http in raw and not (kind is PageLink and field.name == "rel")
     }
@@ -354,8 +359,10 @@ def _values(raw: Mapping[str, Any], formats: FieldFormats) -> dict[str, bytes]:
 def record_of(raw: Mapping[str, Any], formats: FieldFormats, *, facts: bool = True) -> PageRecord:
     """Build a record from its JSON."""
     stored: dict[str, Any] = {name: raw.get(name) for name in STORED} if facts else {}
-    hints = _hints(PageRecord)
-    more = {name: answer_of(hints[name], raw[name], formats) for name in EXTRAS if name in raw}
+    hints = _type_hints(PageRecord)
+    extra_values = {
+        name: answer_of(hints[name], raw[name], formats) for name in EXTRAS if name in raw
+    }
     return PageRecord(
         raw["url"],
         raw["canonical_url"],
@@ -365,8 +372,8 @@ def record_of(raw: Mapping[str, Any], formats: FieldFormats, *, facts: bool = Tr
         **stored,
         from_standby=raw.get("from_standby", False),
         formats=formats,
-        **more,
-        extras=tuple(more),
+        **extra_values,
+        extras=tuple(extra_values),
     )
 
 

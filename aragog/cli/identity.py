@@ -18,7 +18,7 @@ from aragog.crawl.identity.keys import (
     new_key,
     published_keys,
     read_keys,
-    rotated,
+    rotate_keys,
     signing_key,
     write_keys,
 )
@@ -63,7 +63,7 @@ def new(file: Path | None) -> None:
     settings = command_settings().identity
     path = _path(file, settings)
     key = new_key(int(time.time()))
-    write_keys(path, [key], replaces=False)
+    write_keys(path, [key], overwrite=False)
     echo(f"{path} contains the key {key.thumbprint}")
     if settings.key is None:
         echo("set identity.key to that file, and identity.agent to the URL of your public keys")
@@ -90,8 +90,8 @@ def rotate(file: Path | None, overlap: int, *, now: bool) -> None:
     path = _path(file, command_settings().identity)
     now_s = int(time.time())
     overlap_s = 0 if now else overlap
-    keys = rotated(read_keys(path), new_key(now_s + overlap_s), now_s, overlap_s)
-    write_keys(path, keys, replaces=True)
+    keys = rotate_keys(read_keys(path), new_key(now_s + overlap_s), now_s, overlap_s)
+    write_keys(path, keys, overwrite=True)
     successor = keys[-1]
     if now:
         echo(f"{successor.thumbprint} signs from now on; publish it at once")

@@ -28,7 +28,7 @@ from aragog.settings import load_settings
 from aragog.settings.in_use import running_pid
 from aragog.standalone import demo, system
 from aragog.standalone.demo_sites import seeds
-from aragog.transfer.rows import ENDINGS
+from aragog.transfer.rows import EXTENSIONS
 
 SERVERS_AFTER_S = 10.0
 """
@@ -46,7 +46,7 @@ used.
     "-O",
     "--output",
     help="Write a record of each page to this file or s3://BUCKET/KEY; the suffix is one of "
-    f"{ENDINGS}. It is replaced once it is complete.",
+    f"{EXTENSIONS}. It is replaced once it is complete.",
 )
 @click.option(
     "-o",

@@ -103,7 +103,7 @@ class Crawl:
                     tracker,
                     enqueue_again,
                     self.console,
-                    self._with_texts(store, tick),
+                    self._wrap_tick(store, tick),
                     causes,
                 )
                 snapshot = watch_run()
@@ -136,7 +136,7 @@ class Crawl:
         wait = partial(_wait_for_room, tick, self.console)
         return changes.enqueue_unlinked(client, tracker, wait, priority=self.options.priority)
 
-    def _with_texts(self, store: UrlStore, tick: Callable[[], bool]) -> Callable[[], bool]:
+    def _wrap_tick(self, store: UrlStore, tick: Callable[[], bool]) -> Callable[[], bool]:
         """Wrap `tick` so that it also continues finding the texts of stored pages."""
         output = self.options.output
 

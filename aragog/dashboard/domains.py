@@ -252,7 +252,7 @@ class DomainList:
         if not cursor.startswith(_NAME):
             raise BadInput(f"cursor: {cursor!r} does not continue this list")
         seen, until_s = set(ranked), self._stopwatch_s() + MAX_READ_S
-        for read, (key, position) in enumerate(self._by_name(cursor.removeprefix(_NAME))):
+        for read, (key, position) in enumerate(self._domain_positions(cursor.removeprefix(_NAME))):
             cursor = _NAME + position
             if search in key and key not in seen:
                 result.append(key)
@@ -260,7 +260,7 @@ class DomainList:
                 return DomainPage(result, cursor)
         return DomainPage(result, None)
 
-    def _by_name(self, after: str) -> Iterator[tuple[str, str]]:
+    def _domain_positions(self, after: str) -> Iterator[tuple[str, str]]:
         """Yield (key, position after it) for all domains after a position, without duplicates."""
         keys = [key for key in self._known if reversed_host(key) + _PAST_HOST > after]
         known = set(self._known)

@@ -200,7 +200,7 @@ class PostgresServer(PrivateServer):
         if (self.data / "PG_VERSION").exists():
             return
         result = subprocess.run(
-            self._as_user(
+            self._unprivileged_command(
                 "initdb", "-D", str(self.data), "-U", USER, "-A", "trust", "--encoding=UTF8",
                 "--no-locale", "--no-instructions", "--no-sync",
             ),
@@ -226,7 +226,7 @@ class PostgresServer(PrivateServer):
             options["hba_file"] = str(self._hba_file())
         port = ["-p", str(self.port)] if self.port else []
         settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
-        return self._as_user("postgres", "-D", str(self.data), *port, *settings)
+        return self._unprivileged_command("postgres", "-D", str(self.data), *port, *settings)
 
     def start(self, *, timeout_s: float = 60.0) -> Self:
         """
@@ -310,7 +310,7 @@ class PostgresServer(PrivateServer):
         """Delete a database, closing its connections."""
         self.run(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
-    def _as_user(self, program: str, *arguments: str) -> list[str]:
+    def _unprivileged_command(self, program: str, *arguments: str) -> list[str]:
         """Return a command line that runs one of the programs without root's privileges."""
         launcher = [sys.executable, "-I", "-S", str(unprivileged.__file__), str(self.folder)]
         return [*launcher, str(self.programs.folder / program), *arguments]

@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
-USUAL = 100
+DEFAULT_EXAMPLES = 100
 """The default number of examples of a test."""
 
 
@@ -22,5 +22,5 @@ def examples(count: int, **options: Any) -> settings:
 
     The examples may share a fixture, so the test must not depend on a fresh one.
     """
-    drawn = count * settings().max_examples // USUAL
-    return settings(max_examples=drawn, suppress_health_check=list(HealthCheck), **options)
+    max_examples = count * settings().max_examples // DEFAULT_EXAMPLES
+    return settings(max_examples=max_examples, suppress_health_check=list(HealthCheck), **options)

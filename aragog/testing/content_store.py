@@ -35,44 +35,42 @@ class ContentStoreContract:
         content: an empty content store.
     """
 
-    def test_what_was_put_is_got(self, content: ContentStore) -> None:
+    def test_get_returns_what_was_put(self, content: ContentStore) -> None:
         content.put(key(1), b"body", META)
 
         assert content.get(key(1)) == (b"body", META)
 
-    def test_nothing_put_is_none(self, content: ContentStore) -> None:
+    def test_get_of_an_unknown_key_returns_none(self, content: ContentStore) -> None:
         assert content.get(key("absent")) is None
 
-    def test_an_empty_body_and_no_meta_are_kept(self, content: ContentStore) -> None:
+    def test_body_and_metadata_may_be_empty(self, content: ContentStore) -> None:
         content.put(key(1), b"", {})
 
         assert content.get(key(1)) == (b"", {})
 
-    def test_a_second_put_replaces_body_and_meta(self, content: ContentStore) -> None:
+    def test_a_second_put_replaces_body_and_metadata(self, content: ContentStore) -> None:
         content.put(key(1), b"a long body", META)
         content.put(key(1), b"b", {"n": "2"})
 
         assert content.get(key(1)) == (b"b", {"n": "2"})
 
-    def test_a_put_may_run_twice(self, content: ContentStore) -> None:
+    def test_put_is_idempotent(self, content: ContentStore) -> None:
         content.put(key(1), b"x", META)
         content.put(key(1), b"x", META)
 
         assert content.get(key(1)) == (b"x", META)
         assert list(content.keys("")) == [key(1)]
 
-    def test_many_are_put_at_once_and_may_be_put_again(self, content: ContentStore) -> None:
+    def test_put_many_is_idempotent(self, content: ContentStore) -> None:
         puts = [ContentPut(key(n), b"body %d" % n, {"n": str(n)}) for n in range(40)]
 
-        for some in ([], puts[:1], puts, puts):
-            content.put_many(some)
+        for batch in ([], puts[:1], puts, puts):
+            content.put_many(batch)
 
         assert list(content.keys()) == sorted(put.key for put in puts)
         assert all(content.get(put.key) == (put.body, put.meta) for put in puts)
 
-    def test_one_that_cannot_be_put_is_reported_and_the_others_may_be_there(
-        self, content: ContentStore
-    ) -> None:
+    def test_put_many_reports_an_invalid_key(self, content: ContentStore) -> None:
         puts = [
             ContentPut(key(1), b"1", {}),
             ContentPut("no hash", b"", {}),
@@ -84,7 +82,7 @@ class ContentStoreContract:
 
         assert content.get(key(1)) == (b"1", {})
 
-    def test_what_was_deleted_is_gone_and_may_be_deleted_again(self, content: ContentStore) -> None:
+    def test_delete_is_idempotent(self, content: ContentStore) -> None:
         content.put(key(1), b"x", META)
 
         content.delete(key(1))
@@ -93,10 +91,10 @@ class ContentStoreContract:
         assert content.get(key(1)) is None
         assert list(content.keys("")) == []
 
-    def test_keys_come_in_order_and_by_prefix(self, content: ContentStore) -> None:
+    def test_keys_are_sorted_and_filtered_by_prefix(self, content: ContentStore) -> None:
         all_keys = sorted(key(number) for number in range(40))
-        for each in all_keys:
-            content.put(each, b"x", {})
+        for stored_key in all_keys:
+            content.put(stored_key, b"x", {})
 
         assert list(content.keys("")) == all_keys
         for prefix in ("0", all_keys[7][:2], all_keys[7][:9], all_keys[7]):
@@ -106,7 +104,7 @@ class ContentStoreContract:
         "bad",
         ["", "abc", "../../etc/passwd", key(1).upper(), key(1) + "0", key(1)[:63] + "\n", "é" * 64],
     )
-    def test_a_key_that_is_no_hash_is_refused(self, content: ContentStore, bad: str) -> None:
+    def test_an_invalid_key_is_rejected(self, content: ContentStore, bad: str) -> None:
         with pytest.raises(BadInput, match="64 lower-case hex digits"):
             content.put(bad, b"x", {})
         with pytest.raises(BadInput):
@@ -114,17 +112,17 @@ class ContentStoreContract:
         with pytest.raises(BadInput):
             content.delete(bad)
 
-    def test_a_prefix_that_no_key_has_is_refused(self, content: ContentStore) -> None:
+    def test_an_invalid_prefix_is_rejected(self, content: ContentStore) -> None:
         with pytest.raises(BadInput):
             list(content.keys("../"))
 
-    def test_a_body_of_12_mib_is_kept(self, content: ContentStore) -> None:
+    def test_a_body_of_12_mib_is_stored(self, content: ContentStore) -> None:
         body = b"0123456789abcdef" * (12 * 65536)
         content.put(key(1), body, META)
 
         assert content.get(key(1)) == (body, META)
 
-    def test_meta_of_60_kib_is_kept(self, content: ContentStore) -> None:
+    def test_metadata_of_60_kib_is_stored(self, content: ContentStore) -> None:
         meta = {f"header-{n}": "é" * 1000 for n in range(30)}
         content.put(key(1), b"body", meta)
 
@@ -135,14 +133,14 @@ class ContentStoreContract:
         body=st.binary(max_size=2000),
         meta=st.dictionaries(st.text(max_size=20), st.text(max_size=200), max_size=5),
     )
-    def test_any_bytes_and_any_text_come_back(
+    def test_any_body_and_metadata_are_returned_unchanged(
         self, content: ContentStore, body: bytes, meta: dict[str, str]
     ) -> None:
         content.put(key(1), body, meta)
 
         assert content.get(key(1)) == (body, meta)
 
-    def test_a_reader_beside_writers_sees_whole_objects_only(self, content: ContentStore) -> None:
+    def test_readers_see_complete_objects_during_writes(self, content: ContentStore) -> None:
         def write(number: int) -> None:
             for _ in range(10):
                 content.put(key(1), str(number).encode() * 50_000, {"n": str(number)})

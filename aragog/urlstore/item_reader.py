@@ -10,7 +10,7 @@ from typing import Any
 
 from aragog.errors import BadInput
 from aragog.pages.items import PageItems, field_of
-from aragog.urlstore.items import LAST_PAGE, ItemEntry, ItemIndex, is_of_kind, key_prefix
+from aragog.urlstore.items import LAST_PAGE, ItemEntry, ItemIndex, is_item_name, key_prefix
 from aragog.urlstore.reader import Pages
 from aragog.urlstore.records import ListPage, is_allowed
 from aragog.urlstore.stored_items import BATCH_SIZE, MAX_PAGES_PER_ITEM, ItemReading, StoredItem
@@ -79,7 +79,7 @@ class Items:
         """Return the item with this key, or None if no page has it."""
         reading = ItemReading(self._index, self._pages, kind, purpose)
         for parent in and_parents(site.lower().rstrip(".")):
-            entries = self._of_key(parent, kind, key)
+            entries = self._read_key(parent, kind, key)
             if items := reading.items(entries, parent, below=site, key=key):
                 return items[0]
         return None
@@ -121,7 +121,7 @@ class Items:
         """Yield the items with one of these keys, sorted by key; otherwise like `all`."""
         reading = ItemReading(self._index, self._pages, kind, purpose, withheld=withheld)
         for key in keys:
-            entries = self._of_key(site, kind, key)
+            entries = self._read_key(site, kind, key)
             yield from reading.items(entries, site, below=below or site, key=key)
 
     def on_pages(
@@ -174,7 +174,7 @@ class Items:
         """
         field = field_of(kind)
         for parent in and_parents(site.lower().rstrip(".")):
-            page_urls = {entry.url for entry in self._of_key(parent, kind, key)}
+            page_urls = {entry.url for entry in self._read_key(parent, kind, key)}
             pages = [
                 self._pages.history(url, field)
                 for url in sorted(page_urls)
@@ -185,7 +185,7 @@ class Items:
                 return versions
         return []
 
-    def _of_key(self, site: str, kind: str, key: str) -> list[ItemEntry]:
+    def _read_key(self, site: str, kind: str, key: str) -> list[ItemEntry]:
         with closing(self._index.of_item(key_prefix(site, kind, key))) as entries:
             return list(islice(entries, MAX_PAGES_PER_ITEM))
 
@@ -204,7 +204,7 @@ def _batches(entries: Iterable[ItemEntry], size: int) -> Iterator[list[ItemEntry
 
 def _is_cursor(text: str) -> bool:
     try:
-        return is_of_kind(bytes.fromhex(text))
+        return is_item_name(bytes.fromhex(text))
     except ValueError:
         return False
 

@@ -202,7 +202,7 @@ class ItemIndex:
                 yield ItemEntry(name, row[_PAGE].value.decode())
 
 
-def is_of_kind(name: bytes) -> bool:
+def is_item_name(name: bytes) -> bool:
     """Return True if the bytes have the length and prefix of a record's name."""
     return bool(name) and name[0] in BUCKETS and name[1:].startswith(_KIND)
 

@@ -17,12 +17,12 @@ import brotli
 import zstandard
 
 from aragog.crawl.fetcher.body_limits import Bounds, collect
-from aragog.crawl.fetcher.content_types import content_type_of, refused_by_content
+from aragog.crawl.fetcher.content_types import content_type_of, why_refused_by_content
 from aragog.crawl.fetcher.faults import Fault
 from aragog.crawl.fetcher.headers import location_of, retry_at_ms, target_of
 from aragog.crawl.fetcher.http1.decoders import decoders_for
 from aragog.crawl.fetcher.http1.head import framing_of
-from aragog.crawl.fetcher.http1.reader import content
+from aragog.crawl.fetcher.http1.reader import read_content
 from tests.fuzz.engine import edited, fuzz
 from tests.support.byte_streams import channel_of
 
@@ -65,10 +65,10 @@ def one_input(data: bytes) -> str:
         decoders = decoders_for(head.tokens("content-encoding"), framing.codings)
         kind = content_type_of(head.values("content-type"))
         body = collect(
-            content(reader, framing),
+            read_content(reader, framing),
             decoders,
             Bounds(MAX_BODY_BYTES, MAX_BODY_BYTES),
-            lambda first: refused_by_content(first, kind, ("text/html",)) and None,
+            lambda first: why_refused_by_content(first, kind, ("text/html",)) and None,
         )
         assert len(body.data) <= MAX_BODY_BYTES
         assert body.wire_bytes <= len(data)

@@ -78,7 +78,7 @@ def one_input(data: bytes) -> str:
             framing_bytes=lambda: client.framing_bytes,
         )
         assert body.wire_bytes + client.framing_bytes <= len(data)
-        client.received_idle(data[:20])
+        client.receive_idle(data[:20])
     except Fault:
         return "fault"
     return "answer"

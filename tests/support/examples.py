@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from aragog.testing import USUAL, examples
+from aragog.testing import DEFAULT_EXAMPLES, examples
 
-__all__ = ["USUAL", "examples"]
+__all__ = ["DEFAULT_EXAMPLES", "examples"]

@@ -85,7 +85,7 @@ def primary_and_replica() -> Iterator[tuple[PostgresServer, PostgresServer]]:
         primary = start_postgres(Path(one), max_wal_senders="4", wal_level="replica")
         replica = PostgresServer(Path(two), options=TEMPORARY_DATA)
         subprocess.run(
-            primary._as_user(
+            primary._unprivileged_command(
                 "pg_basebackup", "-h", str(primary.socket_folder), "-U", "aragog",
                 "-D", str(replica.data), "-R", "-c", "fast",
             ),

@@ -22,7 +22,7 @@ from http_message_signatures import (
 )
 from http_message_signatures.algorithms import ED25519
 
-from aragog.crawl.identity.keys import SigningKey, decoded, new_key, write_keys
+from aragog.crawl.identity.keys import SigningKey, decode_base64url, new_key, write_keys
 from aragog.settings import IdentitySettings
 from tests.support.origin import Request
 
@@ -35,7 +35,7 @@ def identity(folder: Path, **changes: Any) -> IdentitySettings:
     path = folder / "identity.jwks"
     if not path.exists():
         folder.mkdir(exist_ok=True)
-        write_keys(path, [new_key(from_s=0)], replaces=False)
+        write_keys(path, [new_key(from_s=0)], overwrite=False)
     return replace(IdentitySettings(key=path, agent=AGENT), **changes)
 
 
@@ -46,7 +46,7 @@ class _Keys(HTTPSignatureKeyResolver):
     def resolve_public_key(self, key_id: str) -> Any:
         if key_id not in self._public_keys:
             raise HTTPMessageSignaturesException(f"unknown key {key_id}")
-        return Ed25519PublicKey.from_public_bytes(decoded(self._public_keys[key_id]))
+        return Ed25519PublicKey.from_public_bytes(decode_base64url(self._public_keys[key_id]))
 
 
 @dataclass(frozen=True)

@@ -128,19 +128,19 @@ class QueueStates:
     def retry(self, queue: str, ids: Sequence[str]) -> int:
         """Run FAILED jobs again."""
         if ids:
-            groups = self._by_queue(queue, ids)
+            groups = self._group_by_queue(queue, ids)
             return sum(self._admin.retry(name, job_ids) for name, job_ids in groups.items())
         return sum(self._admin.retry(source.broker_name) for source in self._sources(queue))
 
     def delete(self, queue: str, state: JobState, ids: Sequence[str]) -> int:
         """Delete jobs in a state."""
         if ids:
-            groups = self._by_queue(queue, ids)
+            groups = self._group_by_queue(queue, ids)
             return sum(self._admin.delete(name, state, job_ids) for name, job_ids in groups.items())
         names = [source.broker_name for source in self._sources(queue)]
         return sum(self._admin.delete(name, state) for name in names)
 
-    def _by_queue(self, queue: str, ids: Sequence[str]) -> dict[str, list[str]]:
+    def _group_by_queue(self, queue: str, ids: Sequence[str]) -> dict[str, list[str]]:
         groups = defaultdict[str, list[str]](list)
         for job_id in ids:
             location = parse_job_id(job_id, queue)

@@ -25,7 +25,7 @@ _THREADS_PERIOD_S = 1.0
 
 class LoopCalls(CallThreads):
     """
-    Runs an embedded store's calls in threads, except those that can share a read (`groups_with`).
+    Runs an embedded store's calls in threads, except those that can share a read (`group_filter`).
 
     Calls that can share a read run on the event loop, so they must not wait for anything but the
     disk.
@@ -86,7 +86,7 @@ class LoopCalls(CallThreads):
         If the first call cannot run here, hand it to a thread and return nothing.
         """
         first = calls[0]
-        can_join = first.groups_with() if self._now_s() >= self._threads_until_s else None
+        can_join = first.group_filter() if self._now_s() >= self._threads_until_s else None
         if can_join is None:
             self._begin(first)
             return ()

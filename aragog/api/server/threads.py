@@ -65,7 +65,7 @@ class ThreadCall(ABC):
     def run(self) -> None:
         """Execute the call in a thread; must not raise."""
 
-    def groups_with(self) -> Callable[[Any], bool] | None:
+    def group_filter(self) -> Callable[[Any], bool] | None:
         """
         Return a test for calls that can run together with this one, or None. Runs
         in a thread.
@@ -186,7 +186,7 @@ class CallThreads:
         self._wake_loop()
 
     def _take_group(self, call: ThreadCall) -> Sequence[ThreadCall]:
-        can_join = call.groups_with() if self._threads.waiting else None
+        can_join = call.group_filter() if self._threads.waiting else None
         max_group = _MAX_EAGER_GROUP if self._eager else MAX_GROUP
         return () if can_join is None else self._threads.take_more(can_join, max_group - 1)
 

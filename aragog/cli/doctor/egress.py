@@ -45,4 +45,4 @@ def _try(way: EgressRoute) -> str:
                 sock.bind((address, 0))
         return f"direct from {' and '.join(way.addresses.values())}"
     with socket.create_connection((server.host, server.port), timeout=CONNECT_S):
-        return f"{server.shown} accepts connections; its login was not tried"
+        return f"{server.redacted_url} accepts connections; its login was not tried"

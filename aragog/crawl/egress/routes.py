@@ -37,7 +37,7 @@ class ProxyServer:
     checked."""
 
     @property
-    def shown(self) -> str:
+    def redacted_url(self) -> str:
         """The proxy without its credentials."""
         return f"{self.scheme}://{self.host}:{self.port}"
 
@@ -100,11 +100,11 @@ class EgressRoute:
         login = unquote(parts.username or ""), unquote(parts.password or "")
         if max(len(text.encode()) for text in login) > _MAX_LOGIN_BYTES:
             raise ConfigError("fetch.proxy: user and password may have at most 255 bytes each")
-        is_fetch_proxy = reveal(url)
+        proxy = reveal(url)
         return cls(
             "proxy",
-            proxy=Secret(is_fetch_proxy),
-            resolves=is_fetch_proxy.startswith("socks5h:"),
+            proxy=Secret(proxy),
+            resolves=proxy.startswith("socks5h:"),
             is_fetch_proxy=True,
         )
 

@@ -70,7 +70,7 @@ from urlspelling.domain import is_ip, registered_domain
 
 # How long a request waits for a TLS connection that is in use before it opens another one. A
 # handshake costs about a millisecond of CPU here, and at least as much on the server.
-REUSE_WITHIN_S = 0.1
+MAX_REUSE_WAIT_S = 0.1
 METHODS = ("GET", "HEAD", "POST")
 """Supported methods. Only POST may have a body, which must be bytes."""
 
@@ -189,38 +189,38 @@ class PinnedAdapter(BaseAdapter):
         """
         target = Target(request.url or "")
         route = request.route or self.egress.rules.default_routes
-        refused: RouteRefusesTarget | None = None
-        for by in self.egress.usable_routes(route, request.url or "", request.crawl):
-            request.way = None if by.way.name == DIRECT else by.way.name
+        refusal: RouteRefusesTarget | None = None
+        for selected_route in self.egress.usable_routes(route, request.url or "", request.crawl):
+            request.way = None if selected_route.way.name == DIRECT else selected_route.way.name
             try:
-                return self._exchange_by(by, request, target)
+                return self._exchange_through(selected_route, request, target)
             except RouteFailed as fault:
-                self.egress.health.record_failure(by.way.name, fault.reason)
+                self.egress.health.record_failure(selected_route.way.name, fault.reason)
             except RouteRefusesTarget as fault:
-                refused = fault
-        if refused is not None:
-            raise TransportError(UnreachableKind.CONNECT, refused.reason)
+                refusal = fault
+        if refusal is not None:
+            raise TransportError(UnreachableKind.CONNECT, refusal.reason)
         reason = self.egress.explain_failures(route)
         raise NoPermit(Later(DeferralCause.EGRESS, reason, self.egress.retry_at_ms(route)))
 
-    def _exchange_by(
-        self, by: SelectedRoute, request: PoliteRequest, target: Target
+    def _exchange_through(
+        self, selected_route: SelectedRoute, request: PoliteRequest, target: Target
     ) -> HttpResponse:
         """
         Send a request through an egress route. RouteFailed and RouteRefusesTarget are raised before
         anything is sent.
         """
         http2 = target.scheme == "https" and self.http2_hosts.offers(target.host)
-        peer = Peer(target.scheme, target.host, target.port, by.key, http2)
-        wait_s = REUSE_WITHIN_S if target.scheme == "https" else 0.0
+        peer = Peer(target.scheme, target.host, target.port, selected_route.key, http2)
+        wait_s = MAX_REUSE_WAIT_S if target.scheme == "https" else 0.0
         connection = None if request.method == "POST" else self.connections.take(peer, wait_s)
         if connection is not None:
             with contextlib.suppress(_StaleConnection):
                 response = self._exchange_on(connection, request, target, dns_ms=None, reused=True)
-                self.egress.health.record_success(by.way.name)
+                self.egress.health.record_success(selected_route.way.name)
                 return response
-        connection, dns_ms = self._connect(by, peer, target, request.deadline)
-        self.connections.opened(connection)
+        connection, dns_ms = self._connect(selected_route, peer, target, request.deadline)
+        self.connections.add_in_use(connection)
         return self._exchange_on(connection, request, target, dns_ms=dns_ms, reused=False)
 
     def _exchange_on(
@@ -235,7 +235,7 @@ class PinnedAdapter(BaseAdapter):
         deadline = request.deadline
         try:
             connection.set_deadline(deadline)
-            message = self._bytes(connection, request, target)
+            message = self._encode(connection, request, target)
             waiting_since_s = deadline.now_s()
             later = request.acquire_permit()
             sent_s = deadline.now_s()
@@ -250,16 +250,16 @@ class PinnedAdapter(BaseAdapter):
         except TransportError as error:
             connection.close()
             if error.kind is UnreachableKind.PROTOCOL and connection.alpn == HTTP2:
-                self.http2_hosts.refused(target.host)
-            stale = error.kind is UnreachableKind.RESET and connection.protocol.repeatable
-            if reused and stale:
+                self.http2_hosts.disable(target.host)
+            can_repeat = error.kind is UnreachableKind.RESET and connection.protocol.can_repeat
+            if reused and can_repeat:
                 raise _StaleConnection from error
             raise
         except BaseException:
             connection.close()
             raise
         response = HttpResponse(connection, head, deadline, self.connections.put_back)
-        response.bodiless = request.method == "HEAD"
+        response.has_no_body = request.method == "HEAD"
         if dns_ms is not None:
             response.timings["dns_ms"] = dns_ms
         if not reused:
@@ -267,7 +267,7 @@ class PinnedAdapter(BaseAdapter):
             if connection.tls is not None:
                 key = _session_key(connection.peer, connection.address or target.host)
                 connection.keep_tls = partial(
-                    self.tls_sessions.keep, key, began_s=self._clock.monotonic_s()
+                    self.tls_sessions.keep, key, opened_s=self._clock.monotonic_s()
                 )
         # A busy process reads the head late. This delay is not the server's.
         elapsed_s = deadline.now_s() - sent_s
@@ -275,23 +275,23 @@ class PinnedAdapter(BaseAdapter):
         return response
 
     def _connect(
-        self, by: SelectedRoute, peer: Peer, target: Target, deadline: Deadline
+        self, selected_route: SelectedRoute, peer: Peer, target: Target, deadline: Deadline
     ) -> tuple[HttpConnection, float]:
         """Open a new connection. Returns it and the duration of the DNS lookup in milliseconds."""
         started_s = deadline.now_s()
-        at_proxy = by.way.resolves
+        at_proxy = selected_route.way.resolves
         addresses = vetted_addresses(self._ssrf_filter, target.host, target.port, at_proxy=at_proxy)
         if self._lacks_contact and not all(is_loopback(ip) for ip, _ in addresses):
             raise TargetBlocked(RefusalCause.NO_CONTACT, missing_contact(self._settings))
         dns_ms = (deadline.now_s() - started_s) * 1000
         tls = self._context(peer) if target.scheme == "https" else None
-        if (proxy := proxy_of(by)) is not None:
-            connection = self._tunnel(by, proxy, peer, addresses, deadline, tls)
+        if (proxy := proxy_of(selected_route)) is not None:
+            connection = self._tunnel(selected_route, proxy, peer, addresses, deadline, tls)
         else:
             session = partial(self._session, peer)
-            source = by.way.addresses
+            source = selected_route.way.addresses
             connection = connect(peer, addresses, deadline, tls=tls, source=source, session=session)
-        self.egress.health.record_success(by.way.name)
+        self.egress.health.record_success(selected_route.way.name)
         if connection.alpn == HTTP2:
             from aragog.crawl.fetcher.http2.protocol import Http2  # noqa: PLC0415 - an extra
 
@@ -302,7 +302,7 @@ class PinnedAdapter(BaseAdapter):
 
     def _tunnel(
         self,
-        by: SelectedRoute,
+        selected_route: SelectedRoute,
         proxy: ProxyServer,
         peer: Peer,
         addresses: Sequence[Address],
@@ -311,12 +311,12 @@ class PinnedAdapter(BaseAdapter):
     ) -> HttpConnection:
         """Connect through a proxy, to the first allowed address that it can reach."""
         last_error: TransportError | None = None
-        to_proxy = proxy_addresses(proxy)
+        proxy_endpoints = proxy_addresses(proxy)
         for address in addresses[:MAX_ADDRESSES]:
             try:
                 connection = connect(
                     peer,
-                    to_proxy,
+                    proxy_endpoints,
                     deadline,
                     tls=tls,
                     tunnel=Tunnel(proxy, address),
@@ -324,7 +324,7 @@ class PinnedAdapter(BaseAdapter):
                 )
             except TargetUnreached as error:
                 self.egress.health.record_unreached(
-                    by.way.name, registered_domain(peer.host), error.reason
+                    selected_route.way.name, registered_domain(peer.host), error.reason
                 )
                 if error.kind is not UnreachableKind.CONNECT:
                     raise
@@ -343,11 +343,11 @@ class PinnedAdapter(BaseAdapter):
         return self.tls_sessions.take(_session_key(peer, address))
 
     def _context(self, peer: Peer) -> ssl.SSLContext:
-        here = needs_name_check_here(peer.host)
+        names_checked_here = needs_name_check_here(peer.host)
         if self._tls is not None:
-            return self._tls_without_names if here else self._tls
+            return self._tls_without_names if names_checked_here else self._tls
         verify = self._settings.verify_tls
-        return tls_context(verify=verify, http2=peer.http2, names_checked_here=here)
+        return tls_context(verify=verify, http2=peer.http2, names_checked_here=names_checked_here)
 
     @functools.cached_property
     def _tls_without_names(self) -> ssl.SSLContext:
@@ -366,11 +366,11 @@ class PinnedAdapter(BaseAdapter):
         message = _signed_message(request, Target(request.url or ""))
         return self._signer.requested_signature(message, accept_signature)
 
-    def _bytes(self, connection: HttpConnection, request: PoliteRequest, target: Target) -> bytes:
+    def _encode(self, connection: HttpConnection, request: PoliteRequest, target: Target) -> bytes:
         """Return the request as sent on the connection, with a new signature."""
         if self._signer is not None:
             message = _signed_message(request, target)
-            request.headers.update(self._signer.sign(message, request.wanted))
+            request.headers.update(self._signer.sign(message, request.signature_request))
         return connection.protocol.request(request, target)
 
     def close(self) -> None:

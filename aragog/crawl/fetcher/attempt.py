@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from aragog.crawl.fetcher.body_limits import Bounds
-from aragog.crawl.fetcher.content_types import content_type_of, refused_by_content, refused_by_type
+from aragog.crawl.fetcher.content_types import (
+    content_type_of,
+    why_refused_by_content,
+    why_refused_by_type,
+)
 from aragog.crawl.fetcher.cookies import Cookies, OriginCookies
 from aragog.crawl.fetcher.faults import (
     Fault,
@@ -16,7 +20,13 @@ from aragog.crawl.fetcher.faults import (
     UnsupportedContent,
 )
 from aragog.crawl.fetcher.gate import Deny, Gate, Go, Later
-from aragog.crawl.fetcher.headers import as_sent, location_of, part_of, retry_at_ms, target_of
+from aragog.crawl.fetcher.headers import (
+    location_of,
+    part_of,
+    resolve_as_sent,
+    retry_at_ms,
+    target_of,
+)
 from aragog.crawl.fetcher.http1.head import Delimiter, ResponseHead
 from aragog.crawl.fetcher.http1.response import HttpResponse
 from aragog.crawl.fetcher.request import PoliteRequest
@@ -75,7 +85,7 @@ class FetchAttempt:
         self._first_url = hops[0].url if hops else url
         self._url = url
         self._spelling = url
-        self._given: str | None = None
+        self._target_as_sent: str | None = None
         self._hops = hops
         self._hops_before = len(hops)
         self._requested: set[str] = {hop.url for hop in hops}
@@ -124,7 +134,7 @@ class FetchAttempt:
         except TargetBlocked as fault:
             return Blocked(**self._record(), cause=fault.cause, reason=fault.reason)
         except NoPermit as fault:
-            return self._deferred(fault.later)
+            return self._deferred_outcome(fault.later)
         finally:
             if self._response is not None:
                 self._response.close()
@@ -143,7 +153,7 @@ class FetchAttempt:
             body=self._options.body,
             route=self._defaults.adapter.egress.route(url, self._options.egress),
             crawl=self._options.egress.crawl,
-            wanted=self._requested_signature if self._signature_url == url else None,
+            signature_request=self._requested_signature if self._signature_url == url else None,
         )
         self._request = request
         response = self._response = self._defaults.adapter.exchange(request)
@@ -172,7 +182,7 @@ class FetchAttempt:
             return False
         self._signature_url = self._url
         waiting_since_s = self._deadline.now_s()
-        admission = self._gate.admit(self._url, self._given or self._spelling)
+        admission = self._gate.admit(self._url, self._target_as_sent or self._spelling)
         self._deadline.extend(self._deadline.now_s() - waiting_since_s)
         if not isinstance(admission, Go):
             return False
@@ -221,34 +231,34 @@ class FetchAttempt:
         if len(self._hops) >= self._defaults.settings.max_redirects:
             raise TransportError(UnreachableKind.REDIRECT, f"more than {len(self._hops)} redirects")
         self._hops = (*self._hops, hop)
-        spelling = self._spelling_of(target, location)
+        spelling = self._choose_spelling(target, location)
         if reason := self._defaults.ssrf_filter.vet_url(spelling):
             self._url = target
             raise TargetBlocked(RefusalCause.URL, reason)
         waiting_since_s = self._deadline.now_s()
-        given = as_sent(location, self._spelling)
+        given = resolve_as_sent(location, self._spelling)
         admission = self._gate.admit(target, given)
         self._deadline.extend(self._deadline.now_s() - waiting_since_s)
         match admission:
             case Go():
-                self._url, self._spelling, self._given = target, spelling, given
+                self._url, self._spelling, self._target_as_sent = target, spelling, given
                 return None
             case Deny(reason=reason, cause=cause):
                 self._url = target
                 return Refused(**self._record(), cause=cause, reason=reason)
             case Later():
-                return self._redirected(admission, target, given)
+                return self._redirected_outcome(admission, target, given)
             case _:
                 assert_never(admission)
 
-    def _deferred(self, later: Later) -> Deferred:
+    def _deferred_outcome(self, later: Later) -> Deferred:
         """Return the outcome for a request that got no permit."""
         if len(self._hops) > self._hops_before:
-            return self._redirected(later, self._url, self._given)
+            return self._redirected_outcome(later, self._url, self._target_as_sent)
         at_ms = later.retry_at_ms
         return Deferred(**self._record(), cause=later.cause, retry_at_ms=at_ms, reason=later.reason)
 
-    def _redirected(self, later: Later, target: str, given: str | None) -> Redirected:
+    def _redirected_outcome(self, later: Later, target: str, given: str | None) -> Redirected:
         return Redirected(
             **self._record(),
             target=target,
@@ -258,7 +268,7 @@ class FetchAttempt:
             reason=later.reason,
         )
 
-    def _spelling_of(self, target: str, location: str) -> str:
+    def _choose_spelling(self, target: str, location: str) -> str:
         """
         Choose the spelling of `target` to request.
 
@@ -267,7 +277,7 @@ class FetchAttempt:
         """
         if target not in self._requested or self._cookies is not None:
             return target
-        spelling = as_sent(location, self._spelling)
+        spelling = resolve_as_sent(location, self._spelling)
         if spelling in self._requested:
             raise TransportError(UnreachableKind.REDIRECT, f"redirect loop: {target[:200]}")
         return spelling
@@ -289,23 +299,23 @@ class FetchAttempt:
             at_ms = retry_at_ms(after, now_ms, date)
             # Report this before reading the body, because other workers may request this domain
             # soon.
-            self._gate.busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
-            return Busy(**self._error(response), retry_at_ms=at_ms, reason=status_line)
+            self._gate.report_busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
+            return Busy(**self._error_record(response), retry_at_ms=at_ms, reason=status_line)
         if status in WITHHELD:
-            return self._withheld(response, status_line)
+            return self._withheld_outcome(response, status_line)
         if 400 <= status < 500 and status not in TEMPORARY:
-            return Gone(**self._error(response), reason=status_line)
+            return Gone(**self._error_record(response), reason=status_line)
         if status >= 400:
-            record = self._error(response)
+            record = self._error_record(response)
             return Unreachable(**record, kind=UnreachableKind.STATUS, reason=status_line)
         if status == 206 and not self._sent_range():
-            return self._part(response)
+            return self._partial_outcome(response)
         return self._read(response)
 
     def _sent_range(self) -> bool:
         return self._request is not None and "Range" in self._request.headers
 
-    def _part(self, response: HttpResponse) -> Outcome:
+    def _partial_outcome(self, response: HttpResponse) -> Outcome:
         """
         Handle a 206 that was not requested.
         The start of a page is stored as a truncated response.
@@ -317,21 +327,21 @@ class FetchAttempt:
         reason = f"206, although no Range was requested: {part.missing}"
         return Unreachable(**self._record(), kind=UnreachableKind.STATUS, reason=reason)
 
-    def _withheld(self, response: HttpResponse, status_line: str) -> Withheld:
+    def _withheld_outcome(self, response: HttpResponse, status_line: str) -> Withheld:
         head = response.head
         price = next(iter(head.values("crawler-price")), None) if head.status == 402 else None
-        kind, record = WITHHELD[head.status], self._error(response)
+        kind, record = WITHHELD[head.status], self._error_record(response)
         return Withheld(**record, outcome=kind, reason=status_line, crawler_price=price)
 
-    def _error(self, response: HttpResponse) -> dict[str, Any]:
+    def _error_record(self, response: HttpResponse) -> dict[str, Any]:
         """Return the record of a 4xx or 5xx, with as much of its body as the caller asked for."""
         if not self._options.error_body_bytes:
             response.discard()
             return self._record()
-        most = self._defaults.bounds
+        limits = self._defaults.bounds
         bounds = Bounds(
-            min(self._options.error_body_bytes, most.max_wire_bytes),
-            min(self._options.error_body_bytes, most.max_body_bytes),
+            min(self._options.error_body_bytes, limits.max_wire_bytes),
+            min(self._options.error_body_bytes, limits.max_body_bytes),
         )
         try:
             body = response.read_body(bounds)
@@ -350,7 +360,7 @@ class FetchAttempt:
         framing = response.framing
         has_length = framing.delimiter is Delimiter.LENGTH
         empty = framing.delimiter is Delimiter.NO_BODY or (has_length and framing.length == 0)
-        if not empty and (reason := refused_by_type(content_type, settings.content_types)):
+        if not empty and (reason := why_refused_by_type(content_type, settings.content_types)):
             raise UnsupportedContent(reason)
         bounds = self._defaults.bounds
         if has_length and framing.length > bounds.max_wire_bytes and not bounds.start_is_enough:
@@ -361,7 +371,7 @@ class FetchAttempt:
         def sniff(first: bytes) -> None:
             if self._defaults.as_declared and content_type is not None:
                 return
-            if reason := refused_by_content(first, content_type, settings.content_types):
+            if reason := why_refused_by_content(first, content_type, settings.content_types):
                 raise UnsupportedContent(reason)
 
         body = response.read_body(bounds, sniff)

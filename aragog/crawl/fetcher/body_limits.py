@@ -34,7 +34,7 @@ class DecodedBody:
     """Why the body is incomplete; None if it is complete."""
     wire_bytes: int
     """Bytes received, without chunk framing."""
-    drained: bool
+    is_drained: bool
     """True if it was read to the end, so that the connection can be reused."""
 
 
@@ -89,9 +89,9 @@ class _Collector:
         self._bounds = bounds
         self._sniff: Callable[[bytes], None] | None = sniff
         self._framing_bytes = framing_bytes
-        self._out: list[bytes] = []
+        self._pieces: list[bytes] = []
         self._size = 0
-        self._wire = 0
+        self._wire_bytes = 0
         self._waiting = b""
         """Received bytes of an incomplete unit."""
         self._decoded_wire = 0
@@ -99,30 +99,30 @@ class _Collector:
 
     def collect(self, pieces: Iterable[bytes]) -> DecodedBody:
         reason: str | None = None
-        drained = False
+        is_drained = False
         try:
             for piece in pieces:
                 if reason := self._receive(piece):
                     break
             else:
-                drained = True
+                is_drained = True
                 reason = self._decode_rest(whole=True)
         except TransportError as error:
-            if error.kind is UnreachableKind.TIMEOUT or not self._wire:
+            if error.kind is UnreachableKind.TIMEOUT or not self._wire_bytes:
                 raise
             reason = self._decode_rest() or error.reason
         self._peek(final=True)
         if reason is None:
             reason = next((m for d in reversed(self._decoders) if (m := d.missing())), None)
-        data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
-        return DecodedBody(data, reason, self._wire, drained)
+        data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        return DecodedBody(data, reason, self._wire_bytes, is_drained)
 
     def _receive(self, piece: bytes) -> str | None:
         """Decode and keep `piece`. If this truncates the body, returns the reason."""
-        room = self._bounds.max_wire_bytes - self._wire - self._framing_bytes()
+        room = self._bounds.max_wire_bytes - self._wire_bytes - self._framing_bytes()
         cut = len(piece) > room
         piece = piece[: max(0, room)] if cut else piece
-        self._wire += len(piece)
+        self._wire_bytes += len(piece)
         reason = self._decode_units(piece) if self._decoders else self._keep_what_fits(piece)
         if reason is None and cut:
             reason = self._decode_rest()
@@ -176,15 +176,15 @@ class _Collector:
 
     def _keep(self, piece: bytes) -> None:
         if piece:
-            self._out.append(piece)
+            self._pieces.append(piece)
             self._size += len(piece)
             self._peek(final=False)
 
     def _peek(self, *, final: bool) -> None:
         if self._sniff is not None and (final or self._size >= PEEK_BYTES):
             sniff, self._sniff = self._sniff, None
-            first = self._out[0] if self._out else b""
-            sniff((first if len(first) >= PEEK_BYTES else b"".join(self._out))[:PEEK_BYTES])
+            first = self._pieces[0] if self._pieces else b""
+            sniff((first if len(first) >= PEEK_BYTES else b"".join(self._pieces))[:PEEK_BYTES])
 
     def _overflow(self, piece: bytes, *, inner: bool) -> str:
         """

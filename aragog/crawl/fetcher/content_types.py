@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from aragog.crawl.fetcher.body_limits import PEEK_BYTES
-from aragog.crawl.fetcher.http1.decoders import undecoded
+from aragog.crawl.fetcher.http1.decoders import has_unknown_coding
 from aragog.fetch_record.outcome import Headers
 
 # Signatures of binary formats (WHATWG MIME Sniffing sections 6 and 7).
@@ -81,7 +81,7 @@ def media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip(" \t").lower()
 
 
-def refused_by_type(content_type: str | None, allowed: Sequence[str]) -> str | None:
+def why_refused_by_type(content_type: str | None, allowed: Sequence[str]) -> str | None:
     """
     Return why bodies of this type are not read.
     None if they are read, or if the type is None.
@@ -95,7 +95,7 @@ def refused_by_type(content_type: str | None, allowed: Sequence[str]) -> str | N
     return f"content type {name[:100]}"
 
 
-def refused_by_content(
+def why_refused_by_content(
     first: bytes, content_type: str | None, allowed: Sequence[str]
 ) -> str | None:
     """
@@ -110,7 +110,7 @@ def refused_by_content(
     detected = next((name for magic, name in _MAGIC if first.startswith(magic)), None)
     if detected == "image/bmp" and not _has_binary(first):
         detected = None  # text that happens to begin with "BM"
-    if detected is not None and refused_by_type(detected, allowed):
+    if detected is not None and why_refused_by_type(detected, allowed):
         declared = f", declared as {media_type(content_type)}" if content_type else ""
         return f"the content is {detected}{declared}"
     name = media_type(content_type or "")
@@ -126,7 +126,7 @@ def refused_by_content(
 def is_undecoded(headers: Headers, body: bytes) -> bool:
     """Return True if Content-Encoding names an unknown coding and the body looks binary."""
     codings = [v for name, v in headers if name.lower() == "content-encoding"]
-    return undecoded(codings) and _has_binary(body[:PEEK_BYTES])
+    return has_unknown_coding(codings) and _has_binary(body[:PEEK_BYTES])
 
 
 def _has_binary(first: bytes) -> bool:

@@ -28,7 +28,7 @@ MAX_COOKIES = 50
 MAX_COOKIE_BYTES = 4096
 MAX_HEADER_BYTES = 8192
 # Maximum number of Set-Cookie headers to read from one response.
-MAX_READ = 200
+MAX_SET_COOKIE_HEADERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,18 @@ class _Cookie:
     host_only: bool
     """True if it is sent only to its own host, because it was set without Domain."""
     secure: bool
-    ends_at_ms: float
+    expires_at_ms: float
     """When it expires, by this machine's clock; infinite if never."""
 
     def is_sent_to(self, scheme: str, host: str, path: str) -> bool:
         """Return True if the cookie is sent with this request (section 5.4, step 1)."""
-        in_domain = host == self.place.domain if self.host_only else _in(host, self.place.domain)
+        in_domain = (
+            host == self.place.domain if self.host_only else _is_in_domain(host, self.place.domain)
+        )
         return (
-            in_domain and _below(path, self.place.path) and (scheme == "https" or not self.secure)
+            in_domain
+            and _is_below(path, self.place.path)
+            and (scheme == "https" or not self.secure)
         )
 
 
@@ -69,13 +73,13 @@ class Cookies:
 
     def learn(self, url: str, head: ResponseHead) -> None:
         """Apply the Set-Cookie headers of a response to `url`."""
-        for line in head.values("set-cookie")[:MAX_READ]:
+        for line in head.values("set-cookie")[:MAX_SET_COOKIE_HEADERS]:
             cookie = (
                 _read(line, url, self.clock.now_ms()) if len(line) <= MAX_COOKIE_BYTES else None
             )
             if cookie is None:
                 continue
-            if cookie.ends_at_ms <= self.clock.now_ms():
+            if cookie.expires_at_ms <= self.clock.now_ms():
                 self._jar.pop(cookie.place, None)
             elif cookie.place in self._jar or len(self._jar) < MAX_COOKIES:
                 self._jar[cookie.place] = cookie
@@ -88,26 +92,26 @@ class Cookies:
                 cookie.value,
                 cookie.host_only,
                 cookie.secure,
-                None if cookie.ends_at_ms == float("inf") else cookie.ends_at_ms,
+                None if cookie.expires_at_ms == float("inf") else cookie.expires_at_ms,
             )
             for cookie in self._jar.values()
         ]
 
     def keep(self, plain: Iterable[Sequence[Any]]) -> None:
         """Add cookies returned by `plain` of another jar."""
-        for name, domain, path, value, host_only, secure, ends_at_ms in plain:
+        for name, domain, path, value, host_only, secure, expires_at_ms in plain:
             place = _CookiePlace(name, domain, path)
-            ends = float("inf") if ends_at_ms is None else float(ends_at_ms)
-            self._jar[place] = _Cookie(place, value, host_only, secure, ends)
+            expires_ms = float("inf") if expires_at_ms is None else float(expires_at_ms)
+            self._jar[place] = _Cookie(place, value, host_only, secure, expires_ms)
 
     def header(self, url: str) -> str | None:
         """Return the Cookie header for `url`, at most 8 KB, or None if no cookie matches."""
-        scheme, host, path = _parts(url)
+        scheme, host, path = _split_url(url)
         now_ms = self.clock.now_ms()
         cookies = [
             cookie
             for cookie in self._jar.values()
-            if cookie.ends_at_ms > now_ms and cookie.is_sent_to(scheme, host, path)
+            if cookie.expires_at_ms > now_ms and cookie.is_sent_to(scheme, host, path)
         ]
         cookies.sort(key=lambda cookie: -len(cookie.place.path))  # stable: oldest first
         header = "; ".join(f"{cookie.place.name}={cookie.value}" for cookie in cookies)
@@ -141,40 +145,44 @@ class OriginCookies(Cookies):
 
 def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
     """Parse a Set-Cookie header. Returns None if the cookie is ignored (sections 5.2 and 5.3)."""
-    pair, *attributes = line.split(";")
+    pair, *attribute_texts = line.split(";")
     name, equals, value = (part.strip(" \t") for part in pair.partition("="))
     if not equals or not name or not pair.isprintable():
         return None
-    named = {}
-    for attribute in attributes:  # the last attribute of each name wins
+    attributes = {}
+    for attribute in attribute_texts:  # the last attribute of each name wins
         key, _, text = (part.strip(" \t") for part in attribute.partition("="))
-        named[key.lower()] = text
-    _, host, path = _parts(url)
-    domain = _domain(named.get("domain", ""), host)
+        attributes[key.lower()] = text
+    _, host, path = _split_url(url)
+    domain = _domain(attributes.get("domain", ""), host)
     if domain is None:
         return None
-    if _breaks_prefix_rules(name.lower(), named, url):
+    if _violates_prefix_rules(name.lower(), attributes, url):
         return None
-    at = named.get("path", "")
+    path_attribute = attributes.get("path", "")
     return _Cookie(
-        _CookiePlace(name, domain or host, at if at.startswith("/") else _default_path(path)),
+        _CookiePlace(
+            name,
+            domain or host,
+            path_attribute if path_attribute.startswith("/") else _default_path(path),
+        ),
         value,
         host_only=not domain,
-        secure="secure" in named,
-        ends_at_ms=_ends_at_ms(named, now_ms),
+        secure="secure" in attributes,
+        expires_at_ms=_expires_at_ms(attributes, now_ms),
     )
 
 
-def _breaks_prefix_rules(name: str, named: dict[str, str], url: str) -> bool:
+def _violates_prefix_rules(name: str, attributes: dict[str, str], url: str) -> bool:
     """
     Return True if a cookie breaks the rules of its name prefix, or is Secure but came
     without TLS.
     """
-    is_safe = "secure" in named and url.startswith("https://")
-    if "secure" in named and not is_safe:
+    is_safe = "secure" in attributes and url.startswith("https://")
+    if "secure" in attributes and not is_safe:
         return True
     if name.startswith("__host-"):
-        return not is_safe or bool(named.get("domain")) or named.get("path") != "/"
+        return not is_safe or bool(attributes.get("domain")) or attributes.get("path") != "/"
     return name.startswith("__secure-") and not is_safe
 
 
@@ -183,15 +191,15 @@ def _domain(text: str, host: str) -> str | None:
     domain = text.removeprefix(".").lower()
     if not domain or (domain == host and is_public_suffix(domain)):
         return ""
-    return domain if _in(host, domain) and not is_public_suffix(domain) else None
+    return domain if _is_in_domain(host, domain) and not is_public_suffix(domain) else None
 
 
-def _in(host: str, domain: str) -> bool:
+def _is_in_domain(host: str, domain: str) -> bool:
     """Return True if a host equals a domain or is below it (section 5.1.3)."""
     return host == domain or (host.endswith(f".{domain}") and not is_ip(host))
 
 
-def _below(path: str, parent: str) -> bool:
+def _is_below(path: str, parent: str) -> bool:
     """Return True if a path equals `parent` or is below it (section 5.1.4)."""
     return path.startswith(parent) and (
         path == parent or parent.endswith("/") or path[len(parent)] == "/"
@@ -202,7 +210,7 @@ def _default_path(path: str) -> str:
     return path[: path.rfind("/")] or "/"
 
 
-def _parts(url: str) -> tuple[str, str, str]:
+def _split_url(url: str) -> tuple[str, str, str]:
     """Return scheme, host and path of a normalized URL."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
@@ -210,13 +218,13 @@ def _parts(url: str) -> tuple[str, str, str]:
     return parts.scheme, (host[: port.start()] if port else host).lower(), parts.path or "/"
 
 
-def _ends_at_ms(named: dict[str, str], now_ms: int) -> float:
+def _expires_at_ms(attributes: dict[str, str], now_ms: int) -> float:
     """Return when a cookie expires. Max-Age overrides Expires; invalid values are ignored."""
-    age = named.get("max-age", "")
+    age = attributes.get("max-age", "")
     if re.fullmatch(r"-?[0-9]{1,15}", age, re.ASCII):
         return now_ms + int(age) * 1000 if int(age) > 0 else 0
-    ends_at_ms = cookie_date_ms(named.get("expires", ""))
-    return float("inf") if ends_at_ms is None else ends_at_ms
+    expires_at_ms = cookie_date_ms(attributes.get("expires", ""))
+    return float("inf") if expires_at_ms is None else expires_at_ms
 
 
 _DELIMITER = re.compile(r"[\t\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")

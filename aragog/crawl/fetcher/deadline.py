@@ -10,7 +10,7 @@ from aragog.fetch_record.outcome import UnreachableKind
 from aragog.runtime.clock import Clock
 
 # The minimum rate applies only after this time, so a slow start is tolerated.
-RATE_AFTER_S = 5.0
+RATE_GRACE_PERIOD_S = 5.0
 
 
 class Deadline:
@@ -29,11 +29,11 @@ class Deadline:
         "_body_bytes",
         "_body_started_s",
         "_clock",
-        "_connect_s",
+        "_connect_timeout_s",
         "_deadline_s",
-        "_ends_s",
+        "_end_s",
         "_min_bytes_per_s",
-        "_read_s",
+        "_read_timeout_s",
     )
 
     def __init__(
@@ -47,9 +47,9 @@ class Deadline:
     ) -> None:
         self._clock = clock
         self._deadline_s = deadline_s
-        self._ends_s = clock.monotonic_s() + deadline_s
-        self._connect_s = connect_timeout_s
-        self._read_s = read_timeout_s
+        self._end_s = clock.monotonic_s() + deadline_s
+        self._connect_timeout_s = connect_timeout_s
+        self._read_timeout_s = read_timeout_s
         self._min_bytes_per_s = min_bytes_per_s
         self._body_started_s: float | None = None
         self._body_bytes = 0
@@ -60,33 +60,33 @@ class Deadline:
 
     def extend(self, seconds: float) -> None:
         """Extend the deadline by the time spent waiting for a permit or a slot."""
-        self._ends_s += seconds
+        self._end_s += seconds
 
     @contextlib.contextmanager
     def shortened(self, seconds: float) -> Iterator[None]:
         """Limit the block to `seconds`, or to the deadline if that is earlier."""
-        ends_s = self._ends_s
-        self._ends_s = min(ends_s, self._clock.monotonic_s() + seconds)
+        end_s = self._end_s
+        self._end_s = min(end_s, self._clock.monotonic_s() + seconds)
         try:
             yield
         finally:
-            self._ends_s = ends_s
+            self._end_s = end_s
 
     def connect_timeout_s(self) -> float:
         """Return the timeout of the next connect. Raises TransportError after the deadline."""
-        return min(self._connect_s, self._left_s())
+        return min(self._connect_timeout_s, self._remaining_s())
 
     def read_timeout_s(self) -> float:
         """Return the timeout of the next read. Raises TransportError if any limit is exceeded."""
-        left_s = self._left_s()
+        remaining_s = self._remaining_s()
         if self._body_started_s is not None:
             elapsed_s = self._clock.monotonic_s() - self._body_started_s
             required_bytes = self._min_bytes_per_s * elapsed_s
-            if elapsed_s > RATE_AFTER_S and self._body_bytes < required_bytes:
+            if elapsed_s > RATE_GRACE_PERIOD_S and self._body_bytes < required_bytes:
                 raise TransportError(
                     UnreachableKind.TIMEOUT, f"slower than {self._min_bytes_per_s} bytes/s"
                 )
-        return min(self._read_s, left_s)
+        return min(self._read_timeout_s, remaining_s)
 
     def start_body(self) -> None:
         """Start measuring the rate of a body."""
@@ -96,14 +96,14 @@ class Deadline:
         """Stop measuring the rate."""
         self._body_started_s = None
 
-    def received(self, number: int) -> None:
+    def count_received(self, number: int) -> None:
         """Count bytes of the body as received."""
         self._body_bytes += number
 
-    def _left_s(self) -> float:
-        left_s = self._ends_s - self._clock.monotonic_s()
-        if left_s <= 0:
+    def _remaining_s(self) -> float:
+        remaining_s = self._end_s - self._clock.monotonic_s()
+        if remaining_s <= 0:
             raise TransportError(
                 UnreachableKind.TIMEOUT, f"the fetch took longer than {self._deadline_s:g} s"
             )
-        return left_s
+        return remaining_s

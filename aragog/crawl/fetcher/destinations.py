@@ -17,7 +17,7 @@ from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import UnreachableKind
 
 
-def proxy_of(by: SelectedRoute) -> ProxyServer | None:
+def proxy_of(route: SelectedRoute) -> ProxyServer | None:
     """
     Return the proxy of an egress route, or None for a direct route.
 
@@ -25,7 +25,7 @@ def proxy_of(by: SelectedRoute) -> ProxyServer | None:
         RouteFailed: the proxy's credentials are no longer available.
     """
     try:
-        return by.server()
+        return route.server()
     except ConfigError as error:
         raise RouteFailed(str(error)) from error
 

@@ -69,7 +69,7 @@ class Gate(Protocol):
     def release_permit(self, url: str) -> None:
         """Release the permit. Called right after the kernel has accepted the request's bytes."""
 
-    def busy(self, url: str, wait_s: float | None) -> None:
+    def report_busy(self, url: str, wait_s: float | None) -> None:
         """
         Report a 429 or 503 from `url`. Called when the response headers have arrived.
 
@@ -89,5 +89,5 @@ class OpenGate:
     def release_permit(self, url: str) -> None:
         pass
 
-    def busy(self, url: str, wait_s: float | None) -> None:
+    def report_busy(self, url: str, wait_s: float | None) -> None:
         pass

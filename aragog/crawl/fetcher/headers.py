@@ -121,7 +121,7 @@ def target_of(location: str, base: str) -> str:
         ) from error
 
 
-def as_sent(location: str, base: str) -> str:
+def resolve_as_sent(location: str, base: str) -> str:
     """Resolve `location` in the origin's spelling, without the fragment and credentials."""
     try:
         url = can_ada.parse(base) + location
@@ -135,7 +135,7 @@ def as_sent(location: str, base: str) -> str:
 
 
 _MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
-_NEVER = re.compile(r"(?:^|[,\s])no-(?:store|cache)\b", re.IGNORECASE)
+_NO_CACHING = re.compile(r"(?:^|[,\s])no-(?:store|cache)\b", re.IGNORECASE)
 
 
 def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
@@ -147,17 +147,17 @@ def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
         now_ms: when the response arrived.
     """
     control = headers.get("cache-control", "")
-    if _NEVER.search(control):
+    if _NO_CACHING.search(control):
         return None
     max_age = _MAX_AGE.search(control)
     if max_age:
         age = headers.get("age", "").strip()
-        left_s = float(max_age[1]) - (float(age) if age.isdigit() and len(age) <= 10 else 0.0)
+        remaining_s = float(max_age[1]) - (float(age) if age.isdigit() and len(age) <= 10 else 0.0)
     else:
         # Without max-age, Expires applies (RFC 9111 section 5.3), relative to the server's Date.
         expires_ms = http_date_ms(headers.get("expires"))
         if expires_ms is None:
             return None
         sent_ms = http_date_ms(headers.get("date"))
-        left_s = (expires_ms - (now_ms if sent_ms is None else sent_ms)) / 1000
-    return left_s if left_s > 0 else None
+        remaining_s = (expires_ms - (now_ms if sent_ms is None else sent_ms)) / 1000
+    return remaining_s if remaining_s > 0 else None

@@ -13,8 +13,8 @@ from urlspelling.hosts import longest_match
 
 EVERY_HOST = "*"
 # If HTTP/2 failed, it is offered to the host again after an hour, in case it was repaired.
-REFUSED_S = 3_600.0
-MAX_REFUSED = 1_000
+RETRY_AFTER_S = 3_600.0
+MAX_DISABLED_HOSTS = 1_000
 
 
 class Http2Hosts:
@@ -35,23 +35,23 @@ class Http2Hosts:
         self._all = EVERY_HOST in names
         self._names = frozenset(_host_name(name) for name in names if name != EVERY_HOST)
         self._clock = clock
-        self._refused: dict[str, float] = {}
+        self._disabled_until_s: dict[str, float] = {}
 
     def offers(self, host: str) -> bool:
         """Return True if HTTP/2 is offered to `host`. Takes 1 µs."""
         if not self._all and (not self._names or longest_match(host, self._names) is None):
             return False
-        until_s = self._refused.get(host)
+        until_s = self._disabled_until_s.get(host)
         return until_s is None or self._clock.monotonic_s() >= until_s
 
-    def refused(self, host: str) -> None:
+    def disable(self, host: str) -> None:
         """
         Offer only HTTP/1.1 to `host` for an hour, because it requires that or its HTTP/2 is
         invalid.
         """
-        if len(self._refused) >= MAX_REFUSED:
-            self._refused.clear()
-        self._refused[host] = self._clock.monotonic_s() + REFUSED_S
+        if len(self._disabled_until_s) >= MAX_DISABLED_HOSTS:
+            self._disabled_until_s.clear()
+        self._disabled_until_s[host] = self._clock.monotonic_s() + RETRY_AFTER_S
 
 
 def _host_name(name: str) -> str:

@@ -25,11 +25,11 @@ class HttpProtocol(Protocol):
         """Bytes received since the connection was opened, other than heads and bodies."""
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """True if the connection cannot be reused, because it has unread data or is closing."""
 
     @property
-    def repeatable(self) -> bool:
+    def can_repeat(self) -> bool:
         """True if a GET that failed on this connection may be repeated on another one."""
 
     def request(self, request: PoliteRequest, target: Target) -> bytes:
@@ -66,7 +66,7 @@ class HttpProtocol(Protocol):
             TransportError: the body ended early or is invalid. Pieces yielded before are valid.
         """
 
-    def received_idle(self, data: bytes) -> bool:
+    def receive_idle(self, data: bytes) -> bool:
         """
         Process data that arrived between two requests.
         Returns False if the connection is unusable.

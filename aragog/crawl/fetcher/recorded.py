@@ -16,7 +16,7 @@ from aragog.crawl.fetcher.body_limits import Bounds, DecodedBody, collect
 from aragog.crawl.fetcher.faults import TransportError, UnsupportedContent
 from aragog.crawl.fetcher.http1.decoders import decoders_for
 from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead, parse_head
-from aragog.crawl.fetcher.http1.reader import ResponseReader, content
+from aragog.crawl.fetcher.http1.reader import ResponseReader, read_content
 from aragog.fetch_record.outcome import UnreachableKind
 
 PIECE_BYTES = 65_536
@@ -51,44 +51,46 @@ def read_recorded(read: Callable[[int], bytes], limits: RecordedLimits) -> Recor
     Raises:
         Fault: the data is not a response, its head is too long, or its body cannot be decoded.
     """
-    head, rest = _head(read, limits.head)
-    decoded = _body(head, rest, read, limits)
+    head, rest = _read_head(read, limits.head)
+    decoded = _read_body(head, rest, read, limits)
     return RecordedResponse(head.status, head.headers, decoded.data, decoded.truncated_why)
 
 
-def _head(read: Callable[[int], bytes], most: int) -> tuple[ResponseHead, bytes]:
+def _read_head(read: Callable[[int], bytes], max_bytes: int) -> tuple[ResponseHead, bytes]:
     """Return the head, and the first bytes of the body that were read with it."""
     block = b""
     while True:
         ends = [at for end in (b"\r\n\r\n", b"\n\n") if (at := block.find(end)) >= 0]
-        if ends or len(block) > most:
+        if ends or len(block) > max_bytes:
             break
         if not (piece := read(PIECE_BYTES)):
             break
         block += piece
     end = min(ends, default=len(block))
-    if end > most:
-        raise TransportError(UnreachableKind.PROTOCOL, f"headers of more than {most} bytes")
-    blank = 4 if block[end : end + 4] == b"\r\n\r\n" else 2
-    return parse_head(_as_http_1(block[:end])), block[end + blank :]
+    if end > max_bytes:
+        raise TransportError(UnreachableKind.PROTOCOL, f"headers of more than {max_bytes} bytes")
+    separator_bytes = 4 if block[end : end + 4] == b"\r\n\r\n" else 2
+    return parse_head(_replace_version(block[:end])), block[end + separator_bytes :]
 
 
-def _as_http_1(block: bytes) -> bytes:
+def _replace_version(block: bytes) -> bytes:
     """Replace the version in the status line with HTTP/1.1. Some recorders write `HTTP/2 200`."""
-    version, blank, rest = block.partition(b" ")
+    version, separator, rest = block.partition(b" ")
     return (
-        b"HTTP/1.1 " + rest if blank and version in (b"HTTP/2", b"HTTP/2.0", b"HTTP/3") else block
+        b"HTTP/1.1 " + rest
+        if separator and version in (b"HTTP/2", b"HTTP/2.0", b"HTTP/3")
+        else block
     )
 
 
-def _body(
+def _read_body(
     head: ResponseHead, first: bytes, read: Callable[[int], bytes], limits: RecordedLimits
 ) -> DecodedBody:
     """Read the body. `first` contains the bytes that were already read."""
-    wire, is_cut = _wire(first, read, limits.wire)
+    wire, is_cut = _read_wire(first, read, limits.wire)
     bounds = Bounds(limits.wire, limits.body)
     try:
-        body = _decoded(head, wire, bounds)
+        body = _decode(head, wire, bounds)
     except UnsupportedContent:
         if wire.lstrip()[:1] != b"<":
             raise
@@ -98,34 +100,34 @@ def _body(
     return body
 
 
-def _wire(first: bytes, read: Callable[[int], bytes], most: int) -> tuple[bytes, bool]:
+def _read_wire(first: bytes, read: Callable[[int], bytes], max_bytes: int) -> tuple[bytes, bool]:
     """Return the body as sent, and True if it exceeds the limit."""
     pieces, size = [first], len(first)
-    while size <= most and (piece := read(PIECE_BYTES)):
+    while size <= max_bytes and (piece := read(PIECE_BYTES)):
         pieces.append(piece)
         size += len(piece)
-    return b"".join(pieces)[:most], size > most
+    return b"".join(pieces)[:max_bytes], size > max_bytes
 
 
-def _decoded(head: ResponseHead, wire: bytes, bounds: Bounds) -> DecodedBody:
-    transfer = [name.partition(";")[0].strip() for name in head.tokens("transfer-encoding")]
-    is_chunked = transfer[-1:] == ["chunked"] and _begins_with_a_chunk(wire)
-    codings = head.tokens("content-encoding"), [n for n in transfer if n != "chunked"]
+def _decode(head: ResponseHead, wire: bytes, bounds: Bounds) -> DecodedBody:
+    transfer_codings = [name.partition(";")[0].strip() for name in head.tokens("transfer-encoding")]
+    is_chunked = transfer_codings[-1:] == ["chunked"] and _starts_with_chunk_size(wire)
+    codings = head.tokens("content-encoding"), [n for n in transfer_codings if n != "chunked"]
     if is_chunked:
         with suppress(TransportError):  # it only looked chunked: use it as it is
             return collect(_pieces(wire, Delimiter.LAST_CHUNK), decoders_for(*codings), bounds)
     pieces = _pieces(wire, Delimiter.CLOSE)
-    is_coded = _begins_as(wire, [*codings[0], *codings[1]])
+    is_coded = _starts_like(wire, [*codings[0], *codings[1]])
     return collect(pieces, decoders_for(*codings) if is_coded else [], bounds)
 
 
 def _pieces(wire: bytes, delimiter: Delimiter) -> Iterator[bytes]:
     """Yield the body in pieces, as if read from a connection."""
     received = (wire[at : at + PIECE_BYTES] for at in range(0, len(wire), PIECE_BYTES))
-    return content(ResponseReader(lambda: next(received, b"")), Framing(delimiter))
+    return read_content(ResponseReader(lambda: next(received, b"")), Framing(delimiter))
 
 
-def _begins_with_a_chunk(wire: bytes) -> bool:
+def _starts_with_chunk_size(wire: bytes) -> bool:
     """
     Return True if the body starts with a chunk size.
     Archives may have removed the chunk framing.
@@ -134,7 +136,7 @@ def _begins_with_a_chunk(wire: bytes) -> bool:
     return bool(line) and all(byte in _HEX for byte in line)
 
 
-def _begins_as(wire: bytes, codings: Sequence[str]) -> bool:
+def _starts_like(wire: bytes, codings: Sequence[str]) -> bool:
     """Return True if the body may be in its last coding. Few codings have a recognizable start."""
     magic = _MAGIC.get(codings[-1]) if codings else None
     return magic is None or wire.startswith(magic)

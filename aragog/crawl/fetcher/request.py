@@ -17,7 +17,7 @@ from aragog.fetch_record.outcome import UnreachableKind
 from urlspelling.hosts import split_port
 
 
-def _no_op() -> None:
+def _do_nothing() -> None:
     pass
 
 
@@ -35,7 +35,7 @@ class PoliteRequest(requests.PreparedRequest):
         body: the body of a POST.
         route: the egress routes that the request may use; the default routes if None.
         crawl: the crawl's name, which may be part of a proxy's session name.
-        wanted: the signature that the server requested.
+        signature_request: the signature that the server requested.
     """
 
     def __init__(
@@ -44,13 +44,13 @@ class PoliteRequest(requests.PreparedRequest):
         headers: Mapping[str, str],
         deadline: Deadline,
         *,
-        acquire_permit: Callable[[], Later | None] = _no_op,
-        release_permit: Callable[[], None] = _no_op,
+        acquire_permit: Callable[[], Later | None] = _do_nothing,
+        release_permit: Callable[[], None] = _do_nothing,
         method: str = "GET",
         body: bytes = b"",
         route: RouteList | None = None,
         crawl: str = "",
-        wanted: SignatureRequest | None = None,
+        signature_request: SignatureRequest | None = None,
     ) -> None:
         super().__init__()
         self.method = method
@@ -62,7 +62,7 @@ class PoliteRequest(requests.PreparedRequest):
         self.release_permit = release_permit
         self.route = route
         self.crawl = crawl
-        self.wanted = wanted
+        self.signature_request = signature_request
         self.way: str | None = None
         """The egress route that was used, or tried last; None if direct."""
 

@@ -62,27 +62,28 @@ class RequestDefaults:
         replaced = {name.lower() for name in settings.headers}
         self.headers = {k: v for k, v in self.headers.items() if k.lower() not in replaced}
         self.headers.update(settings.headers)
-        self._credentials = _by_origin(settings)
+        self._credentials = _credentials_by_origin(settings)
 
-    def headers_for(self, url: str, earlier: Iterable[str] = ()) -> dict[str, str]:
+    def headers_for(self, url: str, earlier_urls: Iterable[str] = ()) -> dict[str, str]:
         """
         Return all request headers for `url` except Host.
 
-        Credentials are sent only to their own origin, and only if every `earlier` URL of the
-        redirect chain has that origin, so that no other site can choose the URL that receives them.
+        Credentials are sent only to their own origin, and only if all of `earlier_urls`, the
+        redirect chain so far, have that origin, so that no other site can choose the URL that
+        receives them.
         """
         if not self._credentials:
             return dict(self.headers)
         target = origin(url)
         credentials = self._credentials.get(target)
-        if not credentials or any(origin(other) != target for other in earlier):
+        if not credentials or any(origin(other) != target for other in earlier_urls):
             return dict(self.headers)
         replaced = {name.lower() for name in credentials}
         headers = {k: v for k, v in self.headers.items() if k.lower() not in replaced}
         return headers | credentials
 
 
-def _by_origin(settings: FetchSettings) -> dict[str, dict[str, str]]:
+def _credentials_by_origin(settings: FetchSettings) -> dict[str, dict[str, str]]:
     """Return the headers for each origin."""
     headers: dict[str, dict[str, str]] = {}
     for key, login in settings.basic_auth.items():

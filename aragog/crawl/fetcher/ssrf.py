@@ -125,8 +125,8 @@ class SsrfFilter:
             host: name or IP address, IPv6 with or without brackets.
             port: port of the URL. An entry of `host_map` may replace it.
         """
-        host = _plain(host)
-        if (mapped := self._mapped(host)) is not None:
+        host = _normalize_host(host)
+        if (mapped := self._find_mapping(host)) is not None:
             return self._vet_mapped(mapped, port)
         if port not in self._ports:
             return Denied(_port_problem(port))
@@ -149,8 +149,8 @@ class SsrfFilter:
         Checks the text of the name. Addresses and entries of `host_map` are checked as in
         `resolve`. The addresses to which the proxy resolves the name cannot be checked.
         """
-        host = _plain(host)
-        if self._mapped(host) is not None or _ip(host) is not None:
+        host = _normalize_host(host)
+        if self._find_mapping(host) is not None or _ip(host) is not None:
             return self.resolve(host, port)
         if port not in self._ports:
             return Denied(_port_problem(port))
@@ -191,11 +191,11 @@ class SsrfFilter:
             return f"{parts.protocol} is not http or https"
         if parts.username or parts.password:
             return "credentials in the URL"
-        host = _plain(parts.hostname)
-        if self._mapped(host) is None:
+        host = _normalize_host(parts.hostname)
+        if self._find_mapping(host) is None:
             if reason := self._vet_host(host):
                 return reason
-            if _AMBIGUOUS.search(url) and (reason := self._vet_other_parse(url, host)):
+            if _AMBIGUOUS.search(url) and (reason := self._vet_other_parser(url, host)):
                 return reason
         port = int(parts.port) if parts.port else _DEFAULT_PORTS[parts.protocol]
         return None if port in self._ports else _port_problem(port)
@@ -227,7 +227,7 @@ class SsrfFilter:
                 return f"{host} resolves to {reason}"
         return None
 
-    def _vet_other_parse(self, url: str, host: str) -> str | None:
+    def _vet_other_parser(self, url: str, host: str) -> str | None:
         """
         Check the host that an RFC 3986 parser finds in the same text, if it differs.
 
@@ -240,25 +240,25 @@ class SsrfFilter:
             parts = _parse(f"http://{other}/")
         except ValueError:
             return None
-        reason = self._vet_host(_plain(parts.hostname))
+        reason = self._vet_host(_normalize_host(parts.hostname))
         return f"the URL is ambiguous: other parsers find the host {other}" if reason else None
 
-    def _mapped(self, host: str) -> tuple[IP, int | None] | None:
+    def _find_mapping(self, host: str) -> tuple[IP, int | None] | None:
         if not self._map:
             return None
         if host in self._map:
             return self._map[host]
         above = islice(and_parents(host), 1, None)
-        return next((to for name in above if (to := self._map.get("*." + name))), None)
+        return next((mapping for name in above if (mapping := self._map.get("*." + name))), None)
 
-    def _vet_mapped(self, to: tuple[IP, int | None], port: int) -> Resolution:
+    def _vet_mapped(self, mapping: tuple[IP, int | None], port: int) -> Resolution:
         """
         Return the mapped address, which is allowed for this host only.
 
         The mapping itself is the permission. An entry in `allowed_networks` would allow the address
         for all hosts.
         """
-        address, mapped_port = to
+        address, mapped_port = mapping
         return Vetted(((str(address), mapped_port or port),))
 
     def _is_allowed(self, ip: IP) -> bool:
@@ -305,7 +305,7 @@ def _parse(url: str) -> can_ada.URL:
         raise InvalidUrl(url, "not a URL") from error
 
 
-def _plain(host: str) -> str:
+def _normalize_host(host: str) -> str:
     """Return `host` in lower case, without brackets and trailing dots."""
     return host.lower().strip("[]").rstrip(".")
 
@@ -341,14 +341,14 @@ def _host_map(entries: Mapping[str, str]) -> dict[str, tuple[IP, int | None]]:
     problems = []
     for name, target in entries.items():
         host, port = split_port(target)
-        ip = _ip(_plain(host))
-        whole = _ip(_plain(target)) is not None
-        if ip is None or not (whole or (port.isdecimal() and 0 < int(port) < 65536)):
+        ip = _ip(_normalize_host(host))
+        is_address = _ip(_normalize_host(target)) is not None
+        if ip is None or not (is_address or (port.isdecimal() and 0 < int(port) < 65536)):
             problems.append(
                 f"fetch.host_map: {name} has the value {target!r}; write address:port or [v6]:port"
             )
             continue
-        mapping[_plain(name)] = (ip, None if whole else int(port))
+        mapping[_normalize_host(name)] = (ip, None if is_address else int(port))
     if problems:
         raise ConfigError(*problems)
     return mapping

@@ -59,8 +59,8 @@ def _is_loopback(settings: FetchSettings, url: str) -> bool:
     authority = url.partition("://")[2].partition("/")[0].partition("?")[0].rpartition("@")[2]
     host = split_port(authority)[0]
     mapped = (
-        where
-        for name, where in settings.host_map.items()
+        target
+        for name, target in settings.host_map.items()
         if name == host or (name.startswith("*.") and host.endswith(name[1:]))
     )
     host = split_port(next(mapped, host))[0].strip("[]")

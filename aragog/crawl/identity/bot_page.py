@@ -10,7 +10,7 @@ from html import escape
 
 from aragog.settings import PolitenessSettings, Settings
 
-USES = {
+PURPOSE_DESCRIPTIONS = {
     "search": "an index that leads people to your pages",
     "ai-input": "answers of a model with your pages as its source",
     "ai-train": "the training of models",
@@ -40,10 +40,10 @@ def bot_page(settings: Settings, addresses: str | None) -> str:
     sections = [
         f"<h1>{name}</h1>",
         _paragraph(settings.identity.description or f"{name} is a web crawler."),
-        _uses(settings.preferences.purposes),
+        _purpose_section(settings.preferences.purposes),
         "<h2>How to recognize it</h2>",
         f"<p>The User-Agent of its requests: <code>{agent}</code></p>",
-        _signatures(settings.identity.agent),
+        _signature_section(settings.identity.agent),
     ]
     if addresses:
         sections.append(
@@ -51,10 +51,10 @@ def bot_page(settings: Settings, addresses: str | None) -> str:
         )
     sections += [
         "<h2>How to slow it down, or keep it out</h2>",
-        _rates(settings.politeness),
+        _rate_section(settings.politeness),
         f"<pre>User-agent: {name}\nCrawl-delay: 5\nDisallow: /private/</pre>",
         f"<p>This keeps it out:</p><pre>User-agent: {name}\nDisallow: /</pre>",
-        _contact(settings.identity.contact),
+        _contact_section(settings.identity.contact),
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -68,10 +68,12 @@ def _paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
 
-def _uses(purposes: tuple[str, ...]) -> str:
+def _purpose_section(purposes: tuple[str, ...]) -> str:
     if not purposes:
         return ""
-    items = "".join(f"<li><code>{each}</code>: {USES[each]}</li>" for each in purposes)
+    items = "".join(
+        f"<li><code>{purpose}</code>: {PURPOSE_DESCRIPTIONS[purpose]}</li>" for purpose in purposes
+    )
     return (
         "<p>Pages that it fetches are used for:</p>"
         f"<ul>{items}</ul><p>Pages that your site does not allow for these uses (by Content-Usage, "
@@ -79,7 +81,7 @@ def _uses(purposes: tuple[str, ...]) -> str:
     )
 
 
-def _rates(politeness: PolitenessSettings) -> str:
+def _rate_section(politeness: PolitenessSettings) -> str:
     return (
         f"<p>It obeys robots.txt (RFC 9309) and sends at most {politeness.qps:g} requests per "
         "second to one domain, evenly spaced. It obeys <code>Crawl-delay</code> up to "
@@ -87,7 +89,7 @@ def _rates(politeness: PolitenessSettings) -> str:
     )
 
 
-def _signatures(agent: str) -> str:
+def _signature_section(agent: str) -> str:
     if not agent:
         return ""
     return (
@@ -97,7 +99,7 @@ def _signatures(agent: str) -> str:
     )
 
 
-def _contact(contact: str) -> str:
+def _contact_section(contact: str) -> str:
     if not contact:
         return ""
     href = contact if "://" in contact else f"mailto:{contact}"

@@ -16,7 +16,13 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from aragog.crawl.identity.keys import SigningKey, decoded, ed25519, published_keys, thumbprint_of
+from aragog.crawl.identity.keys import (
+    SigningKey,
+    decode_base64url,
+    ed25519,
+    published_keys,
+    thumbprint_of,
+)
 from aragog.crawl.identity.published_files import (
     DIRECTORY_COMPONENTS,
     DIRECTORY_TAG,
@@ -25,7 +31,7 @@ from aragog.crawl.identity.published_files import (
 from aragog.crawl.identity.signature_base import SignedMessage, signature_base
 from aragog.pages.structured_fields import Member, parse_dictionary
 
-EXPIRES_SOON_S = 7 * 86_400
+EXPIRY_WARNING_S = 7 * 86_400
 
 
 def directory_problems(
@@ -48,7 +54,7 @@ def directory_problems(
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != DIRECTORY_TYPE:
         yield f"its content type must be {DIRECTORY_TYPE}, got {media_type or 'none'}"
-    published = _published(body)
+    published = _parse_directory(body)
     if published is None:
         yield "it is not a JSON Web Key Set"
         return
@@ -61,12 +67,12 @@ def directory_problems(
     yield from _signature_problems(agent, body, headers, published, now_s)
 
 
-def _published(body: bytes) -> dict[str, str] | None:
+def _parse_directory(body: bytes) -> dict[str, str] | None:
     """Return a directory's public Ed25519 keys by thumbprint; None if it is not a directory."""
     try:
         entries: list[dict[str, Any]] = orjson.loads(body)["keys"]
         keys = [entry["x"] for entry in entries if entry.get("crv") == "Ed25519"]
-        return {thumbprint_of(x): x for x in keys if len(decoded(x)) == 32}
+        return {thumbprint_of(x): x for x in keys if len(decode_base64url(x)) == 32}
     except (AttributeError, LookupError, TypeError, ValueError):
         return None
 
@@ -88,7 +94,7 @@ def _signature_problems(
         signatures = parse_dictionary(headers.get("signature", ""))
     except ValueError:
         inputs = signatures = {}
-    signed: dict[str, float] = {}
+    expiry_times_s: dict[str, float] = {}
     url = urlsplit(agent)
     response = SignedMessage(
         status=200,
@@ -102,14 +108,14 @@ def _signature_problems(
         base = signature_base(response, DIRECTORY_COMPONENTS, member.text)
         if _verifies(published[keyid], base.encode(), signatures.get(label)):
             expires = member.parameters.get("expires")
-            signed[keyid] = float(expires) if isinstance(expires, int) else 0.0
+            expiry_times_s[keyid] = float(expires) if isinstance(expires, int) else 0.0
     for thumbprint in published:
-        if thumbprint not in signed:
+        if thumbprint not in expiry_times_s:
             yield f"it has no valid signature by its key {thumbprint}"
-        elif signed[thumbprint] < now_s:
+        elif expiry_times_s[thumbprint] < now_s:
             yield f"its signature by {thumbprint} has expired; run `aragog identity files` again"
-        elif signed[thumbprint] < now_s + EXPIRES_SOON_S:
-            days = (signed[thumbprint] - now_s) / 86_400
+        elif expiry_times_s[thumbprint] < now_s + EXPIRY_WARNING_S:
+            days = (expiry_times_s[thumbprint] - now_s) / 86_400
             yield f"its signature by {thumbprint} expires in {days:.1f} days"
 
 
@@ -118,7 +124,7 @@ def _verifies(x: str, base: bytes, signature: Member | None) -> bool:
 
     try:
         text = str(signature.value).strip(":") if signature is not None else ""
-        public_key = ed25519().Ed25519PublicKey.from_public_bytes(decoded(x))
+        public_key = ed25519().Ed25519PublicKey.from_public_bytes(decode_base64url(x))
         public_key.verify(base64.b64decode(text, validate=True), base)
     except (InvalidSignature, binascii.Error):
         return False

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 SETTING = "identity.key"
 EXTRA = "identity"
 MAX_FILE_BYTES = 65_536
-CHECK_EVERY_S = 30.0
+CHECK_INTERVAL_S = 30.0
 RFC_TEST_KEY = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
 """Thumbprint of the example key in RFC 9421, B.1.4, whose private key is public."""
 
@@ -54,7 +54,7 @@ class SigningKey:
     @classmethod
     def of(cls, private: Any, from_s: int, until_s: int | None = None) -> SigningKey:
         """Wrap an Ed25519PrivateKey."""
-        x = encoded(private.public_key().public_bytes_raw())
+        x = encode_base64url(private.public_key().public_bytes_raw())
         return cls(thumbprint_of(x), x, from_s, until_s, private)
 
     def sign(self, text: bytes) -> bytes:
@@ -81,15 +81,17 @@ def new_key(from_s: int) -> SigningKey:
 
 def thumbprint_of(x: str) -> str:
     """Return the JWK SHA-256 thumbprint of a public Ed25519 key given in base64url."""
-    return encoded(hashlib.sha256(f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()).digest())
+    return encode_base64url(
+        hashlib.sha256(f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()).digest()
+    )
 
 
-def encoded(data: bytes) -> str:
+def encode_base64url(data: bytes) -> str:
     """Return base64url without padding (RFC 7515, section 2)."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def decoded(text: str) -> bytes:
+def decode_base64url(text: str) -> bytes:
     """
     Decode base64url without padding.
 
@@ -122,7 +124,7 @@ def published_keys(keys: Sequence[SigningKey], now_s: float) -> list[SigningKey]
     return [key for key in keys if now_s < _end(key)]
 
 
-def rotated(
+def rotate_keys(
     keys: Sequence[SigningKey], successor: SigningKey, now_s: int, overlap_s: int
 ) -> list[SigningKey]:
     """
@@ -159,7 +161,7 @@ def read_keys(path: Path) -> list[SigningKey]:
             f"{SETTING}: {path} has mode {mode:04o}, so others can read it; run chmod 600 {path}"
         )
     try:
-        keys = [_key_of(entry) for entry in orjson.loads(data)["keys"]]
+        keys = [_parse_key(entry) for entry in orjson.loads(data)["keys"]]
     except (AttributeError, LookupError, TypeError, ValueError):
         # `from None`, because the message of the cause could contain a part of the file.
         raise ConfigError(
@@ -185,10 +187,10 @@ def check_key_file(path: Path, now_s: float) -> SigningKey:
     return signing_key(read_keys(path), now_s)
 
 
-def _key_of(entry: dict[str, Any]) -> SigningKey:
+def _parse_key(entry: dict[str, Any]) -> SigningKey:
     if (entry["kty"], entry["crv"]) != ("OKP", "Ed25519"):
         raise ValueError("not an Ed25519 key")
-    private = ed25519().Ed25519PrivateKey.from_private_bytes(decoded(entry["d"]))
+    private = ed25519().Ed25519PrivateKey.from_private_bytes(decode_base64url(entry["d"]))
     from_s, until_s = entry.get("nbf", 0), entry.get("exp")
     if not isinstance(from_s, int) or not isinstance(until_s, int | None):
         raise TypeError("nbf and exp must be seconds")
@@ -224,7 +226,7 @@ class KeyFile:
         now_s = self._clock.monotonic_s()
         if now_s >= self._check_at_s:
             self._reload_if_changed()
-            self._check_at_s = now_s + CHECK_EVERY_S
+            self._check_at_s = now_s + CHECK_INTERVAL_S
         return self._keys
 
     def _reload_if_changed(self) -> None:
@@ -246,19 +248,21 @@ class KeyFile:
         return status.st_ino, status.st_mtime_ns
 
 
-def write_keys(path: Path, keys: Sequence[SigningKey], *, replaces: bool) -> None:
+def write_keys(path: Path, keys: Sequence[SigningKey], *, overwrite: bool) -> None:
     """
     Write a key file with mode 0600. Other processes see either the old file or the new one.
 
     Args:
         path: path of the file.
         keys: all keys of the file.
-        replaces: if False, an existing file is an error.
+        overwrite: if False, an existing file is an error.
 
     Raises:
         ConfigError: the file exists, or cannot be written.
     """
-    entries = [key.public_jwk() | {"d": encoded(key.private.private_bytes_raw())} for key in keys]
+    entries = [
+        key.public_jwk() | {"d": encode_base64url(key.private.private_bytes_raw())} for key in keys
+    ]
     data = orjson.dumps({"keys": entries}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -268,7 +272,7 @@ def write_keys(path: Path, keys: Sequence[SigningKey], *, replaces: bool) -> Non
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            if replaces:
+            if overwrite:
                 temporary.replace(path)
             else:
                 path.hardlink_to(temporary)

@@ -33,10 +33,10 @@ DIRECTORY_TAG = "http-message-signatures-directory"
 DIRECTORY_COMPONENTS = (Component("@authority", (("req", True),)), Component("content-digest"))
 MAX_AGE_S = 86_400
 """Caches may keep copies for one day, half of the default overlap of a key rotation."""
-SIGNATURE_S = 30 * MAX_AGE_S
+SIGNATURE_LIFETIME_S = 30 * MAX_AGE_S
 """Lifetime of the directory's signatures."""
-REGENERATE_S = 3600
-PAGE, ADDRESSES = "/bot.html", "/addresses.json"
+REGENERATE_INTERVAL_S = 3600
+PAGE_PATH, ADDRESSES_PATH = "/bot.html", "/addresses.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,10 @@ def published_files(
     files = [key_directory(settings.identity.agent, keys, now_s)]
     networks = published_networks(settings)
     has_addresses = bool(networks)
-    page = bot_page(settings, ADDRESSES.removeprefix("/") if has_addresses else None)
-    link = {"Link": f'<{ADDRESSES}>; rel="client-ranges"'} if has_addresses else {}
+    page = bot_page(settings, ADDRESSES_PATH.removeprefix("/") if has_addresses else None)
+    link = {"Link": f'<{ADDRESSES_PATH}>; rel="client-ranges"'} if has_addresses else {}
     headers = {"Content-Type": "text/html; charset=utf-8", "Cache-Control": "max-age=3600"}
-    files.append(PublishedFile(PAGE, page.encode(), headers | link))
+    files.append(PublishedFile(PAGE_PATH, page.encode(), headers | link))
     if has_addresses:
         files.append(address_list(networks, now_s))
     return files
@@ -74,11 +74,11 @@ def published_files(
 
 def published_networks(settings: Settings) -> tuple[str, ...]:
     """Return `identity.networks` plus the addresses of direct egress routes."""
-    networks = [ipaddress.ip_network(each) for each in settings.identity.networks]
+    networks = [ipaddress.ip_network(text) for text in settings.identity.networks]
     for way in settings.egress.ways.values():
         for address in map(ipaddress.ip_network, way.addresses):
-            inside = (n for n in networks if n.version == address.version)
-            if not any(address.subnet_of(n) for n in inside):  # type: ignore[arg-type]
+            candidates = (n for n in networks if n.version == address.version)
+            if not any(address.subnet_of(n) for n in candidates):  # type: ignore[arg-type]
                 networks.append(address)
     return tuple(map(str, networks))
 
@@ -105,7 +105,7 @@ def key_directory(agent: str, keys: Sequence[SigningKey], now_s: int) -> Publish
     for number, key in enumerate(published, 1):
         parameters: dict[str, int | str] = {
             "created": now_s,
-            "expires": now_s + SIGNATURE_S,
+            "expires": now_s + SIGNATURE_LIFETIME_S,
             "keyid": key.thumbprint,
             "tag": DIRECTORY_TAG,
         }
@@ -118,8 +118,8 @@ def key_directory(agent: str, keys: Sequence[SigningKey], now_s: int) -> Publish
         "Access-Control-Allow-Origin": "*",
         "Content-Digest": f"sha-256=:{digest}:",
     }
-    joined = {name: ", ".join(values) for name, values in signed.items()}
-    return PublishedFile(url.path, body, headers | joined)
+    signature_headers = {name: ", ".join(values) for name, values in signed.items()}
+    return PublishedFile(url.path, body, headers | signature_headers)
 
 
 def address_list(networks: Sequence[str], now_s: int) -> PublishedFile:
@@ -132,7 +132,7 @@ def address_list(networks: Sequence[str], now_s: int) -> PublishedFile:
     """
     prefixes = [
         {f"ipv{network.version}Prefix": str(network)}
-        for network in (ipaddress.ip_network(each) for each in networks)
+        for network in (ipaddress.ip_network(text) for text in networks)
     ]
     token = hashlib.sha256(orjson.dumps(prefixes)).hexdigest()[:16]
     created = datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -141,19 +141,19 @@ def address_list(networks: Sequence[str], now_s: int) -> PublishedFile:
         option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
     )
     headers = {"Content-Type": ADDRESSES_TYPE, "Cache-Control": "max-age=3600"}
-    return PublishedFile(ADDRESSES, body, headers)
+    return PublishedFile(ADDRESSES_PATH, body, headers)
 
 
 def nginx_locations(files: Sequence[PublishedFile]) -> str:
     """Return nginx `location` blocks that serve `files` with their headers."""
     locations = []
-    for each in files:
-        headers = dict(each.headers)
+    for file in files:
+        headers = dict(file.headers)
         # The empty `types` block makes nginx use the default type below for all files.
         lines = ["types { }", f"default_type {_quoted(headers.pop('Content-Type'))};"]
         lines += [f"add_header {name} {_quoted(value)} always;" for name, value in headers.items()]
         body = "".join(f"    {line}\n" for line in lines)
-        locations.append(f"location = {each.path} {{\n{body}}}\n")
+        locations.append(f"location = {file.path} {{\n{body}}}\n")
     return "\n".join(locations)
 
 
@@ -176,8 +176,8 @@ class Publication:
         self._clock = clock or SystemClock()
         self._file = KeyFile(settings.identity.key or Path(), self._clock)
         self._generated: tuple[tuple[str, ...], int, dict[str, PublishedFile]] = ((), 0, {})
-        addresses = (ADDRESSES,) if published_networks(settings) else ()
-        self.paths = (urlsplit(settings.identity.agent).path, PAGE, *addresses)
+        addresses = (ADDRESSES_PATH,) if published_networks(settings) else ()
+        self.paths = (urlsplit(settings.identity.agent).path, PAGE_PATH, *addresses)
         """The paths of all files."""
 
     def files(self) -> dict[str, PublishedFile]:
@@ -190,8 +190,11 @@ class Publication:
         now_s = self._clock.now_ms() // 1000
         keys = published_keys(self._file.keys(), now_s)
         thumbprints = tuple(key.thumbprint for key in keys)
-        old_thumbprints, made_at_s, files = self._generated
-        if thumbprints != old_thumbprints or not 0 <= now_s - made_at_s < REGENERATE_S:
+        old_thumbprints, generated_at_s, files = self._generated
+        if (
+            thumbprints != old_thumbprints
+            or not 0 <= now_s - generated_at_s < REGENERATE_INTERVAL_S
+        ):
             files = {file.path: file for file in published_files(self._settings, keys, now_s)}
             self._generated = (thumbprints, now_s, files)
         return files

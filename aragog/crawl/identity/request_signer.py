@@ -82,17 +82,19 @@ class RequestSigner:
         self._requested: dict[str, SignatureRequest] = {}
         """Signatures that hosts requested, without nonce. Later requests to these hosts include
         them."""
-        self._without_query = tuple(each for each in self._components if each.name != "@query")
+        self._components_without_query = tuple(
+            component for component in self._components if component.name != "@query"
+        )
 
     def sign(
-        self, message: SignedMessage, wanted: SignatureRequest | None = None
+        self, message: SignedMessage, requested: SignatureRequest | None = None
     ) -> dict[str, str]:
         """
         Return the three headers that sign `message`. Takes about 0.06 ms.
 
         Args:
             message: a request.
-            wanted: the signature that the server requested. The usual components are covered as
+            requested: the signature that the server requested. The usual components are covered as
                 well.
 
         Raises:
@@ -100,12 +102,12 @@ class RequestSigner:
             ConfigError: the key file cannot be used, no key is currently valid, or the extra
                 `identity` is not installed.
         """
-        if wanted is None and (wanted := self._requested.get(message.authority)) is not None:
+        if requested is None and (requested := self._requested.get(message.authority)) is not None:
             try:
-                return self._signed(message, wanted)
+                return self._sign(message, requested)
             except UnsignableError:  # this request lacks a header that an earlier one had
-                wanted = None
-        return self._signed(message, wanted)
+                requested = None
+        return self._sign(message, requested)
 
     def requested_signature(
         self, message: SignedMessage, accept_signature: str
@@ -121,35 +123,37 @@ class RequestSigner:
             accept_signature: the Accept-Signature header of the response.
         """
         key = signing_key(self._file.keys(), self._clock.now_ms() // 1000)
-        known = self._requested.get(message.authority)
-        covered = {*self._components, *(known.components if known else ())}
-        for wanted in signature_requests(accept_signature, key.thumbprint, TAG):
-            extra = [c for c in wanted.components if c not in covered and c != _agent(wanted)]
-            if wanted.nonce is None and not extra:
+        previous = self._requested.get(message.authority)
+        covered = {*self._components, *(previous.components if previous else ())}
+        for requested in signature_requests(accept_signature, key.thumbprint, TAG):
+            new_components = [
+                c for c in requested.components if c not in covered and c != _agent(requested)
+            ]
+            if requested.nonce is None and not new_components:
                 continue  # this signature was already sent, and the server refused it
             try:
-                self._signed(message, wanted)
+                self._sign(message, requested)
             except UnsignableError:
                 continue
-            if extra:
-                self._remember(message.authority, replace(wanted, nonce=None))
-            return wanted
+            if new_components:
+                self._remember(message.authority, replace(requested, nonce=None))
+            return requested
         return None
 
-    def _remember(self, authority: str, wanted: SignatureRequest) -> None:
-        self._requested[authority] = wanted
+    def _remember(self, authority: str, requested: SignatureRequest) -> None:
+        self._requested[authority] = requested
         while len(self._requested) > MAX_HOSTS:
             self._requested.pop(next(iter(self._requested)), None)
 
-    def _signed(self, message: SignedMessage, wanted: SignatureRequest | None) -> dict[str, str]:
+    def _sign(self, message: SignedMessage, requested: SignatureRequest | None) -> dict[str, str]:
         now_s = self._clock.now_ms() // 1000
         key = signing_key(self._file.keys(), now_s)
-        components = self._without_query if message.query == "?" else self._components
+        components = self._components_without_query if message.query == "?" else self._components
         label, nonce = LABEL, None
-        if wanted is not None:
-            label, nonce = wanted.label, wanted.nonce
-            usual = (*components[:-1], _agent(wanted))
-            components = tuple(dict.fromkeys((*wanted.components, *usual)))
+        if requested is not None:
+            label, nonce = requested.label, requested.nonce
+            usual_components = (*components[:-1], _agent(requested))
+            components = tuple(dict.fromkeys((*requested.components, *usual_components)))
         member = f"{label}={self._agent}"
         fields = {
             lower: value
@@ -190,8 +194,8 @@ def agent_value(settings: IdentitySettings) -> str:
     return string_text(url) + ";type=jwks_uri"
 
 
-def _agent(wanted: SignatureRequest) -> Component:
-    return _agent_component(wanted.label)
+def _agent(requested: SignatureRequest) -> Component:
+    return _agent_component(requested.label)
 
 
 @functools.lru_cache(maxsize=64)

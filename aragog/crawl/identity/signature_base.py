@@ -52,7 +52,9 @@ class Component:
     """The component as written in a signature base."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "identifier", string_text(self.name) + _text_of(self.parameters))
+        object.__setattr__(
+            self, "identifier", string_text(self.name) + _format_parameters(self.parameters)
+        )
 
     def value(self, message: SignedMessage) -> str:
         """
@@ -70,7 +72,7 @@ class Component:
             return self._field(message, parameters)
         if self.name == "@query-param" and (name := parameters.pop("name", "")):
             value = _query_parameter(message.query, str(name))
-        elif (derived := _DERIVED.get(self.name)) is not None:
+        elif (derived := _DERIVED_COMPONENTS.get(self.name)) is not None:
             value = derived(message)
         else:
             value = None
@@ -112,7 +114,7 @@ def signature_base(
     Raises:
         UnsignableError: the message lacks one of the components.
     """
-    lines = [f"{each.identifier}: {each.value(message)}" for each in components]
+    lines = [f"{component.identifier}: {component.value(message)}" for component in components]
     return "\n".join((*lines, f'"@signature-params": {parameters}'))
 
 
@@ -120,11 +122,11 @@ def signature_parameters(
     components: tuple[Component, ...], parameters: Mapping[str, int | str]
 ) -> str:
     """Return the value of `@signature-params`, a member of Signature-Input (section 2.3)."""
-    covered = " ".join(each.identifier for each in components)
-    return f"({covered})" + _text_of(tuple(parameters.items()))
+    covered = " ".join(component.identifier for component in components)
+    return f"({covered})" + _format_parameters(tuple(parameters.items()))
 
 
-def _text_of(parameters: tuple[tuple[str, str | bool | int], ...]) -> str:
+def _format_parameters(parameters: tuple[tuple[str, str | bool | int], ...]) -> str:
     """Format the parameters of a structured field. Flags are written without a value."""
     return "".join(
         f";{name}"
@@ -144,8 +146,8 @@ def _member_text(value: str, key: str) -> str | None:
     if member is None:
         return None
     # A flag is sent without a value, but the signature base contains its value.
-    flag = member.value is True and not member.text.startswith("?1")
-    return f"?1{member.text}" if flag else member.text
+    is_flag = member.value is True and not member.text.startswith("?1")
+    return f"?1{member.text}" if is_flag else member.text
 
 
 def _query_parameter(query: str, name: str) -> str | None:
@@ -153,16 +155,18 @@ def _query_parameter(query: str, name: str) -> str | None:
     Return the value of a query parameter (section 2.2.8), or None if it does not occur exactly
     once.
     """
-    values = [v for n, v in parse_qsl(query[1:], keep_blank_values=True) if _encoded(n) == name]
-    return _encoded(values[0]) if len(values) == 1 else None
+    values = [
+        v for n, v in parse_qsl(query[1:], keep_blank_values=True) if _percent_encode(n) == name
+    ]
+    return _percent_encode(values[0]) if len(values) == 1 else None
 
 
-def _encoded(text: str) -> str:
+def _percent_encode(text: str) -> str:
     """Percent-encode as in HTML forms, but a space becomes %20."""
     return quote(text, safe="*").replace("~", "%7E")
 
 
-_DERIVED: Mapping[str, Callable[[SignedMessage], str | None]] = {
+_DERIVED_COMPONENTS: Mapping[str, Callable[[SignedMessage], str | None]] = {
     "@method": lambda message: message.method or None,
     "@target-uri": lambda message: (
         f"{message.scheme}://{message.authority}{message.path}"

@@ -43,9 +43,11 @@ def signature_requests(text: str, keyid: str, tag: str) -> Iterator[SignatureReq
     for label, member in members.items():
         components = _components(label, member)
         expected = {"keyid": keyid, "alg": "ed25519", "tag": tag}
-        other = any(member.parameters.get(name, value) != value for name, value in expected.items())
+        is_other_kind = any(
+            member.parameters.get(name, value) != value for name, value in expected.items()
+        )
         nonce = member.parameters.get("nonce")
-        if components is None or other or len(label) > MAX_LABEL_CHARS:
+        if components is None or is_other_kind or len(label) > MAX_LABEL_CHARS:
             continue
         if nonce is not None and not _is_text(nonce, MAX_NONCE_CHARS):
             continue
@@ -63,7 +65,7 @@ def _components(label: str, member: Member) -> tuple[Component, ...] | None:
         parameters = tuple(item.parameters.items())
         if not all(value is True or _is_text(value, MAX_NONCE_CHARS) for _, value in parameters):
             return None
-        component = Component(str(item.value), tuple((n, _plain(v)) for n, v in parameters))
+        component = Component(str(item.value), tuple((n, _plain_value(v)) for n, v in parameters))
         if component.name == "signature-agent" and dict(parameters).get("key") != label:
             return None
         components.append(component)
@@ -74,5 +76,5 @@ def _is_text(value: object, max_chars: int) -> bool:
     return isinstance(value, str) and not isinstance(value, FieldToken) and len(value) <= max_chars
 
 
-def _plain(value: object) -> str | bool:
+def _plain_value(value: object) -> str | bool:
     return True if value is True else str(value)

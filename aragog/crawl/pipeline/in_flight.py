@@ -190,7 +190,7 @@ class InFlightSet:
         their entries.
         """
         with _our_errors():
-            for client, server_urls in self._by_server(urls):
+            for client, server_urls in self._group_by_server(urls):
                 _script("in_flight_confirm").run(
                     client,
                     in_flight=self._key,
@@ -214,7 +214,7 @@ class InFlightSet:
         if not endings:
             return next_crawls
         with _our_errors():
-            for client, indexes in self._batches_by_server(ending.url for ending in endings):
+            for client, indexes in self._group_indexes_by_server(ending.url for ending in endings):
                 replies = _script("in_flight_end", *_COUNTING_PRELUDE).run(
                     client,
                     in_flight=self._key,
@@ -250,7 +250,7 @@ class InFlightSet:
         """
         replies: list[NextStep | NextCrawl] = [NextStep.CONTINUES] * len(queries)
         with _our_errors():
-            for client, indexes in self._batches_by_server(q.url for q in queries):
+            for client, indexes in self._group_indexes_by_server(q.url for q in queries):
                 values = _script("in_flight_stop", *_COUNTING_PRELUDE).run(
                     client,
                     in_flight=self._key,
@@ -286,20 +286,22 @@ class InFlightSet:
         """
         results, ended_crawls = [False] * len(queries), frozenset(ended)
         with _our_errors():
-            for client, indexes in self._batches_by_server(q.url for q in queries):
+            for client, indexes in self._group_indexes_by_server(q.url for q in queries):
                 names = [field(queries[index].url) for index in indexes]
                 entries: Any = client.hmget(self._key, names)
                 for index, value in zip(indexes, entries, strict=True):
                     results[index] = _is_wanted(queries[index], value, ended_crawls, now_s)
         return results
 
-    def _batches_by_server(self, urls: Iterable[str]) -> Iterator[tuple[redis.Redis, list[int]]]:
+    def _group_indexes_by_server(
+        self, urls: Iterable[str]
+    ) -> Iterator[tuple[redis.Redis, list[int]]]:
         """Yield each server with the indexes of its URLs, at most `MAX_URLS_PER_CALL` at a time."""
         for client, indexes in self._nodes.group((url, index) for index, url in enumerate(urls)):
             for start in range(0, len(indexes), MAX_URLS_PER_CALL):
                 yield client, indexes[start : start + MAX_URLS_PER_CALL]
 
-    def _by_server(self, urls: Sequence[str]) -> list[tuple[redis.Redis, list[str]]]:
+    def _group_by_server(self, urls: Sequence[str]) -> list[tuple[redis.Redis, list[str]]]:
         return self._nodes.group((url, url) for url in urls)
 
     def contains(self, url: str) -> bool:
@@ -313,7 +315,7 @@ class InFlightSet:
         """
         in_flight: set[str] = set()
         with _our_errors():
-            for client, server_urls in self._by_server(urls):
+            for client, server_urls in self._group_by_server(urls):
                 now_s, entries = self._entries(client, server_urls)
                 expiries = (entry and expiry_s(entry) for entry in entries)
                 in_flight |= {

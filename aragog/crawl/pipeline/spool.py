@@ -273,7 +273,7 @@ class Spool:
     def touch(self, tokens: Sequence[str]) -> None:
         """Reset the idle time of the tokens."""
         with _our_errors():
-            for client, server_tokens in self._by_server(tokens):
+            for client, server_tokens in self._group_by_server(tokens):
                 _script("touch").run(
                     client, spool=self._spool_key, index=self._index_key, tokens=server_tokens
                 )
@@ -285,7 +285,7 @@ class Spool:
     def _forget(self, tokens: Sequence[str], idle_ms: int) -> int:
         freed = 0
         with _our_errors():
-            for client, server_tokens in self._by_server(tokens):
+            for client, server_tokens in self._group_by_server(tokens):
                 freed += _script("free").run(
                     client,
                     spool=self._spool_key,
@@ -303,7 +303,7 @@ class Spool:
         until they are freed.
         """
         with _our_errors():
-            for client, server_tokens in self._by_server(tokens):
+            for client, server_tokens in self._group_by_server(tokens):
                 _script("pack").run(
                     client,
                     spool=self._spool_key,
@@ -329,7 +329,7 @@ class Spool:
             cached = self._bounds[client] = now_s, bounds_of(self._max_bytes, memory)
         return cached[1]
 
-    def _by_server(self, tokens: Sequence[str]) -> list[tuple[redis.Redis, list[str]]]:
+    def _group_by_server(self, tokens: Sequence[str]) -> list[tuple[redis.Redis, list[str]]]:
         return self._nodes.group((_batch(token), token) for token in tokens)
 
     def _bodies(self, tokens: Sequence[str]) -> list[str]:

@@ -66,8 +66,8 @@ class TimedGate:
         self._all[-1].note("request sent")
         self._gate.release_permit(url)
 
-    def busy(self, url: str, wait_s: float | None) -> None:
-        self._gate.busy(url, wait_s)
+    def report_busy(self, url: str, wait_s: float | None) -> None:
+        self._gate.report_busy(url, wait_s)
 
 
 def exchange(url: str, status: int | None, outcome: Outcome | None) -> dict[str, Value]:

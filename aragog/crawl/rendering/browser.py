@@ -24,15 +24,15 @@ from aragog.errors import BrowserUnavailable
 from aragog.runtime.socket_paths import short_folder
 from aragog.settings import RenderingSettings
 
-COMMANDS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-START_S = 30.0
-STOP_S = 5.0
+BROWSER_COMMANDS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+START_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 5.0
 # Only these environment variables are passed to Chromium. Others may contain passwords.
-ENVIRONMENT = ("HOME", "LANG", "PATH")
+ENVIRONMENT_VARIABLES = ("HOME", "LANG", "PATH")
 FOLDER_PREFIX = "aragog-"
 # Chromium creates this socket in its folder, which is named with the prefix above and 8 letters.
 SOCKET_IN_FOLDER = "/org.chromium.Chromium.XXXXXX/SingletonSocket"
-NO_NETWORK = (
+NO_NETWORK_FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--proxy-server=http://proxy.invalid:9",
     "--proxy-bypass-list=<-loopback>",
@@ -45,7 +45,7 @@ NO_NETWORK = (
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
-NO_OUTPUT = (
+NO_OUTPUT_FLAGS = (
     "--blink-settings=imagesEnabled=false",  # images cause neither requests nor error events
     "--disable-gpu",
     "--disable-remote-fonts",
@@ -61,7 +61,7 @@ def find_browser(settings: RenderingSettings) -> str:
     Raises:
         BrowserUnavailable: no browser is installed, or the sandbox is on and the user is root.
     """
-    names = (settings.browser,) if settings.browser else COMMANDS
+    names = (settings.browser,) if settings.browser else BROWSER_COMMANDS
     path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
         raise BrowserUnavailable(
@@ -84,7 +84,7 @@ class Browser:
         self._folder = folder
         self.chromium = chromium
         self.pid = pid
-        self.pages = 0
+        self.page_count = 0
         """How many pages it has rendered."""
 
     @classmethod
@@ -96,15 +96,15 @@ class Browser:
             BrowserUnavailable: the browser cannot be started. The message gives the reason.
         """
         path = find_browser(settings)
-        folder = _own_folder()
+        folder = _create_folder()
         try:
-            async with asyncio.timeout(START_S):
+            async with asyncio.timeout(START_TIMEOUT_S):
                 return await cls._start(path, settings, folder)
         except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
             if not isinstance(error, Error | TimeoutError):
                 raise
-            reason = first_line(error) or f"did not start within {START_S:g} s"
+            reason = first_line(error) or f"did not start within {START_TIMEOUT_S:g} s"
             raise BrowserUnavailable("rendering.browser", f"{path}: {reason}") from error
 
     @classmethod
@@ -113,7 +113,7 @@ class Browser:
         try:
             chromium = await driver.chromium.launch(
                 executable_path=path,
-                args=[*NO_NETWORK, *NO_OUTPUT],
+                args=[*NO_NETWORK_FLAGS, *NO_OUTPUT_FLAGS],
                 chromium_sandbox=settings.sandbox,
                 timeout=0,
                 env=_environment(folder),
@@ -126,7 +126,7 @@ class Browser:
             await session.detach()
         except BaseException:
             with suppress(Error, TimeoutError):
-                async with asyncio.timeout(STOP_S):
+                async with asyncio.timeout(STOP_TIMEOUT_S):
                     await driver.stop()
             raise
         pid = next(int(process["id"]) for process in processes if process["type"] == "browser")
@@ -135,9 +135,9 @@ class Browser:
 
     async def stop(self) -> None:
         """Stop the browser and its driver; kill them if they do not exit."""
-        processes = [*_descendants(self.pid), *_between(self.pid, os.getpid())]
+        processes = [*_descendants(self.pid), *_processes_between(self.pid, os.getpid())]
         try:
-            async with asyncio.timeout(STOP_S):
+            async with asyncio.timeout(STOP_TIMEOUT_S):
                 with suppress(Error):
                     await self.chromium.close()
                 await self._driver.stop()
@@ -149,14 +149,14 @@ class Browser:
 
 
 def _environment(folder: str) -> dict[str, str | float | bool]:
-    kept: dict[str, str | float | bool] = {"TMPDIR": folder}
-    for name in ENVIRONMENT:
+    variables: dict[str, str | float | bool] = {"TMPDIR": folder}
+    for name in ENVIRONMENT_VARIABLES:
         if name in os.environ:
-            kept[name] = os.environ[name]
-    return kept
+            variables[name] = os.environ[name]
+    return variables
 
 
-def _own_folder() -> str:
+def _create_folder() -> str:
     """
     Create a folder for the temporary files of one browser.
 
@@ -182,11 +182,11 @@ def _limit_memory(pid: int, max_bytes: int) -> None:
         with suppress(OSError):
             resource.prlimit(process, resource.RLIMIT_DATA, (max_bytes, max_bytes))
     with suppress(OSError):
-        for process in _between(pid, os.getpid()):
+        for process in _processes_between(pid, os.getpid()):
             # Added to the current size, because V8 reserves over half a gigabyte but uses little of
             # it.
-            grown = _data_bytes(process) + max_bytes
-            resource.prlimit(process, resource.RLIMIT_DATA, (grown, grown))
+            limit = _data_bytes(process) + max_bytes
+            resource.prlimit(process, resource.RLIMIT_DATA, (limit, limit))
 
 
 def _data_bytes(pid: int) -> int:
@@ -203,17 +203,17 @@ def _descendants(pid: int) -> Iterator[int]:
                 yield from _descendants(int(child))
 
 
-def _between(pid: int, ancestor: int) -> Iterator[int]:
+def _processes_between(pid: int, ancestor: int) -> Iterator[int]:
     """
     Yield the processes between a process and its ancestor: the driver, and a shell if
     there is one.
     """
     with suppress(OSError, ValueError):
-        while (pid := _parent(pid)) not in (ancestor, 1):
+        while (pid := _parent_pid(pid)) not in (ancestor, 1):
             yield pid
 
 
-def _parent(pid: int) -> int:
+def _parent_pid(pid: int) -> int:
     # "pid (name) state ppid …"; a name may contain anything.
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 

@@ -42,9 +42,11 @@ def visible_headers(headers: Headers) -> dict[str, str]:
     """Return the headers that a page may read, by lower-case name."""
     visible: dict[str, str] = {}
     for name, value in headers:
-        low = name.lower()
-        if low in VISIBLE_HEADERS or low.startswith("x-"):
-            visible[low] = f"{visible[low]}, {value}" if low in visible else value
+        lower_name = name.lower()
+        if lower_name in VISIBLE_HEADERS or lower_name.startswith("x-"):
+            visible[lower_name] = (
+                f"{visible[lower_name]}, {value}" if lower_name in visible else value
+            )
     return visible
 
 

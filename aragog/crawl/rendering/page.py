@@ -35,16 +35,16 @@ from urlspelling.domain import origin
 log = logging.getLogger(__name__)
 
 # The same number of concurrent requests as browsers make to one host.
-REQUESTS_AT_ONCE = 6
+MAX_CONCURRENT_REQUESTS = 6
 # A page that is still busy at its deadline gets this much more time to return its DOM.
-GRACE_S = 3.0
+GRACE_PERIOD_S = 3.0
 # Longer Accept headers of scripts need CORS ("CORS-safelisted request-header" in Fetch).
 MAX_ACCEPT_CHARS = 128
 SERVED_TYPES = frozenset({"script", "xhr", "fetch"})
 BOM = b"\xef\xbb\xbf"
-CRASHED = NotRendered("the page crashed, for example because it ran out of memory")
+PAGE_CRASHED = NotRendered("the page crashed, for example because it ran out of memory")
 # `noscript` elements are removed, because browsers show them only if scripts are disabled.
-DOM = """(() => {
+READ_DOM_SCRIPT = """(() => {
   for (const e of document.querySelectorAll("noscript")) e.remove();
   const type = document.doctype ? new XMLSerializer().serializeToString(document.doctype) : "";
   const html = type + document.documentElement.outerHTML;
@@ -86,7 +86,7 @@ class PageRun:
         self._failure: Exception | None = None
 
     @property
-    def not_requested(self) -> bool:
+    def can_be_repeated(self) -> bool:
         """True if the browser failed before it requested the page, so `run` can be repeated."""
         return not self._has_document and self._remaining_s() > 0
 
@@ -100,10 +100,10 @@ class PageRun:
             AragogError: our own infrastructure failed.
         """
         self._until_s = time.monotonic() + self._settings.deadline_s
-        pool = ThreadPoolExecutor(REQUESTS_AT_ONCE, thread_name_prefix="render")
+        pool = ThreadPoolExecutor(MAX_CONCURRENT_REQUESTS, thread_name_prefix="render")
         self._pool = pool
         try:
-            async with asyncio.timeout(self._remaining_s() + GRACE_S):
+            async with asyncio.timeout(self._remaining_s() + GRACE_PERIOD_S):
                 result = await self._render(chromium)
         except (Error, TimeoutError) as error:
             # If our fetch failed, a missing DOM is not the page's fault: its scripts may have been
@@ -137,10 +137,10 @@ class PageRun:
                 waiting.cancel()
                 reading.cancel()  # no effect if it is done
                 await asyncio.wait({reading})
-            return CRASHED if reading.cancelled() else reading.result()
+            return PAGE_CRASHED if reading.cancelled() else reading.result()
         finally:
             with suppress(Error, TimeoutError):
-                async with asyncio.timeout(GRACE_S):
+                async with asyncio.timeout(GRACE_PERIOD_S):
                     await context.close()
 
     async def _read_when_idle(self, page: Page) -> Rendered | NotRendered:
@@ -160,7 +160,7 @@ class PageRun:
         answer = await session.send(
             "Runtime.evaluate",
             {
-                "expression": DOM % self._max_html_bytes,
+                "expression": READ_DOM_SCRIPT % self._max_html_bytes,
                 "contextId": world["executionContextId"],
                 "returnByValue": True,
             },
@@ -227,11 +227,11 @@ class PageRun:
 
     def _resource_request(self, request: Request) -> ResourceRequest:
         url = urldefrag(request.url).url
-        from_origin = request.headers.get("origin")
-        if from_origin is None and request.resource_type != "script":
-            from_origin = self._origin  # unlike scripts, data from other origins needs CORS
+        request_origin = request.headers.get("origin")
+        if request_origin is None and request.resource_type != "script":
+            request_origin = self._origin  # unlike scripts, data from other origins needs CORS
         accept = request.headers.get("accept", "*/*")[:MAX_ACCEPT_CHARS]
-        return ResourceRequest(url, accept, from_origin, self._until_s)
+        return ResourceRequest(url, accept, request_origin, self._until_s)
 
     def _fits(self, resource: Resource) -> bool:
         self._bytes += len(resource.body)

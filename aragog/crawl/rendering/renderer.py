@@ -72,25 +72,25 @@ class Renderer:
 
     async def _render(self, page: PageRun) -> Rendered | NotRendered:
         browser = await self._browser()
-        used = browser.pages > 0
+        was_used = browser.page_count > 0
         result = await self._run(page, browser)
-        if used and page.not_requested:
+        if was_used and page.can_be_repeated:
             # The browser had already exited before this page, so try again with a new one.
             result = await self._run(page, await self._browser())
         return result
 
     async def _run(self, page: PageRun, browser: Browser) -> Rendered | NotRendered:
-        browser.pages += 1
-        done = False
+        browser.page_count += 1
+        has_succeeded = False
         try:
             result = await page.run(browser.chromium)
-            done = isinstance(result, Rendered)
+            has_succeeded = isinstance(result, Rendered)
         except TimeoutError:
             result = NotRendered(f"its scripts did not end within {self._settings.deadline_s:g} s")
         except Error as error:
             result = NotRendered(f"the browser failed: {first_line(error)}")
         finally:
-            if not done or browser.pages >= self._settings.pages_per_browser:
+            if not has_succeeded or browser.page_count >= self._settings.pages_per_browser:
                 await self._stop()
         return result
 

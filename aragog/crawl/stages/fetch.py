@@ -254,13 +254,13 @@ class _Run:
             self._defer(_at_next_request(job, outcome), outcome)
         elif isinstance(outcome, Busy | Unreachable):
             retry_at_ms = self._ms_until(outcome.retry_at_ms) if isinstance(outcome, Busy) else None
-            self._fail(self._with_other_routes(job, outcome), result_of(job, outcome), retry_at_ms)
-        elif (rerouted := self._with_other_routes(job, outcome)) is not job:
+            self._fail(self._reroute(job, outcome), result_of(job, outcome), retry_at_ms)
+        elif (rerouted := self._reroute(job, outcome)) is not job:
             self._fail(rerouted, result_of(job, outcome))
         else:
             self._done(result_of(job, outcome))
 
-    def _with_other_routes(self, job: UrlJob, outcome: Outcome) -> UrlJob:
+    def _reroute(self, job: UrlJob, outcome: Outcome) -> UrlJob:
         """Return the job, marked if the egress rules choose other routes after a 403 or 429."""
         status = outcome.status if isinstance(outcome, Busy | Withheld) else None
         if status is None or not self.stage.requester.egress.routes_differ(job, outcome, status):

@@ -4,7 +4,7 @@ gate.
 
 The fetcher calls the methods of `Gate` (aragog.crawl.fetcher.gate): `admit` for every redirect
 target, `acquire_permit` on the open connection just before a request is written, `release_permit`
-right after, and `busy` when a 429 or 503 arrives.
+right after, and `report_busy` when a 429 or 503 arrives.
 """
 
 from __future__ import annotations
@@ -88,12 +88,12 @@ class RobotsGate:
         self.redirected_by.add(self._slot.key)
         if verdict := self._forbidden([url]).get(url):
             return Deny(verdict.reason, verdict.cause)
-        admission = self._with_slot(url, None)
+        admission = self._admit_in_slot(url, None)
         if isinstance(admission, Go):
             self.inline_ms = max(MIN_WAIT_MS, self.inline_ms - self._slot.wait_ms)
         return admission
 
-    def _with_slot(self, url: str, crawl_delay_s: float | None) -> Admission:
+    def _admit_in_slot(self, url: str, crawl_delay_s: float | None) -> Admission:
         request = self._request(self._limiter.key_for(url), crawl_delay_s)
         return self._reserve(request, "its slot is later") or Go()
 
@@ -130,7 +130,7 @@ class RobotsGate:
         """
         self._limiter.release_permit(self._slot)
 
-    def busy(self, url: str, wait_s: float | None) -> None:  # noqa: ARG002 - the port's signature
+    def report_busy(self, url: str, wait_s: float | None) -> None:  # noqa: ARG002 - the port's signature
         """Back off as the origin asked. Until then, no worker sends requests to its domain."""
         if wait_s is None:
             wait_s = self._default_pause_s
@@ -179,7 +179,7 @@ class PoliteGate(RobotsGate):
         verdict = self._rules.verdict(AccessRequest(url, (url, given), self._kind, self._purposes))
         match verdict:
             case Allowed(crawl_delay_s=crawl_delay_s):
-                return self._with_slot(url, crawl_delay_s)
+                return self._admit_in_slot(url, crawl_delay_s)
             case Forbidden(cause=cause, reason=reason):
                 return Deny(reason, cause)
             case RulesUnknown():

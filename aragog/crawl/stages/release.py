@@ -2,7 +2,7 @@
 Releases URLs from the lines of their domains, each shortly before its slot.
 
 A line is checked when its domain has free slots. Its most urgent URLs get the slots of the next 1.5
-seconds (`politeness.wait_inline_ms` and `ARRIVAL_LEAD_MS`) and go to `fetch`. Because slots are
+seconds (`politeness.wait_inline_ms` and `RELEASE_LEAD_MS`) and go to `fetch`. Because slots are
 assigned this late, a changed rate applies to all waiting URLs, and an urgent URL overtakes the
 others.
 
@@ -240,7 +240,7 @@ class _LineCheck:
                 returned.append(entry)
                 free_at_ms.setdefault(entry.key, reply.free_at_ms)
             else:
-                near.append(self._with_slot(job, reply))
+                near.append(self._assign_slot(job, reply))
                 sent.setdefault(entry.key, Counter())[job.crawl] += 1
         self._send(near)
         self.sent = len(near)
@@ -302,7 +302,7 @@ class _LineCheck:
             log.exception("skipping an invalid entry in the line of %s", entry.key)
             return None
 
-    def _with_slot(self, job: UrlJob, slot: Slot) -> Delayed:
+    def _assign_slot(self, job: UrlJob, slot: Slot) -> Delayed:
         job = self.stage.traces.end_line_wait(job)
         return replace(job, slot_at_ms=slot.at_ms), slot.wait_ms
 

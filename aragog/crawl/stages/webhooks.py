@@ -168,8 +168,8 @@ class WebhookStage:
         settings = self.settings.webhooks
         now_ms = self.clock.now_ms()
         # Not orjson: integers may have more than 64 bits.
-        is_of_crawl = delivery.webhook.startswith(_CRAWL)
-        content = {"crawl": changes[0]} if is_of_crawl else {"changes": list(changes)}
+        is_crawl_webhook = delivery.webhook.startswith(_CRAWL)
+        content = {"crawl": changes[0]} if is_crawl_webhook else {"changes": list(changes)}
         body = json.dumps({"id": delivery.id, **content}).encode()
         headers = {
             "Content-Type": "application/json",

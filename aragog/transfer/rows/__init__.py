@@ -38,7 +38,7 @@ KINDS = {
 }  # fmt: skip
 NOT_APPENDABLE = ("json", "parquet")
 """Formats whose files cannot be appended to."""
-ENDINGS = ".jsonl, .json, .csv (each optionally with .gz or .zst), .parquet or .sqlite"
+EXTENSIONS = ".jsonl, .json, .csv (each optionally with .gz or .zst), .parquet or .sqlite"
 
 
 def kind_of(file: Path) -> str:
@@ -51,7 +51,7 @@ def kind_of(file: Path) -> str:
     name = file.with_suffix("") if file.suffix in COMPRESSED else file
     kind = KINDS.get(name.suffix.lower())
     if kind is None or (name != file and kind in ("parquet", "sqlite")):
-        raise BadInput(f"{file}: unknown extension; use {ENDINGS}")
+        raise BadInput(f"{file}: unknown extension; use {EXTENSIONS}")
     if kind == "parquet":
         require("parquet", "a Parquet file")
     return kind

@@ -12,7 +12,7 @@ import orjson
 from aragog.runtime.extras import require
 from aragog.transfer.rows.tables import Kinds, Rows, exact_json, table_of
 
-READ_AT_ONCE = 500
+BATCH_ROWS = 500
 
 
 def write_parquet(rows: Rows, file: Path, names: Sequence[str]) -> int:
@@ -26,9 +26,9 @@ def write_parquet(rows: Rows, file: Path, names: Sequence[str]) -> int:
 
     columns, rows = table_of(rows, names)
     schema = pa.schema([(name, _arrow_type(pa, kinds)) for name, kinds in columns.items()])
-    count, left = 0, rows()
+    count, remaining_rows = 0, rows()
     with pa.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        while some := list(islice(left, READ_AT_ONCE)):
+        while some := list(islice(remaining_rows, BATCH_ROWS)):
             cells = {
                 field.name: pa.array(
                     [_cell(row.get(field.name), field.type) for row in some], field.type

@@ -20,11 +20,13 @@ def write_sqlite(rows: Rows, file: Path, names: Sequence[str]) -> int:
     columns, rows = table_of(rows, names)
     try:
         with closing(sqlite3.connect(file)) as database:
-            wanted = _sqlite_columns(database, columns or {"url": set()})
-            marks = ", ".join("?" * len(wanted))
-            named = ", ".join(map(_quoted, wanted.values()))
-            insert = f"INSERT INTO {TABLE} ({named}) VALUES ({marks})"  # noqa: S608 - quoted
-            cells = (tuple(_sqlite_cell(row.get(name)) for name in wanted) for row in rows())
+            columns_by_name = _sqlite_columns(database, columns or {"url": set()})
+            placeholders = ", ".join("?" * len(columns_by_name))
+            column_list = ", ".join(map(_quote, columns_by_name.values()))
+            insert = f"INSERT INTO {TABLE} ({column_list}) VALUES ({placeholders})"  # noqa: S608 - quoted
+            cells = (
+                tuple(_sqlite_cell(row.get(name)) for name in columns_by_name) for row in rows()
+            )
             count = max(0, database.executemany(insert, cells).rowcount)
             database.commit()
     except sqlite3.Error as error:
@@ -34,32 +36,39 @@ def write_sqlite(rows: Rows, file: Path, names: Sequence[str]) -> int:
 
 def _sqlite_columns(database: sqlite3.Connection, columns: Mapping[str, Kinds]) -> dict[str, str]:
     """Map each name to its column, after creating the table and the missing columns."""
-    known = {row[1] for row in database.execute(f"PRAGMA table_info({TABLE})")}
-    found: dict[str, str] = {}
+    existing = {row[1] for row in database.execute(f"PRAGMA table_info({TABLE})")}
+    columns_by_name: dict[str, str] = {}
     database.execute("BEGIN IMMEDIATE")
     for name, kinds in columns.items():
-        column = name if name in known else _distinct(name, {*known, *found.values()})
-        found[name] = column
-        if column in known:
+        column = (
+            name
+            if name in existing
+            else _distinct_column(name, {*existing, *columns_by_name.values()})
+        )
+        columns_by_name[name] = column
+        if column in existing:
             continue
-        its_type = f"{_quoted(column)} {_sqlite_type(kinds)}"
+        definition = f"{_quote(column)} {_sqlite_type(kinds)}"
         # The table is created with its first column.
-        is_new = not known and len(found) == 1
-        create, add = f"CREATE TABLE {TABLE} ({its_type})", f"ALTER TABLE {TABLE} ADD {its_type}"
+        is_new = not existing and len(columns_by_name) == 1
+        create, add = (
+            f"CREATE TABLE {TABLE} ({definition})",
+            f"ALTER TABLE {TABLE} ADD {definition}",
+        )
         database.execute(create if is_new else add)
-    return found
+    return columns_by_name
 
 
-def _distinct(name: str, taken: Iterable[str]) -> str:
+def _distinct_column(name: str, taken: Iterable[str]) -> str:
     """Return the name, with a number if a taken name differs only in case; SQLite ignores case."""
-    lower, number, other = {each.lower() for each in taken}, 1, name
-    while other.lower() in lower:
+    lower, number, candidate = {taken_name.lower() for taken_name in taken}, 1, name
+    while candidate.lower() in lower:
         number += 1
-        other = f"{name}_{number}"
-    return other
+        candidate = f"{name}_{number}"
+    return candidate
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""').replace("\0", "") + '"'
 
 
@@ -84,6 +93,6 @@ def sqlite_urls(file: Path, column: str) -> Iterator[str | None]:
     """Yield the URL of each row."""
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as database:
         names = {row[1] for row in database.execute(f"PRAGMA table_info({TABLE})")}
-        name = _quoted(column) if column in names else "NULL"
+        name = _quote(column) if column in names else "NULL"
         for (url,) in database.execute(f"SELECT {name} FROM {TABLE}"):  # noqa: S608 - the table name is fixed
             yield url

@@ -33,24 +33,24 @@ def table_of(rows: Rows, names: Sequence[str]) -> tuple[dict[str, Kinds], Rows]:
     the position of the record.
     """
 
-    def flattened() -> Iterator[Row]:
-        return map(flat, rows())
+    def flat_rows() -> Iterator[Row]:
+        return map(flatten, rows())
 
-    columns = _columns(flattened(), names)
+    columns = _columns(flat_rows(), names)
     if len(columns) > MAX_COLUMNS:
         return _columns(rows(), names), rows
-    return columns, flattened
+    return columns, flat_rows
 
 
-def flat(row: Mapping[str, Any], prefix: str = "") -> Row:
+def flatten(row: Mapping[str, Any], prefix: str = "") -> Row:
     """Return the row with one column for each member of its records."""
-    found: Row = {}
+    columns: Row = {}
     for name, value in row.items():
         if isinstance(value, dict) and value:
-            found |= flat(value, f"{prefix}{name}.")
+            columns |= flatten(value, f"{prefix}{name}.")
         else:
-            found[f"{prefix}{name}"] = value
-    return found
+            columns[f"{prefix}{name}"] = value
+    return columns
 
 
 def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
@@ -58,28 +58,34 @@ def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
     Return the kinds of values in each column; a member takes the position of its
     record in `names`.
     """
-    found: dict[str, Kinds] = {name: set() for name in names}
+    kinds_by_column: dict[str, Kinds] = {name: set() for name in names}
     for row in rows:
         for name, value in row.items():
-            kinds = found.setdefault(name, set())
+            kinds = kinds_by_column.setdefault(name, set())
             if value is not None:
                 kinds.add(_kind(value))
-    place = {name: number for number, name in enumerate(names)}
-    split = {name: _record_of(name, place) for name in found}
-    of_records = {record for name, record in split.items() if record != name}
-    ordered = sorted(found, key=lambda name: place.get(split[name], len(place)))
-    return {name: found[name] for name in ordered if found[name] or name not in of_records}
+    positions = {name: number for number, name in enumerate(names)}
+    record_names = {name: _record_of(name, positions) for name in kinds_by_column}
+    record_columns = {record for name, record in record_names.items() if record != name}
+    ordered = sorted(
+        kinds_by_column, key=lambda name: positions.get(record_names[name], len(positions))
+    )
+    return {
+        name: kinds_by_column[name]
+        for name in ordered
+        if kinds_by_column[name] or name not in record_columns
+    }
 
 
-def _record_of(column: str, named: Mapping[str, int]) -> str:
+def _record_of(column: str, positions: Mapping[str, int]) -> str:
     """
     Return the requested name that covers this column, either itself or its record; otherwise the
     column.
     """
     name = column
-    while name not in named and "." in name:
+    while name not in positions and "." in name:
         name = name.rpartition(".")[0]
-    return name if name in named else column
+    return name if name in positions else column
 
 
 def _kind(value: Any) -> str:

@@ -47,10 +47,10 @@ def write_csv(rows: Rows, file: Path, names: Sequence[str]) -> int:
     columns, rows = table_of(rows, names)
     with closing(open_to_write(file)) as sink:
         sink.write(_csv_line(columns))
-        return _csv_rows(rows(), columns, sink)
+        return _write_csv_rows(rows(), columns, sink)
 
 
-def _csv_rows(rows: Iterable[Row], columns: Iterable[str], sink: Any) -> int:
+def _write_csv_rows(rows: Iterable[Row], columns: Iterable[str], sink: Any) -> int:
     names, count = tuple(columns), 0
     for count, row in enumerate(rows, 1):  # noqa: B007 - the number of rows
         sink.write(_csv_line(cell_text(row.get(name)) for name in names))
@@ -82,14 +82,14 @@ class CsvFile:
     def add(self, rows: Rows, part: Path) -> int:
         header = self.header()
         columns, rows = table_of(rows, header)
-        lacking = [name for name in columns if name not in header]
-        if lacking:
+        missing = [name for name in columns if name not in header]
+        if missing:
             raise BadInput(
-                f"{self._file}: has no column {lacking[0]!r}; choose its columns with --fields, "
+                f"{self._file}: has no column {missing[0]!r}; choose its columns with --fields, "
                 "or write another file"
             )
         with closing(open_to_write(part)) as sink:
-            return _csv_rows(rows(), header, sink)
+            return _write_csv_rows(rows(), header, sink)
 
 
 def line_urls(file: Path, column: str) -> Iterator[str | None]:
@@ -124,10 +124,10 @@ def append_bytes(part: Path, file: Path) -> None:
     """Append one file's bytes to another; if that fails, the target is restored."""
     size = file.stat().st_size
     try:
-        with part.open("rb") as more, file.open("ab") as sink:
+        with part.open("rb") as source, file.open("ab") as sink:
             if file.suffix not in COMPRESSED and not _ends_with_newline(file):
                 sink.write(b"\n")
-            shutil.copyfileobj(more, sink)
+            shutil.copyfileobj(source, sink)
     except OSError:
         os.truncate(file, size)  # truncate only after closing, which writes buffered bytes
         raise

@@ -45,7 +45,7 @@ class Recorder:
     def release_permit(self, url: str) -> None:
         self._note("departed", url)
 
-    def busy(self, url: str, wait_s: float | None) -> None:
+    def report_busy(self, url: str, wait_s: float | None) -> None:
         self._note("busy", url)
 
 

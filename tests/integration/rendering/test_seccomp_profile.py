@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from aragog.crawl.rendering.browser import NO_NETWORK, NO_OUTPUT
+from aragog.crawl.rendering.browser import NO_NETWORK_FLAGS, NO_OUTPUT_FLAGS
 from tests.support import seccomp
 from tests.support.chromium import chromium_or_skip
 from tests.support.missing_parts import LINUX, NAMESPACES, SECCOMP, skip_without, unless
@@ -50,7 +50,14 @@ def confined():
 
 def chromium():
     """The command that prints the page after its script ran, with the sandbox on."""
-    return [chromium_or_skip(), "--headless", *NO_NETWORK, *NO_OUTPUT, "--dump-dom", PAGE]
+    return [
+        chromium_or_skip(),
+        "--headless",
+        *NO_NETWORK_FLAGS,
+        *NO_OUTPUT_FLAGS,
+        "--dump-dom",
+        PAGE,
+    ]
 
 
 @pytest.mark.parametrize("before", [(), ("unshare", "--user", "--net", "--map-current-user", "--")])

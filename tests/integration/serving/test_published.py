@@ -15,7 +15,7 @@ from aragog.api.server.http.services import Services
 from aragog.api.server.tokens import new_token
 from aragog.cli.doctor.configuration import check_identity
 from aragog.cli.doctor.finding import CheckedSystem
-from aragog.crawl.identity.keys import new_key, read_keys, rotated, write_keys
+from aragog.crawl.identity.keys import new_key, read_keys, rotate_keys, write_keys
 from aragog.crawl.identity.published_files import Publication
 from aragog.errors import ConfigError
 from aragog.runtime.clock import ManualClock
@@ -82,8 +82,8 @@ def test_rotated_key_is_published_within_30_seconds_and_signatures_renewed(setti
     publication = Publication(settings, clock)
     first = publication.files()[PATH]
     now_s = clock.now_ms() // 1000
-    keys = rotated(read_keys(settings.identity.key), new_key(now_s + 99), now_s, 99)
-    write_keys(settings.identity.key, keys, replaces=True)
+    keys = rotate_keys(read_keys(settings.identity.key), new_key(now_s + 99), now_s, 99)
+    write_keys(settings.identity.key, keys, overwrite=True)
 
     clock.advance_ms(30_000)
     second = publication.files()[PATH]

@@ -75,9 +75,9 @@ class InChroot(PostgresServer):
 
     root: Path
 
-    def _as_user(self, program, *arguments):
+    def _unprivileged_command(self, program, *arguments):
         script = 'mount --rbind / "$0" && exec chroot "$0" "$@"'
-        command = super()._as_user(program, *arguments)
+        command = super()._unprivileged_command(program, *arguments)
         return ["unshare", "--mount", "sh", "-c", script, str(self.root), *command]
 
 

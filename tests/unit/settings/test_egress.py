@@ -46,7 +46,7 @@ def test_ways_and_rules_round_trip(tmp_path):
     [
         ("[egress.ways.a]", "egress.ways.a: needs either addresses or proxy"),
         ('[egress.ways.a]\naddresses = ["x"]', "'x' is not an IP address"),
-        ('[egress.ways.a]\naddresses = ["192.0.2.1", "192.0.2.2"]', "at most one of IPv4"),
+        ('[egress.ways.a]\naddresses = ["192.0.2.1", "192.0.2.2"]', "at most one IPv4"),
         ('[egress.ways.a]\naddresses = ["192.0.2.1"]\nlogin = "env:A"', "need proxy"),
         ('[egress.ways.direct]\nproxy = "http://p:1"', "and not direct or proxy"),
         ('[egress.ways."A b"]\nproxy = "http://p:1"', "lower-case letters"),

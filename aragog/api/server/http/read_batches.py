@@ -78,7 +78,7 @@ class RecordRead(ThreadCall):
     def run(self) -> None:
         read_all([self])
 
-    def groups_with(self) -> Callable[[object], bool]:
+    def group_filter(self) -> Callable[[object], bool]:
         return _is_read
 
     def run_with(self, others: Sequence[RecordRead]) -> None:

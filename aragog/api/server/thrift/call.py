@@ -19,7 +19,7 @@ from aragog.api.server.thrift.contract import Method
 from aragog.api.server.thrift.errors import WireException, wire_exception
 from aragog.errors import BadInput
 
-_MOMENT_S = 0.002
+_MIN_WAIT_S = 0.002
 
 
 class CallOwner(Protocol):
@@ -88,7 +88,7 @@ class Call(ThreadCall):
         self.timer: asyncio.TimerHandle | None = None
         """Runs while the call waits."""
 
-    def decoded(self) -> Any:
+    def decode_arguments(self) -> Any:
         """
         Decode the arguments of the call, which may include a deadline.
 
@@ -112,11 +112,11 @@ class Call(ThreadCall):
         Read the deadline of a call that no thread has started; a large call keeps
         the default.
         """
-        if self.arguments is not None or now_s - self.started_at_s < _MOMENT_S:
+        if self.arguments is not None or now_s - self.started_at_s < _MIN_WAIT_S:
             return
         if len(self.frame) <= SMALL_BYTES:
             with contextlib.suppress(wire.BadArguments):  # the thread reports the error
-                self.decoded()
+                self.decode_arguments()
 
     def exception_reply(self, reply: WireException) -> bytes:
         """Return the framed reply with an exception of the contract."""
@@ -139,7 +139,7 @@ class Call(ThreadCall):
         if self.answered:
             return
         try:
-            value = self.steps or self.method.run(self.decoded())
+            value = self.steps or self.method.run(self.decode_arguments())
             if isinstance(value, GeneratorType):
                 self.steps = value
                 try:
@@ -151,7 +151,7 @@ class Call(ThreadCall):
         except Exception as error:  # noqa: BLE001 - any defect only affects this call, and is logged
             self.fail_with(error)
 
-    def groups_with(self) -> Callable[[Call], bool] | None:
+    def group_filter(self) -> Callable[[Call], bool] | None:
         """Return a test for calls that can share one call to the store with this one."""
         method, rest = self.method, wire.after_string(self.frame, self.arguments_at)
         if rest is None or method.shares is None:
@@ -167,7 +167,7 @@ class Call(ThreadCall):
         for call in (self, *others):
             try:
                 if not call.answered:
-                    started.append((call, call.decoded()))
+                    started.append((call, call.decode_arguments()))
             except Exception as error:  # noqa: BLE001 - see `run`
                 call.fail_with(error)
         together = self.method.together
@@ -231,11 +231,11 @@ class ParkedCalls:
         self._calls[call.connection] = call
         call.timer = timer = loop.call_later(wait.max_s, self._resume, call)
 
-        def woken(_: object) -> None:
+        def on_wake(_: object) -> None:
             with contextlib.suppress(RuntimeError):  # the loop was closed in the meantime
                 loop.call_soon_threadsafe(self._resume, call, timer)
 
-        wait.until.add_done_callback(woken)
+        wait.until.add_done_callback(on_wake)
 
     def cancel(self, connection: Connection) -> Call | None:
         """End and return the waiting call, if any, of a client that has disconnected."""

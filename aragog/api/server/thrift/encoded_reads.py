@@ -230,7 +230,7 @@ class EncodedReads:
         if fields and not requested.facts and requested.purpose is None:
             values, standby = self._read(lambda store: store.pages.values(urls, fields))
             encoded = record_template.encode_results(values, fields, _UNKNOWN, from_standby=standby)
-            return encoded if None not in values else self._with_takedowns(urls, values, encoded)
+            return encoded if None not in values else self._mark_takedowns(urls, values, encoded)
         rows, standby = self._read(lambda store: store.get_many(urls, fields or None))
         allowed = [
             row if row and is_allowed(row.facts, requested.purpose) else None for row in rows
@@ -241,9 +241,9 @@ class EncodedReads:
             else record_template.encode_result(_encode_record(row, standby, facts=requested.facts))
             for row in allowed
         ]
-        return self._with_takedowns(urls, allowed, encoded)
+        return self._mark_takedowns(urls, allowed, encoded)
 
-    def _with_takedowns(
+    def _mark_takedowns(
         self, urls: Sequence[str], results: Sequence[Any], encoded: list[bytes]
     ) -> list[bytes]:
         """

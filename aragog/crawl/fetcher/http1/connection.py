@@ -23,7 +23,7 @@ from aragog.crawl.fetcher.deadline import Deadline
 from aragog.crawl.fetcher.faults import RouteFailed, RouteRefusesTarget, TransportError
 from aragog.crawl.fetcher.http1.protocol import Http1
 from aragog.crawl.fetcher.http1.proxies import bind_to, open_tunnel
-from aragog.crawl.fetcher.http1.tls import EndedTls, wrapped
+from aragog.crawl.fetcher.http1.tls import EndedTls, wrap_tls
 from aragog.crawl.fetcher.protocols import HttpProtocol
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.runtime.green_threads import wait_readable, wait_writable
@@ -41,7 +41,7 @@ Address = tuple[str, int]
 
 # The position of tcpi_last_data_recv in Linux's struct tcp_info: ms since data was last received.
 _LAST_DATA_RECV = struct.Struct("=I")
-_LAST_DATA_RECV_AT = 52
+_LAST_DATA_RECV_OFFSET = 52
 _TCP_INFO_BYTES = 56
 
 
@@ -67,7 +67,7 @@ class HttpConnection:
         tls: TLS version; None for plain TCP.
         alpn: the protocol that the server chose; None if it chose none.
         protocol: HTTP/1.1, unless the adapter replaces it.
-        used: how many requests were sent on the connection.
+        request_count: how many requests were sent on the connection.
         on_close: called when the connection is closed.
         keep_tls: called after closing, with the TLS object that contains the session.
     """
@@ -81,7 +81,7 @@ class HttpConnection:
         secure = sock if isinstance(sock, ssl.SSLSocket) else None
         self.tls = secure.version() if secure else None
         self.alpn = secure.selected_alpn_protocol() if secure else None
-        self.used = 0
+        self.request_count = 0
         self.on_close: Callable[[HttpConnection], None] | None = None
         self.keep_tls: Callable[[EndedTls], None] | None = None
         self.idle_since_s = 0.0
@@ -100,7 +100,7 @@ class HttpConnection:
         Raises:
             TransportError: the connection is closed, or sending took too long.
         """
-        self.used += 1
+        self.request_count += 1
         self.write(request)
 
     def write(self, data: bytes) -> None:
@@ -108,18 +108,18 @@ class HttpConnection:
         try:
             _send_all(self._sock, data, self._read_timeout_s)
         except OSError as error:
-            raise _fault(error, "sending the request") from error
+            raise _socket_error(error, "sending the request") from error
 
     @property
-    def stale(self) -> bool:
+    def is_stale(self) -> bool:
         """True if the server has closed the connection or sent unexpected data."""
-        if self.protocol.busy:
+        if self.protocol.is_busy:
             return True
         for _ in range(MAX_IDLE_READS):
             if not self._poll.poll(0):
                 return False
             try:
-                if not self.protocol.received_idle(self._sock.recv(READ_BYTES)):
+                if not self.protocol.receive_idle(self._sock.recv(READ_BYTES)):
                     return True
             except (BlockingIOError, ssl.SSLWantReadError):
                 return False  # the readable bytes were a TLS message without data
@@ -140,7 +140,7 @@ class HttpConnection:
             return 0.0
         if len(info) < _TCP_INFO_BYTES:
             return 0.0
-        return float(_LAST_DATA_RECV.unpack_from(info, _LAST_DATA_RECV_AT)[0]) / 1000
+        return float(_LAST_DATA_RECV.unpack_from(info, _LAST_DATA_RECV_OFFSET)[0]) / 1000
 
     def close(self) -> None:
         """Close the connection. Never raises."""
@@ -159,9 +159,9 @@ class HttpConnection:
         try:
             data = _receive(self._sock, READ_BYTES, self._read_timeout_s)
         except OSError as error:
-            raise _fault(error, "reading the response") from error
+            raise _socket_error(error, "reading the response") from error
         if self._deadline is not None:
-            self._deadline.received(len(data))
+            self._deadline.count_received(len(data))
         return data
 
     def _read_timeout_s(self) -> float:
@@ -170,10 +170,10 @@ class HttpConnection:
 
 def _send_all(sock: socket.socket, data: bytes, timeout_s: Callable[[], float]) -> None:
     """Send all of `data`, waiting while the kernel's buffer is full."""
-    left = memoryview(data)
-    while left:
+    remaining = memoryview(data)
+    while remaining:
         try:
-            left = left[sock.send(left) :]
+            remaining = remaining[sock.send(remaining) :]
         except (BlockingIOError, ssl.SSLWantWriteError):
             wait_writable(sock, timeout_s())
         except ssl.SSLWantReadError:
@@ -232,20 +232,20 @@ def connect(
         RouteRefusesTarget: the egress route does not allow this target.
     """
     started_s = deadline.now_s()
-    sock, address = _first_open(addresses, deadline, source, to_proxy=tunnel is not None)
+    sock, address = _connect_first(addresses, deadline, source, to_proxy=tunnel is not None)
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tunnel is not None:
             _tunnel(sock, tunnel, deadline)
         if tls is not None:
-            sock = wrapped(sock, peer.host, tls, deadline, session and session(address))
+            sock = wrap_tls(sock, peer.host, tls, deadline, session and session(address))
     except BaseException:
         sock.close()
         raise
     return HttpConnection(sock, peer, address, (deadline.now_s() - started_s) * 1000)
 
 
-def _first_open(
+def _connect_first(
     addresses: Sequence[Address],
     deadline: Deadline,
     source: Mapping[int, str],
@@ -253,17 +253,19 @@ def _first_open(
     to_proxy: bool,
 ) -> tuple[socket.socket, str]:
     last_error: TransportError | None = None
-    if source and not (addresses := [each for each in addresses if _version(each) in source]):
+    if source and not (
+        addresses := [address for address in addresses if _version(address) in source]
+    ):
         raise RouteRefusesTarget("the egress route has no address of the host's IP version")
-    tried = addresses[:MAX_ADDRESSES]
-    for ip, port in tried:
+    candidates = addresses[:MAX_ADDRESSES]
+    for ip, port in candidates:
         family = socket.AF_INET6 if ":" in ip else socket.AF_INET
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
             sock.setblocking(False)
             if source:
                 bind_to(sock, source[_version((ip, port))])
-            _connect(sock, (ip, port), max(deadline.connect_timeout_s() / len(tried), 0.001))
+            _connect(sock, (ip, port), max(deadline.connect_timeout_s() / len(candidates), 0.001))
         except TimeoutError:
             sock.close()
             reason = f"{ip} port {port} did not respond"
@@ -305,7 +307,7 @@ def _tunnel(sock: socket.socket, tunnel: Tunnel, deadline: Deadline) -> None:
     )
 
 
-def _fault(error: OSError, action: str) -> TransportError:
+def _socket_error(error: OSError, action: str) -> TransportError:
     """Convert a socket error."""
     if isinstance(error, TimeoutError):
         return TransportError(UnreachableKind.TIMEOUT, f"{action}: timed out")

@@ -143,10 +143,10 @@ def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
     unless they happen to be correct. In any other state it reads them as compressed data. One of
     the probes may then happen to end a block, but never both.
     """
-    return all(_completes(inflate.copy(), fill) for fill in (bytes(8), b"\xff" * 8))
+    return all(_reaches_checksum(inflate.copy(), fill) for fill in (bytes(8), b"\xff" * 8))
 
 
-def _completes(inflate: zlib._Decompress, rest: bytes) -> bool:
+def _reaches_checksum(inflate: zlib._Decompress, rest: bytes) -> bool:
     """
     Return True if zlib reaches the checksum with the input `rest`, whether it is
     correct or not.
@@ -165,7 +165,7 @@ class _Deflate(_Coding):
 
     def __init__(self) -> None:
         self._inflate: zlib._Decompress | None = None
-        self._wrapped = False
+        self._has_zlib_header = False
         self._first = b""
         self._has_output = False
 
@@ -175,8 +175,10 @@ class _Deflate(_Coding):
             if len(self._first) < 2:
                 return b""
             data = self._first
-            self._wrapped = data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
-            self._inflate = zlib.decompressobj(wbits=15 if self._wrapped else -15)
+            self._has_zlib_header = (
+                data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
+            )
+            self._inflate = zlib.decompressobj(wbits=15 if self._has_zlib_header else -15)
         if self._inflate.eof:
             return b""
         try:
@@ -192,7 +194,7 @@ class _Deflate(_Coding):
 
     def _raw(self, data: bytes, room: int) -> bytes:
         """Try again as raw deflate, if the first two bytes only looked like a zlib header."""
-        self._inflate, self._wrapped = zlib.decompressobj(wbits=-15), False
+        self._inflate, self._has_zlib_header = zlib.decompressobj(wbits=-15), False
         try:
             return self._inflate.decompress(data, room + 1)
         except zlib.error as error:
@@ -201,7 +203,7 @@ class _Deflate(_Coding):
     def _complete(self) -> bool:
         if self._inflate is None:
             return not self._first
-        return self._inflate.eof or (self._wrapped and _only_trailer_missing(self._inflate))
+        return self._inflate.eof or (self._has_zlib_header and _only_trailer_missing(self._inflate))
 
 
 class _Brotli(_Coding):
@@ -214,19 +216,19 @@ class _Brotli(_Coding):
 
     def __init__(self) -> None:
         self._decompress = brotli.Decompressor()
-        self._fed: list[bytes] = []
+        self._inputs: list[bytes] = []
 
     def feed(self, data: bytes, room: int) -> bytes:
         if self._decompress.is_finished():
             return b""
         try:
-            piece = self._processed(data, room)
+            piece = self._process(data, room)
         except brotli.error as error:
             piece = self._decode_to_end(data, room, error)
-        self._fed.append(data)
+        self._inputs.append(data)
         return piece
 
-    def _processed(self, data: bytes, room: int) -> bytes:
+    def _process(self, data: bytes, room: int) -> bytes:
         out: list[bytes] = []
         size = 0
         while True:
@@ -243,12 +245,12 @@ class _Brotli(_Coding):
     def _decode_to_end(self, data: bytes, room: int, first_error: brotli.error) -> bytes:
         """Decode everything again, the last chunk byte by byte, to find where the stream ends."""
         self._decompress = brotli.Decompressor()
-        for earlier in self._fed:
-            self._decompress.process(earlier)
+        for previous_input in self._inputs:
+            self._decompress.process(previous_input)
         out: list[bytes] = []
         try:
             for at in range(len(data)):
-                out.append(self._processed(data[at : at + 1], room))
+                out.append(self._process(data[at : at + 1], room))
                 room -= len(out[-1])
                 if self.overflowed or self._decompress.is_finished():
                     return b"".join(out)
@@ -257,7 +259,7 @@ class _Brotli(_Coding):
         raise UnsupportedContent(f"{self.name}: {first_error}") from first_error
 
     def _complete(self) -> bool:
-        return self._decompress.is_finished() or not self._fed
+        return self._decompress.is_finished() or not self._inputs
 
 
 class _Zstd(_Coding):
@@ -272,13 +274,13 @@ class _Zstd(_Coding):
         self._frames = 1
         self._has_output = False
         """True once the current frame has produced output."""
-        self._started = self._over = False
+        self._has_started = self._has_ended = False
 
     def feed(self, data: bytes, room: int) -> bytes:
         out: list[bytes] = []
         data, self._carry = self._carry + data, b""
         at = 0
-        while at < len(data) and not self._over:
+        while at < len(data) and not self._has_ended:
             if self._frame.eof and not self._next_frame(data[at : at + 4]):
                 break
             chunk = data[at : at + ZSTD_PIECE_BYTES]
@@ -286,10 +288,10 @@ class _Zstd(_Coding):
                 piece = self._frame.decompress(chunk)
             except zstandard.ZstdError as error:
                 if self._frames > 1 and not self._has_output:
-                    self._over = True
+                    self._has_ended = True
                     break
                 raise UnsupportedContent(f"{self.name}: {error}") from error
-            self._started = True
+            self._has_started = True
             self._has_output = self._has_output or bool(piece)
             at += len(chunk) - len(self._frame.unused_data)
             out.append(piece[:room])
@@ -305,8 +307,8 @@ class _Zstd(_Coding):
 
         Returns False if it does not, or if more bytes are needed to decide.
         """
-        if not _begins_zstd_frame(start):
-            self._over = True
+        if not _starts_zstd_frame(start):
+            self._has_ended = True
             return False
         if len(start) < 4:
             self._carry = start
@@ -319,11 +321,11 @@ class _Zstd(_Coding):
         return True
 
     def _complete(self) -> bool:
-        finished = self._over or self._frame.eof or not self._started
+        finished = self._has_ended or self._frame.eof or not self._has_started
         return finished or (self._frames > 1 and not self._has_output)
 
 
-def _begins_zstd_frame(start: bytes) -> bool:
+def _starts_zstd_frame(start: bytes) -> bool:
     """Return True if these bytes, at most four, begin a frame or a skippable frame."""
     skippable = 0x50 <= start[0] <= 0x5F and b"\x2a\x4d\x18".startswith(start[1:])
     return ZSTD_MAGIC.startswith(start) or skippable
@@ -359,7 +361,7 @@ def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]
     return [_DECODERS[name]() for name in reversed(names)]
 
 
-def undecoded(values: Sequence[str]) -> bool:
+def has_unknown_coding(values: Sequence[str]) -> bool:
     """Return True if Content-Encoding names a coding that has no decoder."""
     names = {
         part.partition(";")[0].strip() for value in values for part in value.lower().split(",")

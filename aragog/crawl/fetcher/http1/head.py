@@ -22,7 +22,7 @@ from aragog.fetch_record.outcome import Headers, UnreachableKind
 STATUS_LINE = re.compile(r"HTTP/1\.([01])[ \t]+([1-9][0-9][0-9])(?:[ \t](.*))?$")
 
 # A NUL in one of these could change where the body ends, how it is decoded, or the next request.
-_WITHOUT_NUL = frozenset({
+_NO_NUL_HEADERS = frozenset({
     "connection", "content-encoding", "content-length", "location", "refresh", "set-cookie",
     "transfer-encoding",
 })  # fmt: skip
@@ -61,7 +61,7 @@ def parse_head(block: bytes) -> ResponseHead:
     Raises:
         TransportError: kind `protocol`. The response must not be used.
     """
-    text = _text(block.replace(b"\r\n", b"\n").removesuffix(b"\r"))
+    text = _decode_head(block.replace(b"\r\n", b"\n").removesuffix(b"\r"))
     if "\r" in text:
         raise TransportError(UnreachableKind.PROTOCOL, "a carriage return inside a header line")
     lines = text.split("\n")
@@ -70,9 +70,9 @@ def parse_head(block: bytes) -> ResponseHead:
         raise TransportError(
             UnreachableKind.PROTOCOL, f"not an HTTP/1 status line: {lines[0][:60]!r}"
         )
-    headers = _headers(lines)
+    headers = _parse_headers(lines)
     if "\0" in text:
-        headers = _without_nul(lines[0], headers)
+        headers = _replace_nuls(lines[0], headers)
     fields: dict[str, list[str]] = {}
     for name, value in headers:
         fields.setdefault(name.lower(), []).append(value)
@@ -80,7 +80,7 @@ def parse_head(block: bytes) -> ResponseHead:
     return ResponseHead(int(minor), int(status), reason or "", headers, fields)
 
 
-def _headers(lines: list[str]) -> Headers:
+def _parse_headers(lines: list[str]) -> Headers:
     headers: list[tuple[str, str]] = []
     for line in lines[1:]:
         if line[:1] in _BLANK and headers:
@@ -98,16 +98,16 @@ def _headers(lines: list[str]) -> Headers:
     return tuple(headers)
 
 
-def _without_nul(status_line: str, headers: Headers) -> Headers:
+def _replace_nuls(status_line: str, headers: Headers) -> Headers:
     """Replace NULs in harmless header values with blanks (RFC 9110 section 5.5)."""
-    decisive = [value for name, value in headers if name.lower() in _WITHOUT_NUL]
+    critical_values = [value for name, value in headers if name.lower() in _NO_NUL_HEADERS]
     names = [name for name, _ in headers]
-    if any("\0" in text for text in (status_line, *names, *decisive)):
+    if any("\0" in text for text in (status_line, *names, *critical_values)):
         raise TransportError(UnreachableKind.PROTOCOL, "NUL byte in the headers")
     return tuple((name, value.replace("\0", " ").strip(_BLANK)) for name, value in headers)
 
 
-def _text(block: bytes) -> str:
+def _decode_head(block: bytes) -> str:
     """
     Decode as UTF-8. If that fails, decode line by line, with Latin-1 as the fallback (RFC 9110
     section 5.5).
@@ -115,10 +115,10 @@ def _text(block: bytes) -> str:
     try:
         return block.decode()
     except UnicodeDecodeError:
-        return "\n".join(_line(line) for line in block.split(b"\n"))
+        return "\n".join(_decode_line(line) for line in block.split(b"\n"))
 
 
-def _line(line: bytes) -> str:
+def _decode_line(line: bytes) -> str:
     try:
         return line.decode()
     except UnicodeDecodeError:
@@ -185,15 +185,15 @@ def framing_of(head: ResponseHead) -> Framing:
         TransportError: several different lengths, a length that is not a number, or `chunked` is
             not the last coding.
     """
-    persistent = _persistent(head)
+    persistent = _is_persistent(head)
     if head.status in (204, 304):
         return Framing(Delimiter.NO_BODY, persistent=persistent)
     if head.values("transfer-encoding"):
         persistent = persistent and head.minor == 1 and not head.values("content-length")
         if codings := _transfer_codings(head):
-            return _transferred(codings, persistent=persistent)
+            return _framing_of_codings(codings, persistent=persistent)
     lengths = {
-        _length(part) for value in head.values("content-length") for part in value.split(",")
+        _parse_length(part) for value in head.values("content-length") for part in value.split(",")
     }
     if len(lengths) > 1:
         raise TransportError(UnreachableKind.PROTOCOL, "several Content-Length headers that differ")
@@ -209,7 +209,7 @@ def _transfer_codings(head: ResponseHead) -> list[str]:
     return [name for name in names if name == "chunked" or name in TRANSFER_CODINGS]
 
 
-def _transferred(names: list[str], *, persistent: bool) -> Framing:
+def _framing_of_codings(names: list[str], *, persistent: bool) -> Framing:
     while names[-2:] == ["chunked", "chunked"]:
         names.pop()  # like curl and browsers, treat a repeated `chunked` as one
     if "chunked" in names[:-1]:
@@ -217,14 +217,14 @@ def _transferred(names: list[str], *, persistent: bool) -> Framing:
             UnreachableKind.PROTOCOL, "Transfer-Encoding: chunked is not the last coding"
         )
     chunked = names[-1] == "chunked"
-    under = names[:-1] if chunked else names
-    check_count(under, "transfer")
+    inner_codings = names[:-1] if chunked else names
+    check_count(inner_codings, "transfer")
     if chunked:
-        return Framing(Delimiter.LAST_CHUNK, codings=tuple(under), persistent=persistent)
-    return Framing(Delimiter.CLOSE, codings=tuple(under))
+        return Framing(Delimiter.LAST_CHUNK, codings=tuple(inner_codings), persistent=persistent)
+    return Framing(Delimiter.CLOSE, codings=tuple(inner_codings))
 
 
-def _length(text: str) -> int:
+def _parse_length(text: str) -> int:
     digits = text.strip(" \t")
     if not (digits.isascii() and digits.isdigit()):
         raise TransportError(
@@ -234,7 +234,7 @@ def _length(text: str) -> int:
     return int(digits) if len(digits) < 20 else NO_LENGTH
 
 
-def _persistent(head: ResponseHead) -> bool:
+def _is_persistent(head: ResponseHead) -> bool:
     """
     Return True if the connection persists: in HTTP/1.0 only with `keep-alive` (RFC 9112 section
     9.3).

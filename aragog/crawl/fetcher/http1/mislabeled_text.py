@@ -28,10 +28,10 @@ class MislabeledTextDecoder:
     Browsers show an error for such a body, and RFC 9110 does not specify what to do. If we raised
     an error, we would lose the page, or the whole site in the case of robots.txt, although all of
     the text has arrived. Some texts begin like a coded stream, and decoding them would yield
-    nothing or garbage. So the bytes are checked first: a body is text if its first `_FIRST` bytes
-    are all bytes that occur in text. In all of 140,000 coded streams, one of the first 15 bytes did
-    not occur in text or was not UTF-8. A shorter body is text if it is UTF-8, or if it cannot be
-    decoded (`end`).
+    nothing or garbage. So the bytes are checked first: a body is text if its first `_PROBE_BYTES`
+    bytes are all bytes that occur in text. In all of 140,000 coded streams, one of the first 15
+    bytes did not occur in text or was not UTF-8. A shorter body is text if it is UTF-8, or if it
+    cannot be decoded (`end`).
 
     If binary bytes follow after the body was classified as text, the data is damaged, which is an
     error.
@@ -41,26 +41,26 @@ class MislabeledTextDecoder:
         self._decoder = decoder
         self._empty = empty
         """An empty coded stream that would look like text."""
-        self._first = b""
+        self._prefix = b""
         """Bytes received before the body was classified."""
         self._is_text: bool | None = None
         self.overflowed = False
 
     def feed(self, data: bytes, room: int) -> bytes:
         if self._is_text is None:
-            data = self._first + data
-            start = data[:_FIRST]
-            if _is_text(start) and len(start) < _FIRST:
-                self._first = data
+            data = self._prefix + data
+            start = data[:_PROBE_BYTES]
+            if _is_text(start) and len(start) < _PROBE_BYTES:
+                self._prefix = data
                 return b""
-            self._is_text, self._first = _is_text(start), b""
+            self._is_text, self._prefix = _is_text(start), b""
         return self._pass_through(data, room) if self._is_text else self._decode(data, room)
 
     def end(self, room: int, *, whole: bool) -> bytes:
-        data, self._first = self._first, b""
+        data, self._prefix = self._prefix, b""
         if not data or data == self._empty:
             return b""
-        if _is_utf8(data) and (whole or len(data) > _CUT):
+        if _is_utf8(data) and (whole or len(data) > _MAX_AMBIGUOUS_BYTES):
             self._is_text = True
             return self._pass_through(data, room)
         try:
@@ -87,13 +87,13 @@ class MislabeledTextDecoder:
         return None if self._is_text else self._decoder.missing()
 
 
-_FIRST = 256
-_CUT = 16
+_PROBE_BYTES = 256
+_MAX_AMBIGUOUS_BYTES = 16
 """A truncated stream of up to this many bytes may be UTF-8 by chance."""
 
 
 def _is_text(data: bytes) -> bool:
-    return len(data.translate(None, _NO_TEXT)) == len(data)
+    return len(data.translate(None, _NON_TEXT_BYTES)) == len(data)
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -105,5 +105,5 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-_NO_TEXT = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
+_NON_TEXT_BYTES = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
 """Bytes that never occur in text of an ASCII-compatible encoding (MIME Sniffing section 3)."""

@@ -13,14 +13,14 @@ from aragog.runtime.open_files import limit
 
 # Servers close idle connections after 5 s (Apache) to 75 s (nginx); `take` detects this. Requests
 # to a domain may be a minute apart, so a shorter limit would waste connections.
-IDLE_S = 70.0
+MAX_IDLE_S = 70.0
 
 # Large enough for many hosts with one request per second each. With 250 such hosts and room for
 # only 64 connections, every page would need a new one. An idle connection takes 3 KB, or 50 KB with
 # TLS.
 MAX_IDLE = 512
 # Idle connections may use an eighth of the process's file descriptors.
-IDLE_SHARE = 8
+DESCRIPTORS_PER_IDLE = 8
 
 
 def max_idle() -> int:
@@ -28,7 +28,7 @@ def max_idle() -> int:
     Return the maximum number of idle connections: `MAX_IDLE`, or an eighth of the descriptors if
     lower.
     """
-    return min(MAX_IDLE, limit() // IDLE_SHARE)
+    return min(MAX_IDLE, limit() // DESCRIPTORS_PER_IDLE)
 
 
 class ConnectionPool:
@@ -52,7 +52,7 @@ class ConnectionPool:
         self._max_per_peer = max_idle_per_peer
         self._lock = threading.Lock()
         self._idle: dict[Peer, list[HttpConnection]] = {}
-        self._number = 0
+        self._idle_count = 0
         self._closed = False
         self._in_use: dict[Peer, set[HttpConnection]] = {}
         self._waiting: dict[Peer, deque[GreenEvent]] = {}
@@ -65,27 +65,27 @@ class ConnectionPool:
             peer: the origin.
             wait_s: how long to wait for a connection that is in use.
         """
-        until_s = self._clock.monotonic_s() + wait_s
+        end_s = self._clock.monotonic_s() + wait_s
         while (connection := self._take_idle(peer)) is None:
-            left_s = until_s - self._clock.monotonic_s()
-            if left_s <= 0 or not self._waited(peer, left_s):
+            remaining_s = end_s - self._clock.monotonic_s()
+            if remaining_s <= 0 or not self._wait_for_idle(peer, remaining_s):
                 return None
-        self.opened(connection)
+        self.add_in_use(connection)
         return connection
 
-    def opened(self, connection: HttpConnection) -> None:
+    def add_in_use(self, connection: HttpConnection) -> None:
         """Record that a new connection is in use, until it is put back or closed."""
         with self._lock:
             self._in_use.setdefault(connection.peer, set()).add(connection)
-        connection.on_close = self._ended
+        connection.on_close = self._on_close
 
-    def _ended(self, connection: HttpConnection) -> None:
+    def _on_close(self, connection: HttpConnection) -> None:
         with self._lock:
-            turns = self._not_in_use(connection)
-        for turn in turns:
-            turn.set()
+            events = self._remove_in_use(connection)
+        for event in events:
+            event.set()
 
-    def _not_in_use(self, connection: HttpConnection) -> list[GreenEvent]:
+    def _remove_in_use(self, connection: HttpConnection) -> list[GreenEvent]:
         """
         Remove the connection from those in use, and return the waiters to wake. The caller holds
         the lock.
@@ -102,21 +102,21 @@ class ConnectionPool:
             return [waiting.popleft()]
         return [] if peer in self._in_use else list(self._waiting.pop(peer))
 
-    def _waited(self, peer: Peer, seconds: float) -> bool:
+    def _wait_for_idle(self, peer: Peer, seconds: float) -> bool:
         """Wait for a connection. Returns True if an idle one may be available now."""
         with self._lock:
             if peer in self._idle:
                 return True
             if peer not in self._in_use:
                 return False
-            turn = GreenEvent()
-            self._waiting.setdefault(peer, deque()).append(turn)
-        woken = turn.wait(seconds)
+            event = GreenEvent()
+            self._waiting.setdefault(peer, deque()).append(event)
+        woken = event.wait(seconds)
         with self._lock:
             waiting = self._waiting.get(peer)
             if waiting is not None:
                 with contextlib.suppress(ValueError):  # removed by the thread that woke us
-                    waiting.remove(turn)
+                    waiting.remove(event)
                 if not waiting:
                     del self._waiting[peer]
         return woken
@@ -128,11 +128,11 @@ class ConnectionPool:
                 if not connections:
                     return None
                 connection = connections.pop()
-                self._number -= 1
+                self._idle_count -= 1
                 if not connections:
                     del self._idle[peer]
             idle_s = self._clock.monotonic_s() - connection.idle_since_s
-            if idle_s < IDLE_S and not connection.stale:
+            if idle_s < MAX_IDLE_S and not connection.is_stale:
                 return connection
             connection.close()
 
@@ -140,34 +140,34 @@ class ConnectionPool:
         """Return a connection to the pool, with no request in progress."""
         connection.idle_since_s = self._clock.monotonic_s()
         with self._lock:
-            surplus = [] if self._keeps(connection) else [connection]
-            while oldest := self._surplus(connection.idle_since_s):
+            surplus = [] if self._keep(connection) else [connection]
+            while oldest := self._remove_surplus(connection.idle_since_s):
                 surplus.append(oldest)
-            turns = self._not_in_use(connection)
-        for turn in turns:
-            turn.set()
+            events = self._remove_in_use(connection)
+        for event in events:
+            event.set()
         for closing in surplus:
             closing.close()
 
-    def _keeps(self, connection: HttpConnection) -> bool:
+    def _keep(self, connection: HttpConnection) -> bool:
         """Keep the connection as the most recently used one, unless its peer has enough."""
         connections = self._idle.pop(connection.peer, [])
         keeps = not self._closed and len(connections) < self._max_per_peer
         if keeps:
             connections.append(connection)
-            self._number += 1
+            self._idle_count += 1
         if connections:
             self._idle[connection.peer] = connections
         return keeps
 
-    def _surplus(self, now_s: float) -> HttpConnection | None:
+    def _remove_surplus(self, now_s: float) -> HttpConnection | None:
         """Remove and return the oldest connection if there are too many or it is too old."""
         if not self._idle:
             return None
         peer, connections = next(iter(self._idle.items()))
-        if self._number <= self._max_idle and now_s - connections[0].idle_since_s < IDLE_S:
+        if self._idle_count <= self._max_idle and now_s - connections[0].idle_since_s < MAX_IDLE_S:
             return None
-        self._number -= 1
+        self._idle_count -= 1
         oldest = connections.pop(0)
         if not connections:
             del self._idle[peer]
@@ -177,7 +177,7 @@ class ConnectionPool:
         """Close all idle connections now, and those in use when they are returned."""
         with self._lock:
             self._closed = True
-            idle, self._idle, self._number = self._idle, {}, 0
+            idle, self._idle, self._idle_count = self._idle, {}, 0
         for connections in idle.values():
             for connection in connections:
                 connection.close()

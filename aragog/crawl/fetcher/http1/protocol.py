@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from aragog.crawl.fetcher.http1.head import Framing, ResponseHead, framing_of
-from aragog.crawl.fetcher.http1.reader import ResponseReader, content
+from aragog.crawl.fetcher.http1.reader import ResponseReader, read_content
 from aragog.crawl.fetcher.request import PoliteRequest, Target
 
 
@@ -18,7 +18,7 @@ class Http1:
     """
 
     version = "1.1"
-    repeatable = True
+    can_repeat = True
 
     def __init__(self, receive: Callable[[], bytes]) -> None:
         self._reader = ResponseReader(receive)
@@ -28,10 +28,10 @@ class Http1:
         return self._reader.line_bytes
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         # Data after the response does not belong to any request, so the connection cannot be
         # reused.
-        return self._reader.pending
+        return self._reader.has_pending
 
     def request(self, request: PoliteRequest, target: Target) -> bytes:
         lines = [f"{request.method} {target.path} HTTP/1.1", f"Host: {target.host_header}"]
@@ -46,7 +46,7 @@ class Http1:
         return framing_of(head)
 
     def body(self, framing: Framing) -> Iterator[bytes]:
-        return content(self._reader, framing)
+        return read_content(self._reader, framing)
 
-    def received_idle(self, data: bytes) -> bool:  # noqa: ARG002 - the port's signature
+    def receive_idle(self, data: bytes) -> bool:  # noqa: ARG002 - the port's signature
         return False

@@ -25,21 +25,21 @@ from aragog.crawl.fetcher.request import basic_auth_header
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.runtime.secret import reveal
 
-LOOKUP_S = 10.0
+LOOKUP_TIMEOUT_S = 10.0
 MAX_HEAD_BYTES = 16_384
-_UNREACHED = frozenset({502, 503, 504})
+_UNREACHED_STATUSES = frozenset({502, 503, 504})
 """Statuses that a proxy sends if it cannot reach the target (RFC 9110 sections 15.6.3 to
 15.6.5)."""
 
 _VERSION, _LOGIN_VERSION, _CONNECT = 5, 1, 1
-_NO_LOGIN, _BY_PASSWORD = 0, 2
+_NO_LOGIN, _USERNAME_PASSWORD = 0, 2
 _IPV4, _NAME, _IPV6 = 1, 3, 4
 _SOCKS_REASONS = {
     1: "general failure", 2: "not allowed by its rules", 3: "network unreachable",
     4: "host unreachable", 5: "connection refused", 6: "TTL expired",
     7: "command not supported", 8: "address type not supported",
 }  # fmt: skip
-_SOCKS_REFUSES = frozenset({2, 8})
+_SOCKS_REFUSAL_CODES = frozenset({2, 8})
 
 Address = tuple[str, int]
 Send = Callable[[bytes], None]
@@ -55,10 +55,10 @@ def proxy_addresses(proxy: ProxyServer) -> list[Address]:
     Raises:
         RouteFailed: the proxy's name has no address.
     """
-    found = look_up(system_lookup, proxy.host, LOOKUP_S)
-    if not found.addresses:
-        raise RouteFailed(f"cannot resolve the proxy {proxy.host}: {found.reason}")
-    return [(address, proxy.port) for address in found.addresses]
+    resolution = look_up(system_lookup, proxy.host, LOOKUP_TIMEOUT_S)
+    if not resolution.addresses:
+        raise RouteFailed(f"cannot resolve the proxy {proxy.host}: {resolution.reason}")
+    return [(address, proxy.port) for address in resolution.addresses]
 
 
 def open_tunnel(proxy: ProxyServer, target: Address, send: Send, receive: Receive) -> None:
@@ -80,14 +80,14 @@ def open_tunnel(proxy: ProxyServer, target: Address, send: Send, receive: Receiv
     try:
         shake_hands(proxy, target, send, receive)
     except TimeoutError as error:
-        raise TargetUnreached(UnreachableKind.TIMEOUT, f"{_at(proxy)}: timed out") from error
+        raise TargetUnreached(UnreachableKind.TIMEOUT, f"{_action(proxy)}: timed out") from error
     except OSError as error:
-        reason = f"{_at(proxy)}: {error.strerror or error}"
+        reason = f"{_action(proxy)}: {error.strerror or error}"
         raise TargetUnreached(UnreachableKind.RESET, reason) from error
 
 
-def _at(proxy: ProxyServer) -> str:
-    return f"connecting through the proxy {proxy.shown}"
+def _action(proxy: ProxyServer) -> str:
+    return f"connecting through the proxy {proxy.redacted_url}"
 
 
 def _connect(proxy: ProxyServer, target: Address, send: Send, receive: Receive) -> None:
@@ -103,40 +103,42 @@ def _connect(proxy: ProxyServer, target: Address, send: Send, receive: Receive) 
         status = ResponseReader(lambda: receive(1)).head(MAX_HEAD_BYTES).status
     except (TransportError, LimitExceeded) as error:
         if isinstance(error, TransportError) and error.kind is UnreachableKind.RESET:
-            raise TargetUnreached(error.kind, f"{_at(proxy)}: {error.reason}") from error
-        raise RouteFailed(f"{_at(proxy)}: {error.reason}") from error
+            raise TargetUnreached(error.kind, f"{_action(proxy)}: {error.reason}") from error
+        raise RouteFailed(f"{_action(proxy)}: {error.reason}") from error
     if 200 <= status < 300:
         return
-    text = f"the proxy {proxy.shown} responded to CONNECT with {status}"
+    text = f"the proxy {proxy.redacted_url} responded to CONNECT with {status}"
     if status == 407:
         raise RouteFailed(f"{text}: check its credentials")
-    if status in _UNREACHED:
+    if status in _UNREACHED_STATUSES:
         raise TargetUnreached(UnreachableKind.CONNECT, f"{text}: it could not reach the target")
     raise RouteRefusesTarget(f"{text}; configure it to allow CONNECT to the URL's port")
 
 
 def _socks(proxy: ProxyServer, target: Address, send: Send, receive: Receive) -> None:
-    methods = bytes((_NO_LOGIN, _BY_PASSWORD)) if proxy.user else bytes((_NO_LOGIN,))
+    methods = bytes((_NO_LOGIN, _USERNAME_PASSWORD)) if proxy.user else bytes((_NO_LOGIN,))
     send(bytes((_VERSION, len(methods))) + methods)
-    version, method = _exactly(proxy, receive, 2)
+    version, method = _receive_exactly(proxy, receive, 2)
     if version != _VERSION:
-        raise RouteFailed(f"{_at(proxy)}: it does not speak SOCKS5")
-    if method == _BY_PASSWORD and proxy.user:
+        raise RouteFailed(f"{_action(proxy)}: it does not speak SOCKS5")
+    if method == _USERNAME_PASSWORD and proxy.user:
         user, password = reveal(proxy.user).encode(), reveal(proxy.password).encode()
         login = bytes((_LOGIN_VERSION, len(user))) + user + bytes((len(password),)) + password
         send(login)
-        if _exactly(proxy, receive, 2)[1] != 0:
-            raise RouteFailed(f"{_at(proxy)}: it rejected the credentials")
+        if _receive_exactly(proxy, receive, 2)[1] != 0:
+            raise RouteFailed(f"{_action(proxy)}: it rejected the credentials")
     elif method != _NO_LOGIN:
-        raise RouteFailed(f"{_at(proxy)}: it requires another kind of login")
+        raise RouteFailed(f"{_action(proxy)}: it requires another kind of login")
     send(bytes((_VERSION, _CONNECT, 0)) + _socks_address(target))
-    _, reply, _, kind = _exactly(proxy, receive, 4)
-    length = {_IPV4: 4, _IPV6: 16}.get(kind) or _exactly(proxy, receive, 1)[0]
-    _exactly(proxy, receive, length + 2)  # skip the proxy's own address and port
+    _, reply, _, kind = _receive_exactly(proxy, receive, 4)
+    length = {_IPV4: 4, _IPV6: 16}.get(kind) or _receive_exactly(proxy, receive, 1)[0]
+    _receive_exactly(proxy, receive, length + 2)  # skip the proxy's own address and port
     if reply == 0:
         return
-    reason = f"the proxy {proxy.shown} responded: {_SOCKS_REASONS.get(reply, f'error {reply}')}"
-    if reply in _SOCKS_REFUSES:
+    reason = (
+        f"the proxy {proxy.redacted_url} responded: {_SOCKS_REASONS.get(reply, f'error {reply}')}"
+    )
+    if reply in _SOCKS_REFUSAL_CODES:
         raise RouteRefusesTarget(reason)
     raise TargetUnreached(UnreachableKind.CONNECT, reason)
 
@@ -154,13 +156,15 @@ def _socks_address(target: Address) -> bytes:
     return bytes((_IPV4 if ip.version == 4 else _IPV6,)) + ip.packed + end
 
 
-def _exactly(proxy: ProxyServer, receive: Receive, size: int) -> bytes:
+def _receive_exactly(proxy: ProxyServer, receive: Receive, size: int) -> bytes:
     """Read exactly `size` bytes. Later bytes belong to the target."""
     data = b""
     while len(data) < size:
         piece = receive(size - len(data))
         if not piece:
-            raise TargetUnreached(UnreachableKind.RESET, f"{_at(proxy)}: it closed the connection")
+            raise TargetUnreached(
+                UnreachableKind.RESET, f"{_action(proxy)}: it closed the connection"
+            )
         data += piece
     return data
 

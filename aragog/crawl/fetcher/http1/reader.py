@@ -35,18 +35,18 @@ class ResponseReader:
         line_bytes: total size of the lines between and after chunks that were read so far.
     """
 
-    __slots__ = ("_at", "_buffer", "_receive", "line_bytes")
+    __slots__ = ("_buffer", "_position", "_receive", "line_bytes")
 
     def __init__(self, receive: Callable[[], bytes]) -> None:
         self._receive = receive
         self._buffer = b""
-        self._at = 0
+        self._position = 0
         self.line_bytes = 0
 
     @property
-    def pending(self) -> bool:
+    def has_pending(self) -> bool:
         """True if received bytes have not been consumed yet."""
-        return self._at < len(self._buffer)
+        return self._position < len(self._buffer)
 
     def head(self, max_bytes: int) -> ResponseHead:
         """
@@ -61,9 +61,9 @@ class ResponseReader:
         """
         room = max_bytes
         for _ in range(MAX_INTERIM):
-            block, is_whole = self._block(room)
+            block, is_complete = self._read_block(room)
             head = parse_head(block)
-            if not is_whole and head.status < 300:
+            if not is_complete and head.status < 300:
                 raise _closed_early(started=True)
             if head.status >= 200:
                 return head
@@ -72,37 +72,37 @@ class ResponseReader:
             room -= len(block)
         raise TransportError(UnreachableKind.PROTOCOL, f"more than {MAX_INTERIM} interim responses")
 
-    def _block(self, max_bytes: int) -> tuple[bytes, bool]:
+    def _read_block(self, max_bytes: int) -> tuple[bytes, bool]:
         """
         Read up to and including the next empty line.
         Returns False if the stream ended before it.
         """
-        buffer, searched = self._buffer[self._at :], 0
+        buffer, search_start = self._buffer[self._position :], 0
         while True:
             if not b"HTTP/1."[: len(buffer)] == buffer[:7]:
                 raise TransportError(
                     UnreachableKind.PROTOCOL,
                     f"not HTTP/1: the response begins with {buffer[:40]!r}",
                 )
-            end, after = _empty_line(buffer, searched)
+            end, after = _empty_line(buffer, search_start)
             if max(end, 0 if after else len(buffer)) > max_bytes:
                 raise LimitExceeded(f"more than {max_bytes} bytes of headers")
             if after:
-                self._buffer, self._at = buffer, after
+                self._buffer, self._position = buffer, after
                 return buffer[:end], True
-            searched = max(0, len(buffer) - 3)
+            search_start = max(0, len(buffer) - 3)
             more = self._receive()
             if not more:
                 if not buffer.endswith((b"\n", b"\n\r")):
                     raise _closed_early(bool(buffer))
-                self._buffer, self._at = b"", 0
+                self._buffer, self._position = b"", 0
                 return buffer.rstrip(b"\r\n"), False
             buffer += more
 
-    def line(self, max_bytes: int) -> bytes | None:
+    def read_line(self, max_bytes: int) -> bytes | None:
         """Read the next line, without its line end. Returns None if the stream ends first."""
-        while (end := self._buffer.find(b"\n", self._at)) < 0:
-            if len(self._buffer) - self._at > max_bytes:
+        while (end := self._buffer.find(b"\n", self._position)) < 0:
+            if len(self._buffer) - self._position > max_bytes:
                 raise TransportError(
                     UnreachableKind.PROTOCOL,
                     f"a line of more than {max_bytes} bytes between chunks",
@@ -110,23 +110,23 @@ class ResponseReader:
             more = self._receive()
             if not more:
                 return None
-            self._buffer, self._at = self._buffer[self._at :] + more, 0
-        line = self._buffer[self._at : end]
-        self.line_bytes += end + 1 - self._at
-        self._at = end + 1
+            self._buffer, self._position = self._buffer[self._position :] + more, 0
+        line = self._buffer[self._position : end]
+        self.line_bytes += end + 1 - self._position
+        self._position = end + 1
         return line.removesuffix(b"\r")
 
-    def some(self, most: int) -> bytes:
-        """Read 1 to `most` bytes; b"" at the end of the stream."""
-        if self._at >= len(self._buffer):
-            self._buffer, self._at = self._receive(), 0
-        buffer, at = self._buffer, self._at
-        if len(buffer) - at <= most:
+    def read_some(self, max_bytes: int) -> bytes:
+        """Read 1 to `max_bytes` bytes; b"" at the end of the stream."""
+        if self._position >= len(self._buffer):
+            self._buffer, self._position = self._receive(), 0
+        buffer, at = self._buffer, self._position
+        if len(buffer) - at <= max_bytes:
             # Free the buffer, so that an idle connection does not keep 64 KB.
-            self._buffer, self._at = b"", 0
+            self._buffer, self._position = b"", 0
             return buffer[at:] if at else buffer
-        self._at = at + most
-        return buffer[at : at + most]
+        self._position = at + max_bytes
+        return buffer[at : at + max_bytes]
 
 
 def _empty_line(buffer: bytes, start: int) -> tuple[int, int]:
@@ -146,7 +146,7 @@ def _closed_early(started: bool) -> TransportError:
     return TransportError(UnreachableKind.RESET, "the connection was closed without a response")
 
 
-def content(reader: ResponseReader, framing: Framing) -> Iterator[bytes]:
+def read_content(reader: ResponseReader, framing: Framing) -> Iterator[bytes]:
     """
     Yield the pieces of a body, without chunk framing, until it is complete.
 
@@ -154,43 +154,43 @@ def content(reader: ResponseReader, framing: Framing) -> Iterator[bytes]:
         TransportError: the body ended early or has invalid chunks. Pieces yielded before are valid.
     """
     if framing.delimiter is Delimiter.LENGTH:
-        yield from _exactly(reader, framing.length, "Content-Length declares")
+        yield from _read_exactly(reader, framing.length, "Content-Length declares")
     elif framing.delimiter is Delimiter.LAST_CHUNK:
-        yield from _chunks(reader)
+        yield from _read_chunks(reader)
     elif framing.delimiter is Delimiter.CLOSE:
-        while piece := reader.some(1 << 20):
+        while piece := reader.read_some(1 << 20):
             yield piece
 
 
-def _exactly(reader: ResponseReader, length: int, what: str) -> Iterator[bytes]:
-    left = length
-    while left:
-        piece = reader.some(left)
+def _read_exactly(reader: ResponseReader, length: int, what: str) -> Iterator[bytes]:
+    remaining = length
+    while remaining:
+        piece = reader.read_some(remaining)
         if not piece:
             raise TransportError(
-                UnreachableKind.RESET, f"closed {left} bytes before the {length} that {what}"
+                UnreachableKind.RESET, f"closed {remaining} bytes before the {length} that {what}"
             )
-        left -= len(piece)
+        remaining -= len(piece)
         yield piece
 
 
-def _chunks(reader: ResponseReader) -> Iterator[bytes]:
+def _read_chunks(reader: ResponseReader) -> Iterator[bytes]:
     number = total = 0
-    while size := _chunk_size(reader):
+    while size := _read_chunk_size(reader):
         number, total = number + 1, total + size
         if number > MANY_CHUNKS and total < number * MIN_MEAN_CHUNK_BYTES:
             raise TransportError(
                 UnreachableKind.PROTOCOL,
                 f"{number} chunks of {total / number:.0f} bytes on average",
             )
-        yield from _exactly(reader, size, "a chunk declares")
-        if reader.line(2) != b"":
+        yield from _read_exactly(reader, size, "a chunk declares")
+        if reader.read_line(2) != b"":
             raise TransportError(UnreachableKind.PROTOCOL, "a chunk is not followed by CRLF")
-    _trailers(reader)
+    _skip_trailers(reader)
 
 
-def _chunk_size(reader: ResponseReader) -> int:
-    line = reader.line(MAX_CHUNK_LINE_BYTES)
+def _read_chunk_size(reader: ResponseReader) -> int:
+    line = reader.read_line(MAX_CHUNK_LINE_BYTES)
     if line is None:
         raise TransportError(UnreachableKind.RESET, "closed before the last chunk")
     digits = line.partition(b";")[0].strip(b" \t")
@@ -199,10 +199,10 @@ def _chunk_size(reader: ResponseReader) -> int:
     return int(digits, 16)
 
 
-def _trailers(reader: ResponseReader, max_bytes: int = 16_384) -> None:
+def _skip_trailers(reader: ResponseReader, max_bytes: int = 16_384) -> None:
     """Skip trailers. The body is already complete (RFC 9112 section 8)."""
     room = max_bytes
-    while (line := reader.line(room)) is not None and line:
+    while (line := reader.read_line(room)) is not None and line:
         room -= len(line)
         if room < 0:
             raise TransportError(

@@ -29,7 +29,7 @@ from aragog.fetch_record.outcome import UnreachableKind
 
 # Unneeded bodies up to this size are read to the end, which is cheaper than a new connection.
 DRAIN_BYTES = 16_384
-DRAIN_S = 0.25
+DRAIN_TIMEOUT_S = 0.25
 
 
 class HttpResponse:
@@ -38,17 +38,17 @@ class HttpResponse:
 
     Attributes:
         timings: measured durations in milliseconds, by their names in `FetchRecord`.
-        bodiless: True for the response to a HEAD request, which has no body.
+        has_no_body: True for the response to a HEAD request, which has no body.
     """
 
-    bodiless = False
+    has_no_body = False
 
     def __init__(
         self,
         connection: HttpConnection,
         head: ResponseHead,
         deadline: Deadline,
-        give_back: Callable[[HttpConnection], None],
+        put_back: Callable[[HttpConnection], None],
     ) -> None:
         self.head = head
         self.timings: dict[str, float] = {}
@@ -58,7 +58,7 @@ class HttpResponse:
         self._protocol = connection.protocol
         self._connection: HttpConnection | None = connection
         self._deadline = deadline
-        self._give_back = give_back
+        self._put_back = put_back
         self._framing: Framing | None = None
         self._request: requests.PreparedRequest | None = None
         self._bounds = Bounds(0, 0)
@@ -68,7 +68,7 @@ class HttpResponse:
         """How the body ends. Raises TransportError or UnsupportedContent; see `framing_of`."""
         if self._framing is None:
             framing = self._protocol.framing(self.head)
-            if self.bodiless:
+            if self.has_no_body:
                 framing = Framing(Delimiter.NO_BODY, persistent=framing.persistent)
             self._framing = framing
         return self._framing
@@ -97,7 +97,7 @@ class HttpResponse:
                 return protocol.framing_bytes - framing_before
 
             body = collect(protocol.body(framing), decoders, bounds, sniff, framing_bytes)
-            reusable = body.drained and framing.persistent
+            reusable = body.is_drained and framing.persistent
             return body
         finally:
             self._deadline.end_body()
@@ -115,11 +115,11 @@ class HttpResponse:
         try:
             framing = self.framing
             if framing.persistent and framing.length <= DRAIN_BYTES:
-                left = DRAIN_BYTES
-                with self._deadline.shortened(DRAIN_S):
+                remaining_bytes = DRAIN_BYTES
+                with self._deadline.shortened(DRAIN_TIMEOUT_S):
                     for piece in self._protocol.body(framing):
-                        left -= len(piece)
-                        if left < 0:
+                        remaining_bytes -= len(piece)
+                        if remaining_bytes < 0:
                             return
                 reusable = True
         except Fault:
@@ -131,8 +131,8 @@ class HttpResponse:
         connection, self._connection = self._connection, None
         if connection is None:
             return
-        if reusable and not connection.protocol.busy:
-            self._give_back(connection)
+        if reusable and not connection.protocol.is_busy:
+            self._put_back(connection)
         else:
             connection.close()
 

@@ -21,7 +21,7 @@ from aragog.runtime.green_threads import wait_readable, wait_writable
 # A closed connection takes 37 KB while it is kept for its session.
 MAX_SESSIONS = 250
 # A resumed session skips the certificate check, so sessions are kept for at most an hour.
-MAX_AGE_S = 3_600.0
+MAX_SESSION_AGE_S = 3_600.0
 
 HTTP2 = "h2"
 """The ALPN name of HTTP/2 over TLS (RFC 9113 section 3.2)."""
@@ -35,12 +35,16 @@ WEAK = "too weak"
 OLD_PROTOCOL = "old protocol"
 OTHER = "other"
 # X509_V_ERR_… of openssl/x509_vfy.h.
-_BY_CODE = {
+_KINDS_BY_CODE = {
     2: UNKNOWN_ISSUER, 9: NOT_YET_VALID, 10: EXPIRED, 18: SELF_SIGNED, 19: UNKNOWN_ISSUER,
     20: UNKNOWN_ISSUER, 21: UNKNOWN_ISSUER, 62: WRONG_NAME, 64: WRONG_NAME, 66: WEAK, 67: WEAK,
     68: WEAK,
 }  # fmt: skip
-_OLD = ("UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "NO_PROTOCOLS_AVAILABLE")
+_OLD_PROTOCOL_REASONS = (
+    "UNSUPPORTED_PROTOCOL",
+    "TLSV1_ALERT_PROTOCOL_VERSION",
+    "NO_PROTOCOLS_AVAILABLE",
+)
 
 
 @functools.cache
@@ -82,20 +86,20 @@ def needs_name_check_here(host: str) -> bool:
 
 def without_name_check(context: ssl.SSLContext) -> ssl.SSLContext:
     """
-    Return an HTTP/1.1 context with the same roots, for which `wrapped` checks the name itself.
+    Return an HTTP/1.1 context with the same roots, for which `wrap_tls` checks the name itself.
 
     Does not copy roots that OpenSSL loads from a folder on demand.
     """
-    twin = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    twin.minimum_version, twin.maximum_version = context.minimum_version, context.maximum_version
-    twin.set_alpn_protocols(["http/1.1"])
-    twin.check_hostname, twin.verify_mode = False, context.verify_mode
+    copy = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    copy.minimum_version, copy.maximum_version = context.minimum_version, context.maximum_version
+    copy.set_alpn_protocols(["http/1.1"])
+    copy.check_hostname, copy.verify_mode = False, context.verify_mode
     if roots := context.get_ca_certs(binary_form=True):
-        twin.load_verify_locations(cadata=b"".join(roots))
-    return twin
+        copy.load_verify_locations(cadata=b"".join(roots))
+    return copy
 
 
-def certificate_names(certificate: Mapping[str, object], host: str) -> bool:
+def certificate_matches(certificate: Mapping[str, object], host: str) -> bool:
     """
     Return True if one of a certificate's DNS names matches `host` (RFC 6125 section 6.4.3). Pure.
 
@@ -105,10 +109,10 @@ def certificate_names(certificate: Mapping[str, object], host: str) -> bool:
     names = certificate.get("subjectAltName", ())
     if not isinstance(names, tuple):
         return False
-    low = host.lower().rstrip(".")
-    parent = low.partition(".")[2]
+    name = host.lower().rstrip(".")
+    parent = name.partition(".")[2]
     patterns = {value.lower().rstrip(".") for kind, value in names if kind == "DNS"}
-    return low in patterns or ("." in parent and f"*.{parent}" in patterns)
+    return name in patterns or ("." in parent and f"*.{parent}" in patterns)
 
 
 class SessionKey(NamedTuple):
@@ -146,30 +150,30 @@ class TlsSessions:
 
     def __init__(self, clock: Clock, *, max_sessions: int = MAX_SESSIONS) -> None:
         self._clock = clock
-        self._max = max_sessions
+        self._max_sessions = max_sessions
         self._lock = threading.Lock()
-        self._kept: dict[SessionKey, tuple[EndedTls, float]] = {}
+        self._connections: dict[SessionKey, tuple[EndedTls, float]] = {}
 
-    def keep(self, key: SessionKey, ended: EndedTls, began_s: float) -> None:
-        """Keep a closed connection that has received data. `began_s` is when it was opened."""
+    def keep(self, key: SessionKey, ended: EndedTls, opened_s: float) -> None:
+        """Keep a closed connection that has received data. `opened_s` is when it was opened."""
         with self._lock:
-            self._kept.pop(key, None)
-            self._kept[key] = ended, began_s
-            if len(self._kept) > self._max:
-                del self._kept[next(iter(self._kept))]
+            self._connections.pop(key, None)
+            self._connections[key] = ended, opened_s
+            if len(self._connections) > self._max_sessions:
+                del self._connections[next(iter(self._connections))]
 
     def take(self, key: SessionKey) -> ssl.SSLSession | None:
         """Remove and return the session for a server, or None if none can be resumed."""
         with self._lock:
-            ended, began_s = self._kept.pop(key, (None, 0.0))
-        age_s = self._clock.monotonic_s() - began_s
-        session = None if ended is None or age_s >= MAX_AGE_S else ended.session
+            ended, opened_s = self._connections.pop(key, (None, 0.0))
+        age_s = self._clock.monotonic_s() - opened_s
+        session = None if ended is None or age_s >= MAX_SESSION_AGE_S else ended.session
         if session is None or not (session.has_ticket or session.id):
             return None
         return session if age_s < (session.ticket_lifetime_hint or session.timeout) else None
 
 
-def wrapped(
+def wrap_tls(
     sock: socket.socket,
     host: str,
     tls: ssl.SSLContext,
@@ -189,26 +193,28 @@ def wrapped(
     Raises:
         TransportError: kind `tls`. The reason starts with the problem.
     """
-    ends_s = deadline.now_s() + deadline.connect_timeout_s()
+    end_s = deadline.now_s() + deadline.connect_timeout_s()
     try:
         secure = tls.wrap_socket(
             sock, server_hostname=host.strip("[]"), do_handshake_on_connect=False, session=session
         )
-        _handshake(secure, lambda: ends_s - deadline.now_s())
+        _handshake(secure, lambda: end_s - deadline.now_s())
         _check_name(secure, host, tls)
     except ssl.SSLCertVerificationError as error:
-        kind = _BY_CODE.get(error.verify_code, OTHER)
-        raise _failed(kind, f"certificate {_refused(kind)}: {error.verify_message}") from error
+        kind = _KINDS_BY_CODE.get(error.verify_code, OTHER)
+        raise _tls_error(
+            kind, f"certificate {_rejection_text(kind)}: {error.verify_message}"
+        ) from error
     except TimeoutError as error:
-        raise _failed(OTHER, "the TLS handshake took too long") from error
+        raise _tls_error(OTHER, "the TLS handshake took too long") from error
     except ssl.SSLError as error:
-        if error.reason in _OLD:
+        if error.reason in _OLD_PROTOCOL_REASONS:
             reason = f"TLS protocol too old: {error.reason}; 1.2 is required"
-            raise _failed(OLD_PROTOCOL, reason) from error
-        raise _failed(OTHER, f"TLS failed: {error.reason or error}") from error
+            raise _tls_error(OLD_PROTOCOL, reason) from error
+        raise _tls_error(OTHER, f"TLS failed: {error.reason or error}") from error
     except (OSError, ValueError) as error:
         reason = f"the connection broke during the TLS handshake: {error}"
-        raise _failed(OTHER, reason) from error
+        raise _tls_error(OTHER, reason) from error
     TLS_HANDSHAKES.labels("resumed" if secure.session_reused else "full").add()
     return secure
 
@@ -217,16 +223,18 @@ def _check_name(secure: ssl.SSLSocket, host: str, tls: ssl.SSLContext) -> None:
     """Check the certificate's name, before anything is sent, if OpenSSL did not."""
     if tls.check_hostname or tls.verify_mode != ssl.CERT_REQUIRED:
         return
-    if not certificate_names(secure.getpeercert() or {}, host):
-        reason = f"certificate {_refused(WRONG_NAME)}: Hostname mismatch, not valid for {host!r}"
-        raise _failed(WRONG_NAME, reason)
+    if not certificate_matches(secure.getpeercert() or {}, host):
+        reason = (
+            f"certificate {_rejection_text(WRONG_NAME)}: Hostname mismatch, not valid for {host!r}"
+        )
+        raise _tls_error(WRONG_NAME, reason)
 
 
-def _refused(kind: str) -> str:
+def _rejection_text(kind: str) -> str:
     return "refused" if kind == OTHER else f"refused, {kind}"
 
 
-def _failed(kind: str, reason: str) -> TransportError:
+def _tls_error(kind: str, reason: str) -> TransportError:
     TLS_FAILURES.labels(kind).add()
     return TransportError(UnreachableKind.TLS, reason)
 

@@ -28,7 +28,7 @@ WINDOW_BYTES = 1 << 20
 
 # Limit of control frames before a response. The SETTINGS, WINDOW_UPDATE and PING frames of an
 # honest server take about 100 bytes.
-MAX_BEFORE_HEAD_BYTES = 65_536
+MAX_CONTROL_BYTES = 65_536
 
 # A frame costs about 1 µs of CPU, so ten thousand nearly empty frames are treated as an attack.
 MANY_FRAMES = 10_000
@@ -39,11 +39,11 @@ FIELD_OVERHEAD_BYTES = 32  # RFC 9113 section 6.5.2
 
 # HTTP/2 forbids these HTTP/1.1 headers (RFC 9113 section 8.2.2). Host is sent as the pseudo-header
 # :authority.
-NOT_SENT = frozenset(
+OMITTED_HEADERS = frozenset(
     {"connection", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"}
 )
 # Secrets, which HPACK must never store in its table (RFC 7541 section 7.1.3).
-SECRET = frozenset({"authorization", "cookie", "proxy-authorization"})
+SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 
 
 class Http2:
@@ -78,10 +78,10 @@ class Http2:
         self._closing = False
         self._can_send = True
         self._received = self._payload = 0
-        self.repeatable = True
-        self._begin(0)
+        self.can_repeat = True
+        self._start_stream(0)
 
-    def _begin(self, stream: int) -> None:
+    def _start_stream(self, stream: int) -> None:
         self._stream = stream
         self._head: ResponseHead | None = None
         self._interim = 0
@@ -90,30 +90,32 @@ class Http2:
         self._fault: TransportError | LimitExceeded | None = None
         self._head_bytes = 0
         self._frames = 0
-        self._began_at = self._received, self._payload
+        self._stream_start = self._received, self._payload
 
     @property
     def framing_bytes(self) -> int:
         return self._received - self._payload
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         return self._closing or not self._ended or bool(self._pieces)
 
     def request(self, request: PoliteRequest, target: Target) -> bytes:
         fields: list[tuple[bytes, bytes]] = [
-            (b":method", _bytes(request.method or "GET")),
+            (b":method", _encode(request.method or "GET")),
             (b":scheme", target.scheme.encode()),
-            (b":authority", _bytes(target.host_header)),
-            (b":path", _bytes(target.path)),
+            (b":authority", _encode(target.host_header)),
+            (b":path", _encode(target.path)),
         ]
         for name, value in request.headers.items():
-            if (low := name.lower()) not in NOT_SENT:
-                field = _bytes(low), _bytes(value.strip())
-                fields.append(ngh2.NeverIndexedHeader(*field) if low in SECRET else field)
+            if (lower_name := name.lower()) not in OMITTED_HEADERS:
+                field = _encode(lower_name), _encode(value.strip())
+                fields.append(
+                    ngh2.NeverIndexedHeader(*field) if lower_name in SECRET_HEADERS else field
+                )
         body = request.body if isinstance(request.body, bytes) else b""
         try:
-            self._begin(self._http2.send_request(fields, end_stream=not body))
+            self._start_stream(self._http2.send_request(fields, end_stream=not body))
             if body:
                 self._http2.send_data(self._stream, body, end_stream=True)
             return self._http2.data_to_send()
@@ -126,8 +128,10 @@ class Http2:
         while self._head is None:
             if self._fault is not None:
                 raise self._fault
-            if self._received - self._began_at[0] > max_bytes + MAX_BEFORE_HEAD_BYTES:
-                reason = f"{self._received - self._began_at[0]} bytes of frames without a response"
+            if self._received - self._stream_start[0] > max_bytes + MAX_CONTROL_BYTES:
+                reason = (
+                    f"{self._received - self._stream_start[0]} bytes of frames without a response"
+                )
                 raise TransportError(UnreachableKind.PROTOCOL, reason)
             self._read()
             if self._head_bytes > max_bytes:
@@ -155,10 +159,10 @@ class Http2:
             if not self._pieces:
                 yield b""  # lets the caller check its byte limit
 
-    def received_idle(self, data: bytes) -> bool:
+    def receive_idle(self, data: bytes) -> bool:
         if data:
             self._feed(data)
-        return bool(data) and not self.busy and self._fault is None
+        return bool(data) and not self.is_busy and self._fault is None
 
     def _read(self) -> None:
         """Receive once, and send nghttp2's replies, such as WINDOW_UPDATE."""
@@ -216,7 +220,7 @@ class Http2:
                     self._ended |= event.end_stream
             else:
                 self._handle_event(event)
-        payload = self._payload - self._began_at[1]
+        payload = self._payload - self._stream_start[1]
         if self._frames > MANY_FRAMES and payload < self._frames * MIN_MEAN_FRAME_BYTES:
             self._closing = True
             reason = f"{self._frames} frames with only {payload} bytes of the page"
@@ -236,7 +240,7 @@ class Http2:
                 self._handle_goaway(event.last_stream_id, event.error_code)
             case ngh2.ConnectionClosed():
                 self._closing = True
-                self._fail(UnreachableKind.PROTOCOL, f"not valid HTTP/2: {_name(event)}")
+                self._fail(UnreachableKind.PROTOCOL, f"not valid HTTP/2: {_close_reason(event)}")
 
     def _handle_head(self, fields: tuple[tuple[bytes, bytes], ...], *, ended: bool) -> None:
         block = b"HTTP/1.1 %b" % dict(fields)[b":status"]
@@ -261,22 +265,24 @@ class Http2:
         if code == ngh2.ErrorCode.HTTP_1_1_REQUIRED:
             self._fail(UnreachableKind.PROTOCOL, "the server requires HTTP/1.1 for this page")
         else:
-            self.repeatable = code == ngh2.ErrorCode.REFUSED_STREAM
-            self._fail(UnreachableKind.RESET, f"the stream was reset by peer: {_code(code)}")
+            self.can_repeat = code == ngh2.ErrorCode.REFUSED_STREAM
+            self._fail(UnreachableKind.RESET, f"the stream was reset by peer: {_error_name(code)}")
 
     def _handle_end(self, code: int) -> None:
         """Handle the end of the stream: normal, after a reset, or because of an invalid message."""
         if code == ngh2.ErrorCode.NO_ERROR:
             self._ended = True
         elif not self._ended:
-            self._fail(UnreachableKind.PROTOCOL, f"not a valid HTTP/2 response: {_code(code)}")
+            self._fail(
+                UnreachableKind.PROTOCOL, f"not a valid HTTP/2 response: {_error_name(code)}"
+            )
 
     def _handle_goaway(self, last_stream: int, code: int) -> None:
         self._closing = True
         if code == ngh2.ErrorCode.HTTP_1_1_REQUIRED:
             self._fail(UnreachableKind.PROTOCOL, "the server requires HTTP/1.1")
         elif last_stream < self._stream and not self._ended:
-            reason = f"the server is closing the connection: {_code(code)}"
+            reason = f"the server is closing the connection: {_error_name(code)}"
             self._fail(UnreachableKind.RESET, reason)
 
     def _fail(self, kind: UnreachableKind, reason: str) -> None:
@@ -295,16 +301,16 @@ def _limits(max_header_bytes: int) -> ngh2.Configuration:
     )
 
 
-def _bytes(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     return text.encode("latin-1", "replace")
 
 
-def _code(code: int) -> str:
+def _error_name(code: int) -> str:
     try:
         return ngh2.ErrorCode(code).name
     except ValueError:
         return f"error {code}"
 
 
-def _name(event: ngh2.ConnectionClosed) -> str:
-    return f"{_code(event.error_code)} {event.debug_data[:100].decode('latin-1')}".strip()
+def _close_reason(event: ngh2.ConnectionClosed) -> str:
+    return f"{_error_name(event.error_code)} {event.debug_data[:100].decode('latin-1')}".strip()

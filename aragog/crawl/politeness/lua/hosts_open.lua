@@ -25,23 +25,23 @@ for n = 4, #ARGV do
     redis.call('ZADD', KEYS[2], 'NX', last() + 1, ARGV[n])
   end
 end
-local opened, asked, others = {}, {}, {}
+local opened, requested, others = {}, {}, {}
 while redis.call('ZCARD', KEYS[1]) < tonumber(ARGV[1]) do
   local host = redis.call('ZPOPMIN', KEYS[2])[1]
   if not host then break end
   redis.call('ZADD', KEYS[1], now + tonumber(ARGV[2]), host)
   opened[#opened + 1] = host
 end
-local is_asked = {}
+local is_requested = {}
 for n = 4, #ARGV do
-  is_asked[ARGV[n]] = true
-  if redis.call('ZSCORE', KEYS[1], ARGV[n]) then asked[#asked + 1] = ARGV[n] end
+  is_requested[ARGV[n]] = true
+  if redis.call('ZSCORE', KEYS[1], ARGV[n]) then requested[#requested + 1] = ARGV[n] end
 end
 for _, host in ipairs(opened) do
-  if not is_asked[host] then others[#others + 1] = host end
+  if not is_requested[host] then others[#others + 1] = host end
 end
 for n = 1, 3 do redis.call('EXPIRE', KEYS[n], tonumber(ARGV[3])) end
-local answer = {#asked}
-for _, host in ipairs(asked) do answer[#answer + 1] = host end
+local answer = {#requested}
+for _, host in ipairs(requested) do answer[#answer + 1] = host end
 for _, host in ipairs(others) do answer[#answer + 1] = host end
 return answer

@@ -46,9 +46,9 @@ class NodeAddresses:
         """
         if name == SHARED_NAME and self._shared is not None:
             return self._shared
-        return self._urls.get(name) or self._with_login(name)
+        return self._urls.get(name) or self._add_login(name)
 
-    def _with_login(self, name: str) -> str:
+    def _add_login(self, name: str) -> str:
         shared = self._shared or ""
         login, at, _ = shared.partition("://")[2].rpartition("@")
         scheme, separator, address = name.partition("://")

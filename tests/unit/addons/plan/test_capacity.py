@@ -238,8 +238,8 @@ def test_plan_uses_the_connection_limits_of_the_fetcher():
     connections = crawl_load.MAX_IDLE_CONNECTIONS, crawl_load.IDLE_CONNECTION_S
     sessions = crawl_load.MAX_SESSIONS, crawl_load.SESSION_S
 
-    assert connections == (pool.MAX_IDLE, pool.IDLE_S)
-    assert sessions == (tls.MAX_SESSIONS, tls.MAX_AGE_S)
+    assert connections == (pool.MAX_IDLE, pool.MAX_IDLE_S)
+    assert sessions == (tls.MAX_SESSIONS, tls.MAX_SESSION_AGE_S)
 
 
 def test_few_busy_hosts_keep_their_connections():

@@ -37,7 +37,7 @@ class Read(ThreadCall):
         for call in (self, *others):
             call.thread, call.together = threading.get_ident(), 1 + len(others)
 
-    def groups_with(self):
+    def group_filter(self):
         return (lambda other: other.shares) if self.shares else None
 
     def finish(self):

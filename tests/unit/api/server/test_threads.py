@@ -28,7 +28,7 @@ class Read(ThreadCall):
     def run(self):
         self.run_with(())
 
-    def groups_with(self):
+    def group_filter(self):
         return lambda other: isinstance(other, Read)
 
     def run_with(self, others):

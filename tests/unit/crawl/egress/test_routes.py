@@ -22,7 +22,7 @@ def test_fetch_proxy_has_a_login_that_is_never_shown():
 
     assert (server.host, server.port, reveal(server.user)) == ("proxy", 8080, "user")
     assert reveal(server.password) == "p@ss"
-    assert "p@ss" not in f"{way!r}{server!r}{server.shown}"
+    assert "p@ss" not in f"{way!r}{server!r}{server.redacted_url}"
     assert "p%40ss" not in f"{way!r}{server!r}"
 
 

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from aragog.crawl.fetcher.faults import TransportError
 from aragog.crawl.fetcher.http1.head import Delimiter, Framing
-from aragog.crawl.fetcher.http1.reader import content
+from aragog.crawl.fetcher.http1.reader import read_content
 from tests.support.byte_streams import channel_of
 
 CHUNKED = Framing(Delimiter.LAST_CHUNK)
 
 
 def read(data: bytes, framing: Framing, size: int = 65_536) -> bytes:
-    return b"".join(content(channel_of(data, size), framing))
+    return b"".join(read_content(channel_of(data, size), framing))
 
 
 @pytest.mark.parametrize(

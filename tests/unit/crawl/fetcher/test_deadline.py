@@ -35,14 +35,14 @@ def test_body_below_the_minimum_rate_is_aborted_after_five_seconds():
     deadline = _deadline(clock)
     clock.sleep_s(8)
     deadline.start_body()
-    deadline.received(10)
+    deadline.count_received(10)
 
     clock.sleep_s(5)
     assert deadline.read_timeout_s() > 0
     clock.sleep_s(0.1)
     with pytest.raises(TransportError, match="slower than 100 bytes/s"):
         deadline.read_timeout_s()
-    deadline.received(1000)
+    deadline.count_received(1000)
     assert deadline.read_timeout_s() > 0
 
 

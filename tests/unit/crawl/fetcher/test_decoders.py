@@ -47,7 +47,7 @@ def test_every_coding_is_decoded_for_any_packet_size(coding, code, size):
 
     body = decode(data, coding, size=size)
 
-    assert body == DecodedBody(TEXT, None, len(data), drained=True)
+    assert body == DecodedBody(TEXT, None, len(data), is_drained=True)
 
 
 @pytest.mark.parametrize(("coding", "code"), ALL)
@@ -73,7 +73,7 @@ PLAIN = [
 @pytest.mark.parametrize("text", PLAIN)
 @pytest.mark.parametrize("size", [1, 7, 255, 100_000])
 def test_plain_text_is_kept_under_any_declared_coding(coding, text, size):
-    assert decode(text, coding, size=size) == DecodedBody(text, None, len(text), drained=True)
+    assert decode(text, coding, size=size) == DecodedBody(text, None, len(text), is_drained=True)
 
 
 @pytest.mark.parametrize("coding", CODINGS)
@@ -143,7 +143,7 @@ def _cut(data: bytes, coding: str) -> DecodedBody:
     try:
         return collect(pieces(), decoders_for((coding,), ()), ROOMY)
     except TransportError:
-        return DecodedBody(b"", "gone", 0, drained=False)
+        return DecodedBody(b"", "gone", 0, is_drained=False)
 
 
 ZSTD_MAGIC = zstandard.compress(b"")[:4]
@@ -215,7 +215,7 @@ def test_gzip_without_its_trailer_is_complete():
 
     for cut in range(1, 9):
         assert decode(packed[:-cut], "gzip") == DecodedBody(
-            TEXT, None, len(packed) - cut, drained=True
+            TEXT, None, len(packed) - cut, is_drained=True
         )
 
 
@@ -310,7 +310,7 @@ def test_data_received_before_a_reset_is_kept():
         yield b"some"
         raise TransportError(UnreachableKind.RESET, "gone")
 
-    assert collect(broken(), [], ROOMY) == DecodedBody(b"some", "gone", 4, drained=False)
+    assert collect(broken(), [], ROOMY) == DecodedBody(b"some", "gone", 4, is_drained=False)
 
 
 @pytest.mark.parametrize("kind", ["reset", "timeout"])

@@ -224,7 +224,7 @@ def test_head_ends_at_the_first_empty_line_for_any_packet_size(end):
     for size in (1, 2, 3, 7, 1000):
         reader = channel_of(data, size)
         parsed = reader.head(1000)
-        rest = b"".join(iter(lambda: reader.some(100), b""))  # noqa: B023 - used at once
+        rest = b"".join(iter(lambda: reader.read_some(100), b""))  # noqa: B023 - used at once
         assert (parsed.headers, rest) == ((("A", "b"),), b"body\r\n\r\nmore")
 
 

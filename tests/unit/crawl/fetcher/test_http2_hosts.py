@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aragog.crawl.fetcher.http2_hosts import REFUSED_S, Http2Hosts
+from aragog.crawl.fetcher.http2_hosts import RETRY_AFTER_S, Http2Hosts
 from aragog.errors import ConfigError
 from aragog.runtime.clock import ManualClock
 
@@ -38,8 +38,8 @@ def test_host_that_refused_http2_is_offered_it_again_after_an_hour():
     clock = ManualClock()
     hosts = Http2Hosts(("*",), clock)
 
-    hosts.refused("shop.test")
+    hosts.disable("shop.test")
 
     assert (hosts.offers("shop.test"), hosts.offers("other.test")) == (False, True)
-    clock.advance_ms(REFUSED_S * 1000)
+    clock.advance_ms(RETRY_AFTER_S * 1000)
     assert hosts.offers("shop.test")

@@ -67,7 +67,7 @@ def test_response_does_not_depend_on_packet_sizes(size):
     assert (head.status, head.headers) == (
         200, (("content-type", "text/html"), ("x-city", "Köln")),
     )  # fmt: skip
-    assert (body, exchange.client.busy) == (b"x" * 40_000, False)
+    assert (body, exchange.client.is_busy) == (b"x" * 40_000, False)
 
 
 def test_framing_overhead_is_counted():

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from aragog.crawl.fetcher.http1.connection import HttpConnection, Peer
-from aragog.crawl.fetcher.http1.pool import IDLE_S, ConnectionPool, max_idle
+from aragog.crawl.fetcher.http1.pool import MAX_IDLE_S, ConnectionPool, max_idle
 from aragog.runtime.clock import ManualClock, SystemClock
 
 HERE = Peer("http", "a.test", 80)
@@ -58,7 +58,7 @@ def test_connection_idle_for_too_long_is_not_reused(ends):
     pool = ConnectionPool(clock)
     pool.put_back(connection(ends))
 
-    clock.sleep_s(IDLE_S)
+    clock.sleep_s(MAX_IDLE_S)
 
     assert pool.take(HERE) is None
     assert ends[0].recv(1) == b""
@@ -79,7 +79,7 @@ def test_expired_connections_are_closed_when_another_is_returned(ends):
     clock = ManualClock()
     pool = ConnectionPool(clock)
     pool.put_back(connection(ends, THERE))
-    clock.sleep_s(IDLE_S)
+    clock.sleep_s(MAX_IDLE_S)
 
     pool.put_back(connection(ends))
 
@@ -118,7 +118,7 @@ def test_closed_pool_keeps_nothing(ends):
 
 def test_requests_share_a_connection_one_after_the_other(ends):
     pool, used = ConnectionPool(SystemClock()), connection(ends)
-    pool.opened(used)
+    pool.add_in_use(used)
 
     def request() -> HttpConnection | None:
         taken = pool.take(HERE, 60.0)
@@ -135,7 +135,7 @@ def test_requests_share_a_connection_one_after_the_other(ends):
 
 def test_requests_stop_waiting_for_a_closed_connection(ends):
     pool, used = ConnectionPool(SystemClock()), connection(ends)
-    pool.opened(used)
+    pool.add_in_use(used)
     with ThreadPoolExecutor(3) as threads:
         waiting = [threads.submit(pool.take, HERE, 60.0) for _ in range(3)]
         used.close()
@@ -146,7 +146,7 @@ def test_requests_stop_waiting_for_a_closed_connection(ends):
 
 def test_wait_for_a_busy_connection_ends(ends):
     pool, used = ConnectionPool(SystemClock()), connection(ends)
-    pool.opened(used)
+    pool.add_in_use(used)
 
     assert pool.take(HERE, 0.01) is None
     assert pool.take(THERE, 60.0) is None

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from aragog.crawl.fetcher.http1.tls import MAX_AGE_S, SessionKey, TlsSessions
+from aragog.crawl.fetcher.http1.tls import MAX_SESSION_AGE_S, SessionKey, TlsSessions
 from aragog.runtime.clock import ManualClock
 
 
@@ -40,7 +40,7 @@ def test_sessions_differ_by_name_port_address_and_route():
 def test_session_is_kept_for_its_lifetime_and_at_most_an_hour():
     clock = ManualClock()
     sessions = TlsSessions(clock)
-    for life_s, after_s in ((60, 61.0), (7200, MAX_AGE_S + 1)):
+    for life_s, after_s in ((60, 61.0), (7200, MAX_SESSION_AGE_S + 1)):
         sessions.keep(KEY, ended(ticket_lifetime_hint=life_s), clock.monotonic_s())
         clock.advance_ms(after_s * 1000)
 

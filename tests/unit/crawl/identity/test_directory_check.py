@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from aragog.crawl.identity.directory_check import directory_problems
-from aragog.crawl.identity.keys import new_key, rotated
+from aragog.crawl.identity.keys import new_key, rotate_keys
 from aragog.crawl.identity.published_files import (
     DIRECTORY_COMPONENTS,
     DIRECTORY_TAG,
-    SIGNATURE_S,
+    SIGNATURE_LIFETIME_S,
     key_directory,
 )
 from aragog.crawl.identity.request_signer import signature_fields
@@ -26,7 +26,7 @@ NOW_S = int(time.time())
 
 @pytest.fixture
 def keys():
-    return rotated([new_key(0)], new_key(NOW_S + DAY_S), NOW_S, DAY_S)
+    return rotate_keys([new_key(0)], new_key(NOW_S + DAY_S), NOW_S, DAY_S)
 
 
 def problems(file, keys, now_s=NOW_S, agent=AGENT, **headers):
@@ -76,7 +76,7 @@ def test_signature_with_the_tag_of_requests_does_not_count():
 
     def problems_with(tag):
         parameters = {
-            "created": NOW_S, "expires": NOW_S + SIGNATURE_S, "keyid": key.thumbprint, "tag": tag
+            "created": NOW_S, "expires": NOW_S + SIGNATURE_LIFETIME_S, "keyid": key.thumbprint, "tag": tag
         }  # fmt: skip
         fields = signature_fields(key, response, DIRECTORY_COMPONENTS, parameters, "sig1")
         return problems(replace(file, headers={**file.headers, **fields}), [key])
@@ -122,7 +122,7 @@ def test_signatures_for_another_host_are_invalid(keys):
 def test_expiring_signatures_are_reported(keys):
     file = key_directory(AGENT, keys[:1], NOW_S)
     keys = [replace(keys[0], until_s=None)]
-    expires_s = NOW_S + SIGNATURE_S
+    expires_s = NOW_S + SIGNATURE_LIFETIME_S
 
     assert problems(file, keys, expires_s - 8 * DAY_S) == []
     (soon,) = problems(file, keys, expires_s - 2 * DAY_S)

@@ -11,11 +11,11 @@ import pytest
 from aragog.crawl.identity.keys import (
     KeyFile,
     check_key_file,
-    encoded,
+    encode_base64url,
     new_key,
     published_keys,
     read_keys,
-    rotated,
+    rotate_keys,
     signing_key,
     thumbprint_of,
     write_keys,
@@ -36,7 +36,7 @@ def test_key_file_is_private_and_round_trips(path):
     keys = [new_key(NOW_S), new_key(NOW_S + DAY_S)]
     umask = os.umask(0)
     try:
-        write_keys(path, keys, replaces=False)
+        write_keys(path, keys, overwrite=False)
     finally:
         os.umask(umask)
 
@@ -52,18 +52,18 @@ def test_key_id_is_the_thumbprint_of_rfc_8037():
 
 
 def test_new_key_never_replaces_a_file(path):
-    write_keys(path, [new_key(0)], replaces=False)
+    write_keys(path, [new_key(0)], overwrite=False)
     before = path.read_bytes()
 
     with pytest.raises(ConfigError, match="exists already"):
-        write_keys(path, [new_key(0)], replaces=False)
+        write_keys(path, [new_key(0)], overwrite=False)
 
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 
 
 def test_key_file_readable_by_others_is_refused(path):
-    write_keys(path, [new_key(0)], replaces=False)
+    write_keys(path, [new_key(0)], overwrite=False)
     path.chmod(0o640)
 
     with pytest.raises(ConfigError, match=r"identity.key: .* mode 0640.*chmod 600"):
@@ -72,7 +72,7 @@ def test_key_file_readable_by_others_is_refused(path):
 
 def entry():
     key = new_key(0)
-    return key.public_jwk() | {"d": encoded(key.private.private_bytes_raw())}
+    return key.public_jwk() | {"d": encode_base64url(key.private.private_bytes_raw())}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_missing_key_file_is_reported(path):
 
 def test_key_never_shows_its_private_part():
     key = new_key(0)
-    private = encoded(key.private.private_bytes_raw())
+    private = encode_base64url(key.private.private_bytes_raw())
 
     assert private not in repr(key)
     assert private not in json.dumps(key.public_jwk())
@@ -134,7 +134,7 @@ def test_rotation_publishes_both_keys_while_they_overlap():
     old = new_key(NOW_S - 90 * DAY_S)
     successor = new_key(NOW_S + 2 * DAY_S)
 
-    keys = rotated([old], successor, NOW_S, 2 * DAY_S)
+    keys = rotate_keys([old], successor, NOW_S, 2 * DAY_S)
 
     for day, signs, published in (
         (0, old, 2),
@@ -151,22 +151,22 @@ def test_rotation_publishes_both_keys_while_they_overlap():
 def test_rotation_without_overlap_drops_the_old_keys():
     successor = new_key(NOW_S)
 
-    assert rotated([new_key(0), new_key(5)], successor, NOW_S, 0) == [successor]
+    assert rotate_keys([new_key(0), new_key(5)], successor, NOW_S, 0) == [successor]
 
 
 def test_second_rotation_extends_no_key_and_drops_expired_ones():
     first, second = new_key(0), new_key(NOW_S)
-    keys = rotated([first], second, NOW_S, DAY_S)
+    keys = rotate_keys([first], second, NOW_S, DAY_S)
     third = new_key(NOW_S + 2 * DAY_S)
 
-    keys = rotated(keys, third, NOW_S + DAY_S, DAY_S)
+    keys = rotate_keys(keys, third, NOW_S + DAY_S, DAY_S)
 
     assert [key.thumbprint for key in keys] == [second.thumbprint, third.thumbprint]
     assert keys[0].until_s == NOW_S + 3 * DAY_S
 
 
 def test_key_file_without_a_valid_key_is_an_error(path):
-    write_keys(path, [new_key(NOW_S)], replaces=False)
+    write_keys(path, [new_key(NOW_S)], overwrite=False)
 
     assert check_key_file(path, NOW_S).from_s == NOW_S
     with pytest.raises(ConfigError, match="no key is valid now"):
@@ -179,10 +179,10 @@ def test_rotated_key_file_is_reloaded_and_a_broken_one_ignored(path):
     with pytest.raises(ConfigError):
         file.keys()
     first, second = [new_key(0)], [new_key(0), new_key(5)]
-    write_keys(path, first, replaces=False)
+    write_keys(path, first, overwrite=False)
     assert file.keys() == first
 
-    write_keys(path, second, replaces=True)
+    write_keys(path, second, overwrite=True)
     assert file.keys() == first
     clock.advance_ms(30_000)
     assert file.keys() == second

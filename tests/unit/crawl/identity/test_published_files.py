@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from aragog.crawl.identity.keys import new_key, rotated
+from aragog.crawl.identity.keys import new_key, rotate_keys
 from aragog.crawl.identity.published_files import (
     address_list,
     key_directory,
@@ -46,7 +46,7 @@ def now_s():
 
 
 def test_every_key_signs_the_directory_for_its_host(now_s):
-    keys = rotated([new_key(0)], new_key(now_s + DAY_S), now_s, DAY_S)
+    keys = rotate_keys([new_key(0)], new_key(now_s + DAY_S), now_s, DAY_S)
 
     file = key_directory(AGENT, keys, now_s)
 

@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from aragog.crawl.identity.keys import SigningKey, decoded, new_key, read_keys, rotated, write_keys
+from aragog.crawl.identity.keys import (
+    SigningKey,
+    decode_base64url,
+    new_key,
+    read_keys,
+    rotate_keys,
+    write_keys,
+)
 from aragog.crawl.identity.request_signer import (
     RequestSigner,
     agent_value,
@@ -27,7 +34,10 @@ from tests.support.signatures import AGENT, identity
 FOLDER = Path(__file__).parents[3] / "data" / "signatures"
 DRAFT = json.loads((FOLDER / "web_bot_auth.json").read_text())
 KEY = SigningKey.of(
-    Ed25519PrivateKey.from_private_bytes(decoded("n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW_2ZYb2p9KcU")), 0
+    Ed25519PrivateKey.from_private_bytes(
+        decode_base64url("n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW_2ZYb2p9KcU")
+    ),
+    0,
 )
 GET = SignedMessage(
     method="GET", authority="shop.test", path="/a", fields={"User-Agent": "testbot"}
@@ -116,7 +126,9 @@ def test_rotated_key_signs_from_its_start_time(tmp_path):
     signer = RequestSigner(settings, clock)
     old = read_keys(settings.key)
     successor = new_key(clock.now_ms() // 1000 + 3600)
-    write_keys(settings.key, rotated(old, successor, clock.now_ms() // 1000, 60), replaces=True)
+    write_keys(
+        settings.key, rotate_keys(old, successor, clock.now_ms() // 1000, 60), overwrite=True
+    )
 
     assert member_of(signer.sign(GET)).parameters["keyid"] == old[0].thumbprint
     clock.advance_ms(3_600_000)

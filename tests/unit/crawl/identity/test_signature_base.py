@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256, SHA512
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-from aragog.crawl.identity.keys import decoded
+from aragog.crawl.identity.keys import decode_base64url
 from aragog.crawl.identity.signature_base import (
     Component,
     SignedMessage,
@@ -54,7 +54,7 @@ def assert_signed(key: str, base: bytes, signature: bytes) -> None:
         secret = base64.b64decode(KEYS[key])
         assert hmac.digest(secret, base, hashlib.sha256) == signature
     else:
-        private = Ed25519PrivateKey.from_private_bytes(decoded(KEYS[key]["d"]))
+        private = Ed25519PrivateKey.from_private_bytes(decode_base64url(KEYS[key]["d"]))
         assert private.sign(base) == signature
 
 

@@ -18,7 +18,9 @@ _SANDBOX = {
     "Content-Security-Policy": "sandbox; default-src 'none'",
     "X-Content-Type-Options": "nosniff",
 }
-_ONE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{0,18})|-([0-9]{1,18}))", re.ASCII | re.IGNORECASE)
+_SINGLE_RANGE = re.compile(
+    r"bytes=(?:([0-9]{1,18})-([0-9]{0,18})|-([0-9]{1,18}))", re.ASCII | re.IGNORECASE
+)
 
 
 def content_response(request: Request, content: ContentPart) -> Response:
@@ -26,12 +28,12 @@ def content_response(request: Request, content: ContentPart) -> Response:
     tag = f'"{hashlib.blake2b(content.body, digest_size=16).hexdigest()}"'
     is_current = has_tag(request, tag)
     # RFC 9110, 13.2.2 and 14.2: ranges only apply to GET, and 304 takes precedence.
-    ranged = request.method == "GET" and not is_current
-    fits = ranged and request.headers.get("if-range", tag) == tag
-    part = byte_range(request.headers.get("range") if fits else None, len(content.body))
+    may_be_range = request.method == "GET" and not is_current
+    range_applies = may_be_range and request.headers.get("if-range", tag) == tag
+    part = byte_range(request.headers.get("range") if range_applies else None, len(content.body))
     kind = content.meta.get("content_type") or "application/octet-stream"
-    clean = "".join(c for c in kind if c.isprintable() and c.isascii())
-    headers = {**_SANDBOX, "Content-Type": clean, "Accept-Ranges": "bytes", "ETag": tag}
+    content_type = "".join(c for c in kind if c.isprintable() and c.isascii())
+    headers = {**_SANDBOX, "Content-Type": content_type, "Accept-Ranges": "bytes", "ETag": tag}
     headers |= {"Cache-Control": "private, no-cache", "Content-Location": content.url}
     if is_current:
         return Response(b"", 304, headers)
@@ -52,7 +54,7 @@ def byte_range(header: str | None, length: int) -> tuple[int, int] | None:
     Raises:
         Problem: 416, the range starts after the end of the body.
     """
-    match = _ONE.fullmatch((header or "").replace(" ", ""))
+    match = _SINGLE_RANGE.fullmatch((header or "").replace(" ", ""))
     if match is None:
         return None
     first, last, suffix = match.groups()

@@ -32,7 +32,7 @@ from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
 
 REFRESH_WAIT_MS = 10_000
-SHOWN_LINKS = 50
+MAX_LINKS = 50
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'unsafe-inline'; img-src https: http:; form-action 'self'; "
@@ -81,9 +81,9 @@ class Lookup:
         if url:
             header = f"Bearer {token}" if token else request.headers.get("authorization")
             try:
-                known = self._tokens.check(header, WRITE if refresh else READ)
+                token_record = self._tokens.check(header, WRITE if refresh else READ)
                 if refresh:
-                    parts.append(await self._refresh(url, known))
+                    parts.append(await self._refresh(url, token_record))
                 parts += await self._parts(url)
             except (*ALL, Problem, TimeoutError, Overloaded) as error:
                 problem = problem_of(error)
@@ -112,13 +112,13 @@ class Lookup:
         normalized = normalize(url)
         page = await self._calls.metadata(_stored_page, normalized)
         explain = self._services.explain
-        explained = None
+        url_explanation = None
         if explain is not None:
-            explained = await self._calls.runner(Pool.EXPLAIN)(lambda: explain(url))
+            url_explanation = await self._calls.runner(Pool.EXPLAIN)(lambda: explain(url))
         return [
             address(normalized),
             page["card"] if page else notice("Nothing is stored for this URL."),
-            explanation(explained) if explained else "",
+            explanation(url_explanation) if url_explanation else "",
             links("Links from this page", page["out"]) + links("Links to this page", page["in"])
             if page
             else "",
@@ -133,6 +133,6 @@ def _stored_page(store: UrlStore, url: str) -> dict[str, Any] | None:
     [confirmed_at_ms] = store.pages.seen_at_ms([url])
     return {
         "card": card(pin_card(values, record.info, confirmed_at_ms, SystemClock().now_ms())),
-        "out": store.links.outlinks(url, limit=SHOWN_LINKS).items,
-        "in": store.links.inlinks(url, limit=SHOWN_LINKS).items,
+        "out": store.links.outlinks(url, limit=MAX_LINKS).items,
+        "in": store.links.inlinks(url, limit=MAX_LINKS).items,
     }

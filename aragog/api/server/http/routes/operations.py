@@ -53,43 +53,47 @@ class OperationRoutes:
         self._tokens = tokens
         self._unsent = unsent
 
-    def endpoint(self, among: Sequence[Choice]) -> Endpoint:
+    def endpoint(self, choices: Sequence[Choice]) -> Endpoint:
         """Return the request handler of a route."""
-        return partial(self._answer, among, _query_names(among))
+        return partial(self._answer, choices, _query_names(choices))
 
     async def _answer(
-        self, among: Sequence[Choice], known: Collection[str], request: Request
+        self, choices: Sequence[Choice], known_names: Collection[str], request: Request
     ) -> Response:
         texts = Query(request).texts()
-        refuse_unknown(texts, known, "unknown query parameter")
-        operation, route = _choose(among, texts)
-        if operation.gate != among[0][0].gate:  # the first operation's gate was checked already
+        refuse_unknown(texts, known_names, "unknown query parameter")
+        operation, route = _choose(choices, texts)
+        if operation.gate != choices[0][0].gate:  # the first operation's gate was checked already
             header = request.headers.get("authorization")
             self._tokens.check(header, operation.gate, counts=False)
         if route.method == "GET" and operation.scope == WRITE:
             refuse_cross_site(request)
-        made = await self.request(operation, route, request, texts)
+        operation_request = await self.request(operation, route, request, texts)
         caller = request.headers.get(HEADER, "")
-        about = {"http.request.method": route.method, "http.route": route.path}
-        span = call_span(self._parts.tracer, caller, f"{route.method} {route.path}", about)
+        attributes = {"http.request.method": route.method, "http.route": route.path}
+        span = call_span(self._parts.tracer, caller, f"{route.method} {route.path}", attributes)
         with span as context:
             return await self._run_and_respond(
-                operation, route, request, _with_trace(made, context)
+                operation, route, request, _with_trace(operation_request, context)
             )
 
     async def _run_and_respond(
-        self, operation: Operation[Any, Any], route: HttpRoute, request: Request, made: Any
+        self,
+        operation: Operation[Any, Any],
+        route: HttpRoute,
+        request: Request,
+        operation_request: Any,
     ) -> Response:
         if route.form is Form.RECORDS:
-            return await self._records(made)
+            return await self._records(operation_request)
         with GrowingBytes(self._unsent) as held:
-            result = await self.run(operation, made, request, held)
-            return self.response(operation, route, request, made, result)
+            result = await self.run(operation, operation_request, request, held)
+            return self.response(operation, route, request, operation_request, result)
 
     async def run(
         self,
         operation: Operation[Any, Any],
-        made: Any,
+        operation_request: Any,
         request: Request,
         held: GrowingBytes | None = None,
     ) -> Any:
@@ -104,14 +108,16 @@ class OperationRoutes:
             BadInput: an option is invalid.
             Overloaded, TimeoutError: as `StoreCalls`.
         """
-        accepted = checked(made)
+        checked_request = checked(operation_request)
         admit = None if held is None else held.require
         caller = Caller(self._parts, request.scope.get("aragog.token"), admit, "http")
         if operation.in_steps:
-            steps: Generator[Any, None, Any] = operation.run(caller, accepted)
+            steps: Generator[Any, None, Any] = operation.run(caller, checked_request)
             return await run_steps_async(steps, self._calls.runner(operation.pool))
 
-        return await self._calls.runner(operation.pool)(lambda: operation.run(caller, accepted))
+        return await self._calls.runner(operation.pool)(
+            lambda: operation.run(caller, checked_request)
+        )
 
     async def request(
         self, operation: Operation[Any, Any], route: HttpRoute, request: Request,
@@ -122,13 +128,13 @@ class OperationRoutes:
         if route.has_body:
             members |= await self._body(operation, route, request)
             members |= {name: texts.get(name) or None for name in route.in_query}
-            made = request_of(operation.request, members, self._parts.store.formats)
+            operation_request = request_of(operation.request, members, self._parts.store.formats)
         else:
-            made = from_query(operation.request, texts | members)
-        implied = dict(route.fixed)
+            operation_request = from_query(operation.request, texts | members)
+        implied_values = dict(route.fixed)
         if any(field.name == "if_version" for field in operation.fields):
-            implied["if_version"] = expected_version(request)
-        return replace(made, **implied) if implied else made
+            implied_values["if_version"] = expected_version(request)
+        return replace(operation_request, **implied_values) if implied_values else operation_request
 
     async def _body(
         self, operation: Operation[Any, Any], route: HttpRoute, request: Request
@@ -140,9 +146,9 @@ class OperationRoutes:
         refuse_unknown(body, names, "unknown member of the body")
         return body
 
-    async def _records(self, made: Any) -> Response:
+    async def _records(self, operation_request: Any) -> Response:
         """Return a batch of records: an optimized version of the operation `get_many`."""
-        request_options, read = checked(made), self._calls.read_store
+        request_options, read = checked(operation_request), self._calls.read_store
         with GrowingBytes(self._unsent) as held:
             results = await self._calls.metadata(
                 lambda _: read_urls(
@@ -161,7 +167,7 @@ class OperationRoutes:
         operation: Operation[Any, Any],
         route: HttpRoute,
         request: Request,
-        made: Any,
+        operation_request: Any,
         result: Any,
     ) -> Response:
         """Return an operation's result as an HTTP response."""
@@ -179,56 +185,56 @@ class OperationRoutes:
         headers = {}
         if route.next_link and result.cursor:
             following = Query(request).texts() | dict(route.selects)
-            following |= {"limit": str(made.limit), "cursor": result.cursor}
+            following |= {"limit": str(operation_request.limit), "cursor": result.cursor}
             headers["Link"] = f'<{route.path}?{urlencode(following)}>; rel="next"'
         status = 202 if route.pending and getattr(result, route.pending) else route.status
         return json_response({route.member: body} if route.member else body, status, headers)
 
 
-def _query_names(among: Sequence[Choice]) -> frozenset[str]:
+def _query_names(choices: Sequence[Choice]) -> frozenset[str]:
     """Return the query parameters that any operation of a route accepts."""
     names: set[str] = set()
-    for operation, route in among:
-        own = route.in_query if route.has_body else [field.http for field in operation.fields]
-        names.update(own, route.selects)
-    return frozenset(name for name in names if name and f"{{{name}}}" not in among[0][1].path)
+    for operation, route in choices:
+        own_names = route.in_query if route.has_body else [field.http for field in operation.fields]
+        names.update(own_names, route.selects)
+    return frozenset(name for name in names if name and f"{{{name}}}" not in choices[0][1].path)
 
 
-def _with_trace(made: Any, context: str) -> Any:
+def _with_trace(operation_request: Any, context: str) -> Any:
     """
     Make a request that enqueues join the trace of its call, unless it has its own
     traceparent.
     """
-    if getattr(made, HEADER, None) != "" or read(context) is None:
-        return made
-    return replace(made, traceparent=context)
+    if getattr(operation_request, HEADER, None) != "" or read(context) is None:
+        return operation_request
+    return replace(operation_request, traceparent=context)
 
 
 def _fresh_response(request: Request, page: FetchedPage, formats: FieldFormats) -> Response:
     """Return the record with its age, or a 404 problem with the members of the age."""
-    shown = fresh_json(page, formats)
+    body = fresh_json(page, formats)
     if page.record is None:
         detail = page.reason or "there is no record of this URL yet"
-        raise Problem(404, detail, {"Retry-After": "1"} if page.fetching else None, shown)
-    return tagged_response(request, shown, page.record.version)
+        raise Problem(404, detail, {"Retry-After": "1"} if page.fetching else None, body)
+    return tagged_response(request, body, page.record.version)
 
 
-def _choose(among: Sequence[Choice], texts: dict[str, str]) -> Choice:
+def _choose(choices: Sequence[Choice], texts: dict[str, str]) -> Choice:
     """
     Return the operation that the query selects; parameters that only select are removed from
     `texts`.
     """
-    for name, default in among[0][1].selects.items():
+    for name, default in choices[0][1].selects.items():
         value = texts.pop(name, "") or default
-        named = {choice[1].selects[name]: choice for choice in among}
-        if value not in named:
-            raise BadInput(f"{name}: must be {' or '.join(named)}")
-        return named[value]
-    for operation, route in among:
+        choices_by_value = {choice[1].selects[name]: choice for choice in choices}
+        if value not in choices_by_value:
+            raise BadInput(f"{name}: must be {' or '.join(choices_by_value)}")
+        return choices_by_value[value]
+    for operation, route in choices:
         if present := [name for name in route.given if name in texts]:
             _refuse_empty_lists(operation, present, texts)
             return operation, route
-    return next(choice for choice in among if not choice[1].given)
+    return next(choice for choice in choices if not choice[1].given)
 
 
 def _refuse_empty_lists(

@@ -118,6 +118,6 @@ class PublishedRoutes:
         headers = dict(file.headers)
         headers["ETag"] = f'"{hashlib.sha256(file.body).hexdigest()[:16]}"'
         if has_tag(request, headers["ETag"]):
-            kept = ("ETag", "Cache-Control")
-            return Response(None, 304, {name: headers[name] for name in kept})
+            names = ("ETag", "Cache-Control")
+            return Response(None, 304, {name: headers[name] for name in names})
         return Response(file.body, headers=headers)
