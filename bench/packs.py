@@ -54,7 +54,7 @@ from aragog.urlstore.compression import compress, content_hash, decompress
 from aragog.urlstore.content import MemoryContent, MemoryPacks
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
-from aragog.workers.preload import YOUNG_OBJECTS
+from aragog.workers.preload import GC_THRESHOLD
 from aragog.workers.services import in_store_thread
 from bench import figures
 from bench.crawl import page_sets
@@ -233,7 +233,7 @@ def collect_like_a_worker() -> None:
     """Collect garbage as rarely as a worker does; the default takes 5 to 10% of `store`'s CPU."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(YOUNG_OBJECTS, 20, 100)
+    gc.set_threshold(GC_THRESHOLD, 20, 100)
 
 
 def write_layout(settings: Settings, count: int, reads: int, kind: str, pipe: Connection) -> None:
