@@ -12,11 +12,11 @@ import re
 from richpins.article.page_texts import PageTexts
 from richpins.article.text_blocks import TextBlock, text_blocks
 
-_MIN_BEFORE = 0.5
+_MIN_SHARE_BEFORE = 0.5
 """An article does not end in the first half of its text."""
-_MAX_SENTENCES = 0.05
+_MAX_SENTENCE_SHARE = 0.05
 """If more of the text consists of sentences below a heading, the article goes on there."""
-_LONG = 60
+_MIN_SENTENCE_LETTERS = 60
 _MAX_HEADING_CHARS, _MAX_INVITATION_LETTERS = 60, 300
 
 
@@ -35,9 +35,9 @@ def _end_of(blocks: list[TextBlock], texts: PageTexts) -> int:
     total = sum(len(block.letters) for block in blocks)
     before = 0
     for number, block in enumerate(blocks):
-        if before >= _MIN_BEFORE * total and _is_heading(block):
-            sentences = sum(_sentence_letters(block, texts) for block in blocks[number + 1 :])
-            return number if sentences <= _MAX_SENTENCES * total else len(blocks)
+        if before >= _MIN_SHARE_BEFORE * total and _is_heading(block):
+            sentences = sum(_sentence_letters(later, texts) for later in blocks[number + 1 :])
+            return number if sentences <= _MAX_SENTENCE_SHARE * total else len(blocks)
         before += len(block.letters)
     return len(blocks)
 
@@ -52,7 +52,7 @@ def _is_heading(block: TextBlock) -> bool:
 
 def _sentence_letters(block: TextBlock, texts: PageTexts) -> int:
     """Return how many letters a block has, if it is a long sentence and no entry of a list."""
-    if len(block.letters) < _LONG or texts.kinds[block.number] == "entry":
+    if len(block.letters) < _MIN_SENTENCE_LETTERS or texts.kinds[block.number] == "entry":
         return 0
     return len(block.letters) if block.text.endswith(_ENDS) else 0
 

@@ -308,7 +308,9 @@ def _keep_announced(page: PageTexts) -> None:
     """Keep a missed list or quote behind a kept block that ends with a colon."""
     for element, (first, last) in page.spans.items():
         inside = page.pieces[first:last]
-        if element.tag not in _ANNOUNCED or any(p.kept and p.end > p.start for p in inside):
+        if element.tag not in _ANNOUNCED or any(
+            piece.kept and piece.end > piece.start for piece in inside
+        ):
             continue
         if inside and _is_announced(page, first) and _may_stand_between(element):
             for piece in inside:
@@ -320,7 +322,7 @@ _ANNOUNCED = frozenset({"ul", "ol", "blockquote", "pre"})
 
 def _is_announced(page: PageTexts, first: int) -> bool:
     """Return True if the text before a piece is kept and ends with a colon."""
-    for number in range(first - 1, max(-1, first - 1 - _MAX_BEFORE), -1):
+    for number in range(first - 1, max(-1, first - 1 - _MAX_PIECES_BEFORE), -1):
         piece = page.pieces[number]
         text = (piece.element.tail if piece.is_tail else piece.element.text) or ""
         if text.strip():
@@ -328,7 +330,7 @@ def _is_announced(page: PageTexts, first: int) -> bool:
     return False
 
 
-_MAX_BEFORE = 20
+_MAX_PIECES_BEFORE = 20
 """Pieces before a list that are examined, because white space is a piece of its own."""
 
 
