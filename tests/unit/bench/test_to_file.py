@@ -37,7 +37,7 @@ def row(url, **values):
 def test_port_and_price_digits_do_not_matter(job, tmp_path):
     written(tmp_path, row("http://shop.test:8080/1", price="5.1"))
 
-    assert job.right_rows(tmp_path) == (1, 1)
+    assert job.count_correct(tmp_path) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -46,17 +46,17 @@ def test_port_and_price_digits_do_not_matter(job, tmp_path):
 def test_row_with_another_value_is_wrong(job, tmp_path, difference):
     written(tmp_path, row("http://shop.test:8080/1", **difference))
 
-    assert job.right_rows(tmp_path) == (0, 1)
+    assert job.count_correct(tmp_path) == (0, 1)
 
 
 def test_page_counts_once_and_only_if_requested(job, tmp_path):
     written(tmp_path, *2 * [row("http://shop.test/1")], row("http://shop.test/3"))
 
-    assert job.right_rows(tmp_path) == (1, 3)
+    assert job.count_correct(tmp_path) == (1, 3)
 
 
 def test_missing_file_has_no_rows(job, tmp_path):
-    assert job.right_rows(tmp_path) == (0, 0)
+    assert job.count_correct(tmp_path) == (0, 0)
 
 
 def test_title_may_lack_the_site_name_but_not_be_empty():
