@@ -56,13 +56,6 @@ class Host:
         source = b"http://s.example/%d" % self.number
         self.lists.add(self.toggled([(source, t) for t in rng.sample(TARGETS, count)]))
 
-    def assert_correct(self, every=1):
-        """Compare every `every`-th list with its expected links."""
-        for target, list_id in [*zip(TARGETS, IDS, strict=True)][::every]:
-            shown = [line.partition(b"\t")[0] for line in self.lists.lines(list_id)]
-            assert shown == sorted(self.expected[target])
-            assert self.lists.count([list_id]) == len(shown)
-
     def groups(self):
         """All groups, by key."""
         rows = self.tables["l"].scan(b"", None)
@@ -81,6 +74,14 @@ class Host:
         if before_write:
             tables = HookedTables(tables, before_write)
         return Host(tables, deepcopy(self.expected), self.number)
+
+
+def assert_correct(host, every=1):
+    """Compare every `every`-th list with its expected links."""
+    for target, list_id in [*zip(TARGETS, IDS, strict=True)][::every]:
+        shown = [line.partition(b"\t")[0] for line in host.lists.lines(list_id)]
+        assert shown == sorted(host.expected[target])
+        assert host.lists.count([list_id]) == len(shown)
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +110,7 @@ def test_a_collecting_group_passes_its_lines_over_the_level_below(large):
         host.add_new(200, rng)
 
     assert far_passes(host)
-    host.assert_correct()
+    assert_correct(host)
     assert list(host.lists.problems(lambda: None)) == []
 
 
@@ -135,7 +136,7 @@ def test_any_history_of_added_and_removed_links_is_shown_and_counted(large, seed
         if rng.random() < 0.2:
             host.number += 1
             host.lists.forget_removed(rng.sample(IDS, 40), NOW_MS + host.number)
-    host.assert_correct()
+    assert_correct(host)
     assert far_passes(host)
 
 
@@ -174,9 +175,9 @@ def test_a_pass_over_a_level_killed_anywhere_and_repeated_is_made_once(large):
     host, pairs = about_to_pass(large)
     for copy, change in killed_anywhere(host, pairs, step=31):
         change()
-        copy.assert_correct(every=5)
+        assert_correct(copy, every=5)
         copy.add_new(200, random.Random(4))
-        copy.assert_correct(every=5)
+        assert_correct(copy, every=5)
 
 
 def test_lists_are_right_while_lines_pass_over_a_level(large):
@@ -206,7 +207,7 @@ def test_links_of_a_pass_that_an_earlier_version_completed_are_counted_once(larg
                 seen += 1
         change()
         copy.add_new(200, random.Random(5))
-        copy.assert_correct(every=3)
+        assert_correct(copy, every=3)
     assert seen
 
 
