@@ -281,7 +281,7 @@ def test_fetching_page_lists_the_facts():
     store.write_pages([failure_write(failed, settings).write])
     stored |= set(store.get(url).facts)
 
-    table = rows((DOCS / "fetching.md").read_text(), "Facts of a page")
+    table = rows((DOCS / "fetching.md").read_text(), "Page facts")
     assert {name for row in table for name in re.findall(r"`(\w+)`", row[0])} == stored
 
 

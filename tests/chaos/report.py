@@ -9,10 +9,10 @@ from pathlib import Path
 from tests.chaos.laws import Verdict
 from tests.chaos.scenarios import Scenario
 
-BEGIN, END = "<!-- begin of the table -->\n", "<!-- end of the table -->\n"
+START, END = "<!-- start of the table -->\n", "<!-- end of the table -->\n"
 HEAD = (
     "| scenario | what is broken | faults | URLs | lost | other outcomes | early requests "
-    "| extra fetches | enqueued meanwhile | late acks refused | stores again after | laws broken |\n"
+    "| extra fetches | enqueued during faults | late acks | time to recovery | failed checks |\n"
     "| --- | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | --- |\n"
 )
 
@@ -49,6 +49,6 @@ def table(rows: Sequence[Row]) -> str:
 def write(path: Path, rows: Sequence[Row]) -> None:
     """Replace the table of the page."""
     text = path.read_text()
-    before, _, rest = text.partition(BEGIN)
+    before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
-    path.write_text(f"{before}{BEGIN}\n{table(rows)}\n{END}{after}")
+    path.write_text(f"{before}{START}\n{table(rows)}\n{END}{after}")

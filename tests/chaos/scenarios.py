@@ -259,7 +259,7 @@ SMALL_SPOOL = {"ARAGOG_PIPELINE__SPOOL_MAX_BYTES": "1000000"}
 
 SCENARIOS = (
     Scenario("workers-killed", "kill -9 of a fetch, canonicalize or store worker every 2 s", kill_workers),
-    Scenario("front-killed", "kill -9 of the process of beat and of the API, five times each", kill_front,
+    Scenario("front-killed", "kill -9 of the beat process and the API process, five times each", kill_front,
              Plan(front=("beat", "http"))),
     Scenario("workers-frozen", "one of two workers of each role frozen for 25 s; claims last 10 s", freeze_workers),
     Scenario("rolling-restart", "each worker restarted in turn", restart_all),
@@ -284,14 +284,14 @@ SCENARIOS = (
              Plan(disk_mb=384), needs_root=True, may_refuse=True),
     Scenario("stages-stopped", "the store stage, then the canonicalize stage stopped for 15 s", stop_stages,
              Plan(environ=SMALL_SPOOL)),
-    Scenario("cluster-broken", "HBase's gateway killed and away for 8 s, HBase 2 s late for 15 s, S3 "
-             "answers 500, 503 or nothing to one request in ten for 20 s", break_cluster,
+    Scenario("cluster-broken", "HBase's gateway killed and down for 8 s; HBase 2 s slower for 15 s; S3 "
+             "returns 500, 503 or nothing for one request in ten, for 20 s", break_cluster,
              Plan(cluster=True)),
-    Scenario("origins-misbehave", "one host in three drips, resets connections, answers 429 or closes, "
-             "for a minute", misbehave),
+    Scenario("origins-misbehave", "one host in three stalls after one byte, returns 429, or resets or "
+             "closes connections, for a minute", misbehave),
     Scenario("poisoned-pages", "five pages that kill the process that parses them", poison,
              Plan(poison=5)),
     Scenario("clocks-apart", "two fetch workers whose clocks are an hour ahead and behind", wrong_clock),
-    Scenario("cable-cut", "a second host's network cut for 25 s; claims last 10 s", cut_cable,
+    Scenario("cable-cut", "a second host cut off from the network for 25 s; claims last 10 s", cut_cable,
              Plan(second_host=True), needs_root=True),
 )  # fmt: skip

@@ -49,6 +49,6 @@ def run_one(name: str, options: argparse.Namespace, deadline_s: float) -> Row | 
         print(f"{name}: not run, it needs root on Linux", flush=True)
         return None
     row = run(BY_NAME[name], urls=options.urls, domains=options.domains, seed=options.seed)
-    verdict = "; ".join(row.verdict.violations) or "no law broken"
+    verdict = "; ".join(row.verdict.violations) or "every check passed"
     print(f"{name}: {row.seconds:.0f} s, {verdict}", flush=True)
     return row

@@ -1,4 +1,4 @@
-"""`make fleet` (root, Linux): `python -m tests.fleet --hosts 6`, exits with 1 if a law is broken."""
+"""`make fleet` (root, Linux): `python -m tests.fleet --hosts 6`, exits with 1 if a check fails."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _run(layout: Layout, folder: Path, options: argparse.Namespace) -> int:
     print(f"\n{run.report}")
     for violation in run.violations:
         print(f"broken: {violation}")
-    print("no law is broken" if not run.violations else f"{len(run.violations)} laws are broken")
+    print("every check passed" if not run.violations else f"{len(run.violations)} checks failed")
     return 1 if run.violations else 0
 
 

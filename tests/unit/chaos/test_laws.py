@@ -6,7 +6,7 @@ import pytest
 
 from tests.chaos.laws import Verdict, early_requests, recovery_s
 from tests.chaos.origin import Arrival
-from tests.chaos.report import BEGIN, END, Row, write
+from tests.chaos.report import END, START, Row, write
 from tests.chaos.scenarios import SCENARIOS
 
 
@@ -31,7 +31,7 @@ def test_recovery_lasts_from_the_last_fault_to_the_next_stored_page(stored_at, s
 
 def test_table_of_the_page_is_replaced_and_the_rest_kept(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{BEGIN}old\n{END}after\n")
+    page.write_text(f"before\n{START}old\n{END}after\n")
     verdict = Verdict(10, 1, {"Fetched": 9}, 0, 2, 5, 1, 4, ("1 URLs lost",))
 
     write(page, [Row(SCENARIOS[0], verdict, 3, 1.25, 9.0)])
