@@ -272,12 +272,12 @@ RUN_BY = {
     ("docs/urls.md#normalized-urls", "toml"): (
         "tests/test_docs_urls.py::test_example_of_a_site_file_is_valid"
     ),
-    ("docs/extending.md#graphs-of-your-own", "console"): f"{ZEN}::test_documented_commands_and_program_print_what_is_shown",
-    ("docs/extending.md#graphs-of-your-own", "json"): f"{ZEN}::test_documented_commands_and_program_print_what_is_shown",
-    ("docs/extending.md#graphs-of-your-own", "python"): f"{ZEN}::test_documented_commands_and_program_print_what_is_shown",
-    ("docs/extending.md#graphs-of-your-own", "sh"): f"{ZEN}::test_documented_command_creates_a_token_for_a_graph",
-    ("docs/extending.md#graphs-of-your-own", "text"): f"{ZEN}::test_documented_commands_and_program_print_what_is_shown",
-    ("docs/extending.md#graphs-of-your-own", "toml"): f"{ZEN}::test_documented_commands_and_program_print_what_is_shown",
+    ("docs/extending.md#your-own-graphs", "console"): f"{ZEN}::test_documented_commands_and_program_print_what_is_shown",
+    ("docs/extending.md#your-own-graphs", "json"): f"{ZEN}::test_documented_commands_and_program_print_what_is_shown",
+    ("docs/extending.md#your-own-graphs", "python"): f"{ZEN}::test_documented_commands_and_program_print_what_is_shown",
+    ("docs/extending.md#your-own-graphs", "sh"): f"{ZEN}::test_documented_command_creates_a_token_for_a_graph",
+    ("docs/extending.md#your-own-graphs", "text"): f"{ZEN}::test_documented_commands_and_program_print_what_is_shown",
+    ("docs/extending.md#your-own-graphs", "toml"): f"{ZEN}::test_documented_commands_and_program_print_what_is_shown",
     ("examples/README.md", "console"): f"{PRODUCERS}::test_examples_print_what_they_show",
     ("packages/pinlater/README.md", "pycon"): f"{PINLATER}::test_readme_examples_work",
     ("packages/pinlater/README.md", "python"): f"{PINLATER}::test_readme_examples_work",

@@ -169,11 +169,11 @@ FIGURES = {
             f"at least {100 * hedging.MIN_STANDBY_SHARE:g}% of reads twice, to keep the replica warm, and"
             f" at most {100 * hedging.MAX_STANDBY_SHARE:g}%"
         ),
-        f"quiet for {IDLE_GRACE_S} s, and exits within {thrift_server.DRAIN_S:g} s",
+        f"idle for {IDLE_GRACE_S} s, and exits within {thrift_server.DRAIN_S:g} s",
         f"(after {job_queues.CLAIM_MS // 1000} s unless the worker asks for more)",
     ],
     "urls.md": [
-        f"over more than {canonical.MAX_STEPS} URLs",
+        f"through more than {canonical.MAX_STEPS} URLs",
     ],
 }
 

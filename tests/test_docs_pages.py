@@ -70,7 +70,7 @@ BOUNDS = [
     f"| ingredients, steps | {recipe.MAX_INGREDIENTS} each |",
     f"| headings; lists without one | {section_headings._MAX_HEADINGS:,}; {sections._MAX_LISTS} |",
     (
-        f"| text searched for captions | {captions.MAX_CHARS:,} characters;"
+        f"| text searched for captions of times and servings, such as `Prep time` | {captions.MAX_CHARS:,} characters;"
         f" {captions._MAX_TOKENS} durations and captions |"
     ),
     f"| images | {images.MAX_IMAGES}; in the page itself the first {images.MAX_EXAMINED} are",

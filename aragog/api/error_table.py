@@ -63,7 +63,7 @@ TAKEN_DOWN = ErrorKind(
 )
 NOT_FOUND = ErrorKind(
     "not_found", 404, "NotFound",
-    "nothing is stored under this name, or its site refuses this purpose", "enqueue it",
+    "nothing is stored under this name, or its site does not allow this use of it", "enqueue it",
 )  # fmt: skip
 VALUE_TAKEN = ErrorKind(
     "value_taken", 409, "Conflict",
@@ -102,7 +102,7 @@ UNSUPPORTED = ErrorKind(
 )  # fmt: skip
 BUSY = ErrorKind(
     "busy", 503, "Unavailable",
-    "too many concurrent calls, a part of the system does not respond, or the server is stopping",
+    "too many concurrent calls, a component does not respond, or the server is stopping",
     "wait as long as the response says",
 )  # fmt: skip
 LATE = ErrorKind(

@@ -119,14 +119,14 @@ class FetchSettings:
     """Origin to `user:password`. It is sent to that origin only. A host without a scheme means
     `https://`."""
     sign_in: Mapping[str, SignInSettings] = field(default_factory=dict)
-    """Origin to how crawls sign in there, for sites of your own (docs/fetching.md#sign-in)."""
+    """Origin to how crawls sign in there, for your own sites (docs/fetching.md#sign-in)."""
     cookies: bool = False
     """Keep cookies during the redirects of one fetch."""
     verify_tls: bool = True
     """Reject invalid certificates."""
     http2_hosts: tuple[str, ...] = ()
     """Hosts and domains to which HTTP/2 is offered, including all hosts below them; `*` means all.
-    The server chooses the version. Empty: HTTP/1.1 only. Needs the extra `http2`."""
+    The server chooses the version. Empty: HTTP/1.1 only. Needs the `http2` extra."""
     concurrency: int = 128
     """Concurrent requests of one worker process."""
 
@@ -195,7 +195,7 @@ class IdentitySettings:
 
     key: Path | None = None
     """Key file that `aragog identity new` created. With it, every request of the crawl is signed
-    (Web Bot Auth). Needs `identity.agent` and the extra `identity`. Webhooks are not signed with
+    (Web Bot Auth). Needs `identity.agent` and the `identity` extra. Webhooks are not signed with
     it."""
     agent: str = ""
     """URL of your public keys, sent as Signature-Agent, such as

@@ -122,7 +122,7 @@ class StoreSettings:
     is refused. Extracted fields cannot be unique. After a change, run `aragog store repair`, which
     also reports duplicates."""
     graphs: tuple[str, ...] = ()
-    """Names of your own graphs (docs/extending.md#graphs-of-your-own): up to 20 lower-case letters,
+    """Names of your own graphs (docs/extending.md#your-own-graphs): up to 20 lower-case letters,
     digits and underscores. After a change, run `aragog store create-tables`."""
     graph_indexed: tuple[str, ...] = ()
     """`graph:property`: properties by which you can look up nodes of a graph. After a change,
@@ -251,7 +251,7 @@ class TracingSettings:
     """
 
     enabled: bool = False
-    """Send spans of URLs, as OTLP over HTTP. Needs the extra `otel`."""
+    """Send spans of URLs, as OTLP over HTTP. Needs the `otel` extra."""
     sample_ratio: float = 0.01
     """Share of URLs that are traced, up to 1. If the caller has a trace, its sampling decision
     is used instead."""

@@ -24,7 +24,7 @@ from zengraph import OUT
 from zengraph.records import count_column
 from zengraph.tables.memory import MemoryTables
 
-DOCS = "docs/extending.md#graphs-of-your-own"
+DOCS = "docs/extending.md#your-own-graphs"
 
 
 @pytest.fixture
