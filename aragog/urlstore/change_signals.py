@@ -184,7 +184,7 @@ class ChangeSignals:
         if earlier:
             now_ms = self.clock.now_ms()
             self.due.postpone(earlier, now_ms)
-            self.clock.deleted_at(now_ms)
+            self.clock.record_deletion(now_ms)
 
 
 class Reading:

@@ -289,8 +289,8 @@ class StoreStage:
             for write in writes
             if write.url in done and (url := done[write.url].unconfirmed) and write.url in job_of
         ]
-        if named and self.discovery and (asked := self.discovery.canonicals(named)):
-            self.store.aliases.asked(asked)
+        if named and self.discovery and (unfetched := self.discovery.canonicals(named)):
+            self.store.aliases.mark_enqueued_for_check(unfetched)
 
     def _write(
         self, writes: Sequence[PageWrite], done: dict[str, Written], waiting: WaitingWrite | None
