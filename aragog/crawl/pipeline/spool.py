@@ -297,7 +297,7 @@ class Spool:
                 )
         return freed
 
-    def packed(self, tokens: Sequence[str]) -> None:
+    def mark_packed(self, tokens: Sequence[str]) -> None:
         """
         Stop counting these bodies, because a process has them in memory for an open pack. They stay
         until they are freed.

@@ -202,7 +202,7 @@ class StoreStage:
         now = batch.is_urgent
         if batch.bodies and self.store.bodies.in_packs:
             # The open pack must not block the fetches that would fill it.
-            self.spool.packed([batch.token, *batch.bodies])
+            self.spool.mark_packed([batch.token, *batch.bodies])
         served = list(filter(self._is_served, writes))
         packing = self.store.pack_pages(served, now=now, urls=len(batch.jobs))
         self.store.put_pack_if_last(self.in_flight.count)

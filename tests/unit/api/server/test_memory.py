@@ -58,11 +58,11 @@ def test_unread_bytes_are_counted_once():
     unread = UnreadBytes(memory)
 
     assert memory.take(60)
-    unread.writing(60)
-    assert unread.blocked(60)  # the response being written
-    unread.written(60, blocked=True)
+    unread.begin_write(60)
+    assert unread.count_buffered(60)  # the response being written
+    unread.end_write(60, blocked=True)
     assert memory.held_bytes == 60
-    assert unread.blocked(80)  # small responses after it
+    assert unread.count_buffered(80)  # small responses after it
     assert memory.held_bytes == 80
     unread.mark_read()
     assert memory.held_bytes == 0
