@@ -72,8 +72,8 @@ def test_connections_share_the_limit_of_unread_bytes():
     memory = MemoryLimit(100, "unread responses")
     one, other = UnreadBytes(memory), UnreadBytes(memory)
 
-    assert one.blocked(70)
-    assert not other.blocked(70)
+    assert one.count_buffered(70)
+    assert not other.count_buffered(70)
     assert memory.held_bytes == 70
     one.mark_read()
-    assert other.blocked(70)
+    assert other.count_buffered(70)
