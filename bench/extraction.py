@@ -58,7 +58,7 @@ Score = dict[tuple[str, str, str, str], Counter[str]]
 EMPTY: tuple[Any, ...] = (None, "", [], [None], [None, None])
 
 MIN_ALIKE = 0.9
-"""Lists of texts are right if at least this share of their words agrees (Dice coefficient)."""
+"""Lists of strings are right if at least this share of their words agrees (Dice coefficient)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

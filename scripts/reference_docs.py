@@ -112,7 +112,7 @@ def metric_names() -> str:
             *(
                 f"| `{metric.name}` | {metric.type} "
                 f"| {', '.join(f'`{label}`' for label in metric.labels)} | {_cell(metric.text)} |"
-                for metric in metrics_of_the_code()
+                for metric in metrics_in_code()
             ),
             "",
         ]
@@ -128,7 +128,7 @@ class MetricName(NamedTuple):
     text: str
 
 
-def metrics_of_the_code() -> list[MetricName]:
+def metrics_in_code() -> list[MetricName]:
     """Return every metric by name: collected ones, and those measured by processes."""
     declared = {
         metric

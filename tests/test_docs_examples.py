@@ -203,7 +203,7 @@ RUN_BY = {
         "tests/unit/crawl/politeness/test_overrides.py::test_example_in_the_documentation_is_valid"
     ),
     ("docs/client.md#enqueue-urls", "pycon"): (
-        f"{PRODUCERS}::test_producer_session_prints_what_it_shows"
+        f"{PRODUCERS}::test_producer_session_matches_its_documented_output"
     ),
     ("docs/client.md#enqueue-urls", "python"): (
         f"{PRODUCERS}::test_producer_example_sends_tasks_from_its_own_app"
@@ -278,7 +278,7 @@ RUN_BY = {
     ("docs/extending.md#your-own-graphs", "sh"): f"{ZEN}::test_documented_command_creates_a_token_for_a_graph",
     ("docs/extending.md#your-own-graphs", "text"): f"{ZEN}::test_documented_commands_and_program_print_what_is_shown",
     ("docs/extending.md#your-own-graphs", "toml"): f"{ZEN}::test_documented_commands_and_program_print_what_is_shown",
-    ("examples/README.md", "console"): f"{PRODUCERS}::test_examples_print_what_they_show",
+    ("examples/README.md", "console"): f"{PRODUCERS}::test_examples_match_their_documented_output",
     ("packages/pinlater/README.md", "pycon"): f"{PINLATER}::test_readme_examples_work",
     ("packages/pinlater/README.md", "python"): f"{PINLATER}::test_readme_examples_work",
     ("packages/pinlater/README.md", "sh: pip"): (

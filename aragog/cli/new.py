@@ -31,7 +31,7 @@ from aragog.pages.written_rules import settings_text
 from aragog.settings import Settings, load_settings
 from richpins import documents
 from richpins.document import Document
-from richpins.guesses import Guess, GuessedKind, guessed
+from richpins.guesses import Guess, GuessedKind, guess_rules
 from richpins.items import find, kind_of
 from urlspelling import normalize
 from urlspelling.domain import host
@@ -59,9 +59,9 @@ def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
     """
     Guess rules from example pages, and write them to aragog.toml.
 
-    Pass about three URLs of one site: pages of one kind, such as three products, or lists. Then
-    correct the guesses: `aragog try URL` shows what each rule finds. The exit status is 5 if a page
-    cannot be fetched, or if nothing is found on the pages.
+    Pass about three URLs of one site: all of the same kind, such as three product pages or
+    three listing pages. Then correct the guesses: `aragog try URL` shows what each rule finds. The
+    exit status is 5 if a page cannot be fetched, or if nothing is found on the pages.
     """
     if len(urls) > MAX_EXAMPLES:
         raise click.UsageError(f"at most {MAX_EXAMPLES} examples, got {len(urls)}")
@@ -76,10 +76,11 @@ def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
     _check_site(examples)
     pages = list(_pages(examples, settings))
     _check_site([page.url for page in pages])  # check again: redirects may lead to other hosts
-    guess = guessed(pages)
+    guess = guess_rules(pages)
     if not guess.kinds:
         echo(
-            "aragog: no rule was guessed: the pages have no common element with different values",
+            "aragog: could not guess any rules: no element is on all pages with a different value "
+            "on each",
             err=True,
         )
     _write(into, guess, pages, settings)
@@ -88,7 +89,7 @@ def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
     if into != Path():
         note(f"  cd {quote(str(into))}")
     note(f"  aragog try {quote(pages[0].url)} --html page.html")
-    note(f"  aragog run urls.txt --stop -O {_output(guess)}")
+    note(f"  aragog run urls.txt --stop -O {_output_args(guess)}")
     sys.exit(0 if guess.kinds or guess.embedded else ABSENT)
 
 
@@ -96,11 +97,11 @@ def _check_site(urls: Sequence[str]) -> None:
     """Raise UsageError if the URLs are on several hosts, because rules belong to one host."""
     hosts = sorted(set(map(host, urls)))
     if len(hosts) > 1:
-        raise click.UsageError(f"the pages are on {', '.join(hosts)}; pass URLs of a single host")
+        raise click.UsageError(f"the pages are on {', '.join(hosts)}; pass URLs on a single host")
 
 
 def _pages(urls: Sequence[str], settings: Settings) -> Iterator[Document]:
-    """Yield the parsed pages; exits with 5 if a URL has no page."""
+    """Yield the parsed pages; exits with status 5 if a page cannot be fetched."""
     for url, outcome in zip(urls, fetch_all(urls, settings), strict=True):
         if not isinstance(outcome, Fetched):
             reason = f"{outcome.outcome}: {outcome.reason or outcome.status or ''}"
@@ -147,8 +148,8 @@ def _rows(kind: GuessedKind, pages: Sequence[Document]) -> Iterator[tuple[str, s
         yield f"  {name}", _text(first.values.get(name)), selector
 
 
-def _output(guess: Guess) -> str:
-    """Return the output file for a first run; its name includes the kind if there are several."""
+def _output_args(guess: Guess) -> str:
+    """Return the argument of -O for a first run, with --items if there are several kinds."""
     names = [kind.name for kind in guess.kinds] or ["pages"]
     return f"{names[0]}.csv" + (f" --items {names[0]}" if len(names) > 1 else "")
 

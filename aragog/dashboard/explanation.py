@@ -248,8 +248,8 @@ def _waits_for(url: str, components: Components) -> str:
 def _stored(url: str, components: Components) -> Iterator[Line]:
     store, now_ms = components.store(), components.clock.now_ms()
     record = store.get(url, ())
-    if doubts := store.aliases.doubts(url):
-        who = " and ".join(doubts)
+    if pages := store.aliases.conflicting_pages(url):
+        who = " and ".join(pages)
         yield Line(
             "not trusted",
             f"until it is fetched: {who} name it as canonical, but their content differs",

@@ -1,9 +1,9 @@
 """
-Reads XML that may not be well-formed. Yields tags and texts from bytes, in chunks. No I/O.
+Reads XML that may not be well-formed. Yields tags and text from bytes, in chunks. No I/O.
 
 A parser in recovery mode changes what it reads. For example, libxml2 drops references after any
 error, so `?a=1&amp;b=2` becomes `?a=1b=2`. This reader has no state that an error could corrupt. It
-splits the bytes at tags and decodes texts only when they are needed. `text_of` then returns the
+splits the bytes at tags and decodes text only when it is needed. `text_of` then returns the
 decoded text, or None if it is ambiguous. Comments, declarations and processing instructions are
 skipped. It only knows XML's five entities and HTML's letter entities, so entities cannot expand.
 

@@ -22,7 +22,7 @@ from aragog.urlstore.due_index import due_cell, due_put
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put, in_sample, sample_put, sender_put
 from aragog.urlstore.items import puts_of
-from aragog.urlstore.nodes import Nodes, field_column, from_column, history_column, text
+from aragog.urlstore.nodes import Nodes, field_column, history_column, provenance_column, text
 from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.same_content import SameContent, entry_put
 from aragog.urlstore.store import UrlStore
@@ -165,9 +165,9 @@ class BulkWriter:
             at_ms = record.at_ms.get(name, now_ms)
             cells = by_time.setdefault(at_ms, {})
             cells[field_column(name)] = value
-            cells[from_column(name)] = record.provenance.get(name, "").encode()
+            cells[provenance_column(name)] = record.provenance.get(name, "").encode()
             cells |= self._history_cell(canonical, rows, name, value, at_ms)
-        sentinel = nodes.kept_sentinel(rows[canonical])
+        sentinel = nodes.record_marker(rows[canonical])
         for cells in by_time.values() or [by_time.setdefault(now_ms, {})]:
             cells |= {nodes.URL: canonical.encode(), nodes.SENTINEL: sentinel}
         written_now = {nodes.VERSION: os.urandom(8).hex().encode(), crawl_column(IMPORTED): b"1"}
@@ -182,7 +182,7 @@ class BulkWriter:
             by_time[fetched_at_ms] = {**by_time.get(fetched_at_ms, {}), **state_of_page}
             if cell := state_of_page.get(nodes.LIKENESS):
                 likeness = nodes.likeness_of({nodes.LIKENESS: Cell(cell, fetched_at_ms)})
-                entries = self._same.served(entry_put(canonical, likeness, fetched_at_ms))
+                entries = self._same.skip_damaged(entry_put(canonical, likeness, fetched_at_ms))
         for name, value in record.fields.items():
             entries += puts_of(canonical, {name: value}, record.at_ms.get(name, now_ms))
         return [*entries, *(put_properties(key, cells, at_ms) for at_ms, cells in by_time.items()),

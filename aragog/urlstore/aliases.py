@@ -1,4 +1,4 @@
-"""The public API for aliases: list, merge and undo them, for URLs in any spelling."""
+"""The public API for aliases: list, merge and undo them. URLs need not be normalized."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class Aliases:
     """Manages the URLs that lead to the same page; threads may share an instance."""
 
     def __init__(
-        self, merger: AliasMerger, urls: Nodes, takedowns: Takedowns, clock: WriteClock
+        self, merger: AliasMerger, page_nodes: Nodes, takedowns: Takedowns, clock: WriteClock
     ) -> None:
         self._merger = merger
-        self._nodes = urls
+        self._nodes = page_nodes
         self._takedowns = takedowns
         self._clock = clock
 
     def of(self, url: str) -> list[str]:
         """Return the aliases of the page that `url` leads to, without its canonical URL."""
-        return list(self._merger.of(self._nodes.resolve(normalize(url))[0]))
+        return list(self._merger.aliases_of(self._nodes.resolve(normalize(url))[0]))
 
     def reasons(self, url: str) -> list[str]:
         """Return why the last fetch of `url` itself chose its canonical URL; empty if unknown."""
@@ -36,7 +36,7 @@ class Aliases:
         cell = self._nodes.read([normalized], [nodes.REASONS])[normalized].get(nodes.REASONS)
         return [str(reason) for reason in orjson.loads(cell.value)] if cell else []
 
-    def doubts(self, url: str) -> list[str]:
+    def conflicting_pages(self, url: str) -> list[str]:
         """
         Return pages that declare `url` as their canonical URL but differ from each other.
 
@@ -44,15 +44,15 @@ class Aliases:
         conflict.
         """
         normalized = normalize(url)
-        columns = [nodes.DOUBTED, nodes.OWN]
+        columns = [nodes.CONFLICTING_PAGES, nodes.OWN]
         row = self._nodes.read([normalized], columns)[normalized]
-        if nodes.DOUBTED not in row or nodes.was_fetched(row):
+        if nodes.CONFLICTING_PAGES not in row or nodes.was_fetched(row):
             return []
-        return [str(page) for page in orjson.loads(row[nodes.DOUBTED].value) if page]
+        return [str(page) for page in orjson.loads(row[nodes.CONFLICTING_PAGES].value) if page]
 
-    def asked(self, urls: Sequence[str]) -> None:
-        """Record that these normalized URLs were enqueued to resolve such a conflict."""
-        self._merger.mark(urls, nodes.ASKED, self._clock.now_ms())
+    def mark_enqueued_for_check(self, urls: Sequence[str]) -> None:
+        """Record that these normalized URLs were enqueued to resolve a conflict of their pages."""
+        self._merger.mark(urls, nodes.ENQUEUED_FOR_CHECK, self._clock.now_ms())
 
     def merge(
         self,
@@ -78,7 +78,7 @@ class Aliases:
         for taken_down in self._takedowns.refused([alias, canonical]):
             raise TakenDown(taken_down)
         row = self._nodes.read([alias], [nodes.FACTS])[alias]
-        with self._takedowns.writing(alias, canonical, nodes.sender_of(row, alias)):
+        with self._takedowns.guard_write(alias, canonical, nodes.sender_of(row, alias)):
             self._merger.merge(
                 alias,
                 canonical,
@@ -87,10 +87,10 @@ class Aliases:
                 provisional=provisional,
                 reasons=tuple(reasons),
             )
-        self._clock.deleted_at(now_ms)
+        self._clock.record_deletion(now_ms)
 
     def undo(self, alias_url: str) -> None:
         """Make an alias independent again; data from its own fetches moves back to it."""
         now_ms = self._clock.now_ms()
         self._merger.undo(normalize(alias_url), now_ms)
-        self._clock.deleted_at(now_ms)
+        self._clock.record_deletion(now_ms)

@@ -163,7 +163,7 @@ class Bodies:
         if key := nodes.text(row, nodes.CONTENT_KEY):
             self.objects.delete(key)
         if self.packs and (pointer := pointer_of(row)):
-            self.packs.catalog.dead([pointer])
+            self.packs.catalog.record_dead([pointer])
 
     def erase(self, row: Row, columns: Iterable[bytes]) -> None:
         """

@@ -100,7 +100,7 @@ class ChangeSignals:
                 elif sample.changed and sample.covered:
                     _UNNAMED.add()
 
-    def confirmed(self, urls: Iterable[str], at_ms: int) -> None:
+    def record_unchanged(self, urls: Iterable[str], at_ms: int) -> None:
         """Record that these files returned a 304, so they have reported no changes since."""
         for name in {host(url) for url in urls}:
             self.change(name, partial(trust.record_read, at_ms=at_ms))
@@ -184,7 +184,7 @@ class ChangeSignals:
         if earlier:
             now_ms = self.clock.now_ms()
             self.due.postpone(earlier, now_ms)
-            self.clock.deleted_at(now_ms)
+            self.clock.record_deletion(now_ms)
 
 
 class Reading:

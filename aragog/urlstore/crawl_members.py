@@ -22,7 +22,7 @@ from aragog.urlstore.nodes import (
     URL,
     WATCHED,
     Nodes,
-    from_column,
+    provenance_column,
     text,
 )
 from zengraph import MultiGraph
@@ -136,5 +136,5 @@ def _is_from_application(row: Row, column: bytes) -> bool:
     Return True if the last writer of a field was an application, which records itself as the
     source.
     """
-    source = row.get(from_column(column.removeprefix(_FIELD).decode()))
+    source = row.get(provenance_column(column.removeprefix(_FIELD).decode()))
     return source is not None and source.at_ms == row[column].at_ms and bool(row[column].value)

@@ -2,8 +2,8 @@
 Write the fields of one page.
 
 A conditional write compares the version under a lock in a cell of the node, because HBase can
-compare and put only a single cell. The lock expires. It does not delay unconditional writers; a
-version that they write before the comparison is detected.
+compare and put only a single cell. The lock expires. It does not delay unconditional writers;
+if they write a new version before the comparison, the conditional write fails.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from aragog.urlstore import nodes
 from aragog.urlstore.field_rules import FieldRules
 from aragog.urlstore.hosts import host_put
 from aragog.urlstore.items import ItemIndex, entries_of, puts_of
-from aragog.urlstore.nodes import Nodes, from_column, text
+from aragog.urlstore.nodes import Nodes, provenance_column, text
 from aragog.urlstore.record_reader import BASE
 from aragog.urlstore.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
@@ -32,13 +32,13 @@ from zengraph.records import CellSize, Mutation, Row, put_properties
 LOCK_MS = 10_000
 
 
-class Conditional:
+class ConditionalWriter:
     """Writes to a node only if it has the expected version."""
 
-    def __init__(self, zen: MultiGraph, clock: Clock) -> None:
-        self._zen = zen
-        self._properties = zen.nodes
-        self._leases = zen.nodes.leases(nodes.LOCK, LOCK_MS, clock)
+    def __init__(self, graph: MultiGraph, clock: Clock) -> None:
+        self._graph = graph
+        self._properties = graph.nodes
+        self._leases = graph.nodes.leases(nodes.LOCK, LOCK_MS, clock)
 
     def write(self, url: str, expected: str, puts: Sequence[Mutation]) -> None:
         """
@@ -48,15 +48,15 @@ class Conditional:
             VersionConflict: the node has another version, or another conditional write is running;
                 nothing changed.
         """
-        row = self._zen.node_id(url)
+        row = self._graph.node_id(url)
         lease = self._leases.acquire(row)
         if lease is None:
-            raise VersionConflict(url, expected, "one that is being written")
+            raise VersionConflict(url, expected, "another conditional write is in progress")
         try:
             version = text(self._properties.get(row, [nodes.VERSION]), nodes.VERSION) or ""
             if version != expected:
                 raise VersionConflict(url, expected, version)
-            self._zen.mutate(puts)
+            self._graph.mutate(puts)
         finally:
             self._leases.release(row, lease)
 
@@ -73,7 +73,7 @@ class Fields:
         self._rules = FieldRules(settings)
         self._settings = settings
         self._takedowns = takedowns
-        self._conditional = Conditional(zen, clock.clock)
+        self._conditional = ConditionalWriter(zen, clock.clock)
         self._clock = clock
         self._items = ItemIndex(zen)
 
@@ -101,15 +101,15 @@ class Fields:
         canonical, row = self._nodes.resolve(normalized, columns)
         check_not_taken_down(canonical, row)
         version = os.urandom(8).hex()
-        puts = self._items.served(puts_of(canonical, fields, at_ms))
+        puts = self._items.skip_damaged(puts_of(canonical, fields, at_ms))
         puts += self._puts(canonical, row, fields, provenance, at_ms)
         puts.append(
             put_properties(self._zen.node_id(canonical), {nodes.VERSION: version.encode()}, now_ms)
         )
-        within_limits = self._zen.node_limits.writing(
+        within_limits = self._zen.node_limits.check_write(
             [(key, cells) for _, key, cells, _ in puts], _columns_of(to_delete)
         )
-        with self._takedowns.writing(normalized, canonical), within_limits:
+        with self._takedowns.guard_write(normalized, canonical), within_limits:
             if nodes.SENTINEL not in row:
                 self._zen.mutate([host_put(self._zen, canonical, now_ms)])
             if if_version is None:
@@ -126,10 +126,10 @@ class Fields:
         provenance: Mapping[str, str],
         at_ms: int,
     ) -> list[Mutation]:
-        cells = {nodes.URL: canonical.encode(), nodes.SENTINEL: nodes.kept_sentinel(row)}
+        cells = {nodes.URL: canonical.encode(), nodes.SENTINEL: nodes.record_marker(row)}
         for name, value in fields.items():
             cells[nodes.field_column(name)] = value
-            cells[from_column(name)] = provenance.get(name, "").encode()
+            cells[provenance_column(name)] = provenance.get(name, "").encode()
             if name in self._settings.history:
                 column, length = nodes.history_column(name), self._settings.history_length
                 history = nodes.history_with(nodes.history_of(row, name), value, at_ms, length)
@@ -147,7 +147,7 @@ class Fields:
         columns = _columns_of(names)
         if columns:
             self._properties.delete(self._zen.node_id(canonical), columns, at_ms=at_ms)
-            self._clock.deleted_at(min(at_ms, now_ms))
+            self._clock.record_deletion(min(at_ms, now_ms))
         version = os.urandom(8).hex()
         if nodes.SENTINEL in row:
             self._zen.mutate(
@@ -201,7 +201,7 @@ class Fields:
         Replace a page's extracted fields after its content from `at_ms` was extracted again.
 
         Deletes fields that an earlier extraction found and this one did not. Keeps newer values,
-        and fields of other writers. Returns the names of the changed fields. Safe to repeat.
+        and fields written by others. Returns the names of the changed fields. Safe to repeat.
 
         Raises:
             InvalidField: a name or a value is not accepted; nothing was written.
@@ -210,10 +210,10 @@ class Fields:
         self._rules.check(fields)
         canonical, row = self._nodes.follow([normalized := normalize(url)], None)[normalized]
         check_not_taken_down(canonical, row)
-        before = nodes.facts_of(row, nodes.PROVENANCE)
+        old_provenance = nodes.facts_of(row, nodes.PROVENANCE)
         now_ms = self._clock.now_ms()
-        cells, gone, changed = replacement_cells(row, fields, before, at_ms)
-        sources = {**{n: v for n, v in before.items() if n not in gone}, **provenance}
+        cells, gone, changed = replacement_cells(row, fields, old_provenance, at_ms)
+        sources = {**{n: v for n, v in old_provenance.items() if n not in gone}, **provenance}
         cells[nodes.PROVENANCE] = orjson.dumps(sources)
         if gone:
             # Delete first: once the new extractor version is stored, the page is not extracted
@@ -223,10 +223,10 @@ class Fields:
         written_at_ms = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)
         version = {nodes.VERSION: os.urandom(8).hex().encode()}
         sender = nodes.sender_of(row, canonical)
-        with self._takedowns.writing(normalized, canonical, sender):
+        with self._takedowns.guard_write(normalized, canonical, sender):
             self._zen.mutate(
                 [
-                    *self._items.served(puts_of(canonical, fields, written_at_ms)),
+                    *self._items.skip_damaged(puts_of(canonical, fields, written_at_ms)),
                     put_properties(self._zen.node_id(canonical), cells, written_at_ms),
                     put_properties(self._zen.node_id(canonical), version, now_ms),
                 ]
@@ -238,4 +238,6 @@ class Fields:
 
 
 def _columns_of(names: Collection[str]) -> list[bytes]:
-    return [column_of(name) for name in names for column_of in (nodes.field_column, from_column)]
+    return [
+        column_of(name) for name in names for column_of in (nodes.field_column, provenance_column)
+    ]

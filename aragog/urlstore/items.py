@@ -163,7 +163,7 @@ class ItemIndex:
         """Return True if a record exists."""
         return bool(self._registry.get(name))
 
-    def served(self, puts: Iterable[Mutation]) -> list[Mutation]:
+    def skip_damaged(self, puts: Iterable[Mutation]) -> list[Mutation]:
         """Return the records that are not in damaged files."""
         return [put for put in puts if self.serves(put[1])]
 

@@ -101,7 +101,7 @@ class LinkReader:
     def _members(self, url: str, *, aliased: bool) -> Iterator[str]:
         yield url
         if aliased:
-            yield from self._aliases.of(url)
+            yield from self._aliases.aliases_of(url)
 
 
 def _encode_cursor(position: list[str | int]) -> str:
@@ -186,7 +186,7 @@ class Links:
         """
         canonical, row = self.nodes.resolve(normalize(url), [nodes.REMOVED])
         check_not_taken_down(canonical, row)
-        with self.takedowns.writing(canonical):
+        with self.takedowns.guard_write(canonical):
             targets = [(normalize(link.url), link.text, link.rel) for link in links]
             accepted = [link for link in targets if not self.takedowns.site_refused(link[0])]
             now_ms = self.clock.now_ms()

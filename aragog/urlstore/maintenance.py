@@ -75,7 +75,7 @@ class Maintenance:
             wait=wait,
         )
         repaired = repair.run(progress, report)
-        self.clock.deleted_at(self.clock.now_ms())
+        self.clock.record_deletion(self.clock.now_ms())
         return repaired
 
     def upkeep_packs(self, limit: int = 100) -> UpkeepReport:

@@ -82,8 +82,8 @@ REMOVED = b"s:removed"
 ALIASED = b"s:aliased"
 LIKENESS = b"s:likeness"
 CLAIM = b"s:claim"
-DOUBTED = b"s:doubted"
-ASKED = b"s:asked"
+CONFLICTING_PAGES = b"s:doubted"
+ENQUEUED_FOR_CHECK = b"s:asked"
 LEAVING = b"s:leaving"
 MOVED = b"s:moved"
 WITHDRAWN = b"s:withdrawn"
@@ -122,7 +122,7 @@ def history_column(field: str) -> bytes:
     return HISTORIES + field.encode()
 
 
-def from_column(field: str) -> bytes:
+def provenance_column(field: str) -> bytes:
     """Return the column with the source that a field's writer gave."""
     return b"s:from:" + field.encode()
 
@@ -265,8 +265,8 @@ def hidden_upto_ms(row: Row, now_ms: int) -> int:
     return -1 if withdrawn is None else withdrawn.at_ms
 
 
-def kept_sentinel(row: Row) -> bytes:
-    """Return the sentinel for a node whose page is unchanged."""
+def record_marker(row: Row) -> bytes:
+    """Return the value of `SENTINEL` for a record that is written again without a fetch."""
     cell = row.get(SENTINEL)
     return PRESENT if cell is None else cell.value
 

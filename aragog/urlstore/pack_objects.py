@@ -102,7 +102,9 @@ class ObjectPacking:
             self.zen.mutate([put_properties(key, cells, at_ms)])
             fresh = self.zen.nodes.get(key)
             if fresh.get(nodes.CONTENT_HASH, row[nodes.CONTENT_HASH]).at_ms != at_ms:
-                packs.catalog.dead([pointer])  # a concurrent fetch replaced the page's content
+                packs.catalog.record_dead(
+                    [pointer]
+                )  # a concurrent fetch replaced the page's content
                 continue
             if nodes.is_taken_down(fresh) or nodes.SENTINEL not in fresh:
                 packs.catalog.erase([pointer])

@@ -169,7 +169,7 @@ class PackRewriter:
         ]
         if self._put_parts(copies, only_if_smaller=only_if_smaller):
             for one in begun:
-                catalog.moved(one.name)
+                catalog.record_unused(one.name)
                 done.names.append(one.name)
                 if not one.live:
                     done.empty.append(one.name)
@@ -199,7 +199,7 @@ class PackRewriter:
         if not self.packs.settings.dictionaries or self.packs.writer.compression != "zstd":
             return None
         samples = sampled(copies)
-        dictionary = Dictionary.trained(list(map(self._raw, samples)))
+        dictionary = Dictionary.train(list(map(self._raw, samples)))
         if dictionary is None:
             return None
         trained = {one.record.pointer for one in samples}

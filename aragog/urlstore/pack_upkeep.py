@@ -100,7 +100,7 @@ class PackUpkeep:
                 busy = self._rewrite(packs, group.names, report, only_if_smaller=True).busy
             for name in group.names:
                 if name not in busy:  # the process that claimed it may be killed
-                    packs.catalog.looked_at(name)
+                    packs.catalog.record_checked_hosts(name)
 
     def inspect(self, name: str) -> int:
         """
@@ -116,14 +116,14 @@ class PackUpkeep:
             packs.catalog.forget(name)
             return 0
         if packs.catalog.size(name) is None:
-            packs.catalog.opened(name, len(data))
-            packs.catalog.settled(name)
+            packs.catalog.record_open(name, len(data))
+            packs.catalog.record_settled(name)
         known = {*dead_of(packs.catalog.row(DEAD, name)), *packs.catalog.erased(name)}
         records = self.records(name, data)
         lost = [one for one in records if not one.owners and one.pointer.offset not in known]
         # No node refers to a record that is not `known`: its writer was killed, or its page was
         # taken down. So it must be erased.
-        packs.catalog.dead([one.pointer for one in lost if one.known])
+        packs.catalog.record_dead([one.pointer for one in lost if one.known])
         packs.catalog.erase([one.pointer for one in lost if not one.known])
         return len(lost)
 
@@ -144,7 +144,7 @@ class PackUpkeep:
         """Inspect a pack whose writer was killed before it settled the pack."""
         packs = self._packs()
         self.inspect(name)
-        packs.catalog.settled(name)
+        packs.catalog.record_settled(name)
 
     def _finish(self, name: str, report: UpkeepReport) -> None:
         """

@@ -159,9 +159,9 @@ class PageContent:
         now_ms, at_ms = self._clock.now_ms(), self._clock.instant(at_ms)
         canonical, row = self._nodes.resolve(normalize(url), BASE)
         check_not_taken_down(canonical, row)
-        sentinel = {nodes.URL: canonical.encode(), nodes.SENTINEL: nodes.kept_sentinel(row)}
+        sentinel = {nodes.URL: canonical.encode(), nodes.SENTINEL: nodes.record_marker(row)}
         version = {nodes.VERSION: os.urandom(8).hex().encode()}
-        with self._takedowns.writing(canonical):
+        with self._takedowns.guard_write(canonical):
             cells, ticket = self._put_body(canonical, body, meta, at_ms)
             self._zen.mutate([host_put(self._zen, canonical, now_ms)])
             self._zen.mutate(

@@ -16,7 +16,7 @@ import orjson
 from aragog.errors import CorruptRow
 from aragog.fetch_record.outcome import FetchRecord
 from aragog.urlstore import nodes
-from aragog.urlstore.nodes import field_column, from_column, text
+from aragog.urlstore.nodes import field_column, provenance_column, text
 from aragog.urlstore.records import FieldInfo, FieldValues, Record
 from aragog.urlstore.zstd import ZstdError, compress, decompress
 from zengraph.records import Cell, Row
@@ -85,7 +85,7 @@ def columns_of(fields: Sequence[str] | None, *, info: bool) -> tuple[bytes, ...]
 def _columns(fields: tuple[str, ...], info: bool) -> tuple[bytes, ...]:
     columns = [*BASE, *[b"m:" + field.encode() for field in fields]]
     if info:
-        columns += [nodes.PROVENANCE, *map(from_column, fields)]
+        columns += [nodes.PROVENANCE, *map(provenance_column, fields)]
     return tuple(columns)
 
 
@@ -171,7 +171,7 @@ def _info(row: Row, value: dict[str, bytes]) -> dict[str, FieldInfo]:
     sources = nodes.facts_of(row, nodes.PROVENANCE)
     result = {}
     for name in value:
-        cell, source_cell = row[field_column(name)], row.get(from_column(name))
+        cell, source_cell = row[field_column(name)], row.get(provenance_column(name))
         if source_cell is not None and source_cell.at_ms == cell.at_ms:
             result[name] = FieldInfo(cell.at_ms, source_cell.value.decode() or None)
         else:

@@ -110,7 +110,7 @@ class SameContent:
         """Return True if an entry exists."""
         return bool(self._registry.get(name))
 
-    def served(self, puts: Iterable[Mutation]) -> list[Mutation]:
+    def skip_damaged(self, puts: Iterable[Mutation]) -> list[Mutation]:
         """Return the entries that are not in damaged files."""
         return [put for put in puts if self.serves(put[1])]
 

@@ -52,7 +52,7 @@ class Schedule:
         """Change the due times of claimed URLs, unless they were rescheduled since the claim."""
         now_ms = self._clock.now_ms()
         self._due.postpone(later, now_ms)
-        self._clock.deleted_at(now_ms)
+        self._clock.record_deletion(now_ms)
 
     def capped(self, at_ms: int, what: str) -> int:
         """See `WriteClock.capped`; for requests with a time from another machine."""
@@ -71,9 +71,9 @@ class Schedule:
         now_ms = self._clock.now_ms()
         canonical, row = self._nodes.resolve(normalize(url), BASE)
         check_not_taken_down(canonical, row)
-        with self._takedowns.writing(canonical):
+        with self._takedowns.guard_write(canonical):
             self._due.schedule(canonical, due_at_ms, now_ms)
-        self._clock.deleted_at(now_ms)
+        self._clock.record_deletion(now_ms)
 
     def refresh_state(self, url: str) -> RefreshState | None:
         """Return the stored refresh state of the URL's page, or None."""
@@ -138,11 +138,11 @@ class Schedule:
         canonical, row = self._nodes.resolve(normalized, columns)
         if active:
             check_not_taken_down(canonical, row)
-        with self._takedowns.writing(*([canonical] if active else [])):
+        with self._takedowns.guard_write(*([canonical] if active else [])):
             watched = self._watches.write(
                 canonical, Watch(owner, normalized, active, at_ms), now_ms
             )
         if watched is False and text(row, nodes.DUE):
             self._due.schedule(canonical, None, now_ms)
-            self._clock.deleted_at(now_ms)
+            self._clock.record_deletion(now_ms)
         return canonical, row

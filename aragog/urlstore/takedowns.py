@@ -37,7 +37,7 @@ class Takedowns:
         """
         now_ms = self.clock.now_ms()
         self.takedown.remove(self.nodes.resolve(normalize(url))[0], now_ms)
-        self.clock.deleted_at(now_ms)
+        self.clock.record_deletion(now_ms)
 
     def take_down(
         self, *, url: str | None = None, host: str | None = None, domain: str | None = None
@@ -68,7 +68,7 @@ class Takedowns:
             count = self.takedown.of_site(HOST, site_name(host), now_ms)
         else:
             count = self.takedown.of_site(DOMAIN, site_name(str(domain)), now_ms)
-        self.clock.deleted_at(now_ms)
+        self.clock.record_deletion(now_ms)
         return count
 
     def pages_of(self, url: str) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class Takedowns:
         """
         now_ms = self.clock.now_ms()
         self.takedown.drop(url, now_ms, upto_ms)
-        self.clock.deleted_at(now_ms)
+        self.clock.record_deletion(now_ms)
 
     def withdraw(self, url: str, upto_ms: int) -> None:
         """
@@ -110,7 +110,7 @@ class Takedowns:
         """
         now_ms = self.clock.now_ms()
         self.takedown.withdraw(url, now_ms, upto_ms)
-        self.clock.deleted_at(now_ms)
+        self.clock.record_deletion(now_ms)
 
     def facts_of_sent(self, url: str) -> dict[str, Fact]:
         """
@@ -150,10 +150,10 @@ class Takedowns:
         if url is None:
             kind, name = (HOST, host) if host is not None else (DOMAIN, str(domain))
             lifted = self.takedown.lift_site(kind, site_name(str(name)), now_ms)
-            self.clock.deleted_at(now_ms)
+            self.clock.record_deletion(now_ms)
             return lifted
         results = [self.takedown.lift(spelling, now_ms) for spelling in self.pages_of(url)]
-        self.clock.deleted_at(now_ms)
+        self.clock.record_deletion(now_ms)
         return any(results)
 
     def sites(self) -> list[tuple[str, str]]:
@@ -200,10 +200,10 @@ class Takedowns:
         if self.tombstones.count() != before and (late := self.refused(urls)):
             now_ms = self.clock.now_ms()
             self.takedown.of_urls(late, now_ms, listed=False)
-            self.clock.deleted_at(now_ms)
+            self.clock.record_deletion(now_ms)
 
     @contextmanager
-    def writing(self, *urls: str) -> Iterator[None]:
+    def guard_write(self, *urls: str) -> Iterator[None]:
         """
         Refuse to write URLs whose site was taken down, and check again after the write.
 
@@ -222,7 +222,7 @@ class Takedowns:
 
 def check_not_taken_down(canonical: str, row: Row) -> None:
     """
-    Check that this URL itself was not taken down; `Takedowns.writing` checks its site.
+    Check that this URL itself was not taken down; `Takedowns.guard_write` checks its site.
 
     Raises:
         TakenDown: the URL was taken down.

@@ -104,7 +104,7 @@ class Tombstones:
         """Refuse a site from now on; safe to repeat."""
         for bucket in self._registry.buckets():
             self._registry.put(_key(bucket, kind, name), {_VALUE: b"1"}, at_ms=now_ms)
-        self.changed()
+        self.mark_changed()
 
     def remove(self, kind: str, name: str, now_ms: int) -> bool:
         """Accept a site again; False if it was not refused."""
@@ -114,7 +114,7 @@ class Tombstones:
             if row := self._registry.get(key):
                 removed = True
                 self._registry.delete(key, at_ms=max(now_ms, newest_ms(row)))
-        self.changed()
+        self.mark_changed()
         return removed
 
     def urls(self) -> list[str]:
@@ -135,7 +135,7 @@ class Tombstones:
             if row := self._registry.get(key):
                 self._registry.delete(key, at_ms=max(now_ms, newest_ms(row)))
 
-    def changed(self) -> None:
+    def mark_changed(self) -> None:
         """Change the counter, so that every process reads the tombstones again."""
         for bucket in self._registry.buckets():
             self._registry.incr(bytes([bucket]) + _COUNTER, _COUNT, 1)
@@ -155,7 +155,7 @@ class Tombstones:
             for name in all_names - names:
                 self._registry.put(bytes([bucket]) + name, {_VALUE: b"1"}, at_ms=now_ms)
         if any(all_names - names for names in names_by_bucket.values()):
-            self.changed()
+            self.mark_changed()
 
     def _row(self, name: bytes) -> bytes:
         return bytes([self._registry.open_bucket()]) + name

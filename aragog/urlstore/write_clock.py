@@ -32,7 +32,7 @@ class WriteClock:
         """Return the current time (ms since the epoch), but later than the last reported delete."""
         return max(self.clock.now_ms(), self._floor_ms)
 
-    def deleted_at(self, at_ms: int) -> None:
+    def record_deletion(self, at_ms: int) -> None:
         """Report a delete with this timestamp: later writes get a later timestamp."""
         self._floor_ms = max(self._floor_ms, at_ms + 1)
 

@@ -341,7 +341,7 @@ def test_first_read_fetches_the_dictionary_and_later_ones_do_not():
 
 
 def test_large_dictionary_takes_a_second_read():
-    whole = dictionaries.Dictionary.trained([text_of(n).encode() for n in range(64)])
+    whole = dictionaries.Dictionary.train([text_of(n).encode() for n in range(64)])
     frame = whole.frame()
     asked = []
 
@@ -371,7 +371,7 @@ def test_damaged_dictionary_raises_corrupt_content(begin):
 
 def test_record_with_the_wrong_dictionary_raises_corrupt_content():
     one, other = (
-        dictionaries.Dictionary.trained([text_of(n + seed).encode() for n in range(64)])
+        dictionaries.Dictionary.train([text_of(n + seed).encode() for n in range(64)])
         for seed in (0, 1000)
     )
 
@@ -380,7 +380,7 @@ def test_record_with_the_wrong_dictionary_raises_corrupt_content():
 
 
 def test_records_with_nothing_in_common_get_no_dictionary():
-    assert dictionaries.Dictionary.trained([b"a"]) is None
+    assert dictionaries.Dictionary.train([b"a"]) is None
     assert HOUR_MS == 3_600_000
 
 

@@ -56,7 +56,7 @@ def test_packs_with_little_dead_space_do_not_hide_one_with_much():
         write_together(stand, [fetched(f"{A}{n}-{m}", f"old {n} {m}") for m in range(4)])
     catalog = stand.store.bodies.packs.catalog
     catalog._row = lambda kind, pack: b"\0" + kind + b"\0" + pack.encode()  # one bucket
-    catalog.dead([_pointer(stand, f"{A}{n}-0") for n in range(3)])
+    catalog.record_dead([_pointer(stand, f"{A}{n}-0") for n in range(3)])
 
     seen = [[name for name, _ in catalog.next_dead(1)] for _ in range(5)]
     first, second, third = sorted(stand.names())
@@ -192,7 +192,7 @@ def test_alias_keeps_track_of_its_records_and_its_canonical_url_has_the_body():
 
     assert stand.store.content(B).body == b"of the alias"
     (name,) = stand.names()
-    stand.store.bodies.packs.catalog.dead([_big(name)])
+    stand.store.bodies.packs.catalog.record_dead([_big(name)])
     stand.upkeep()
     stand.upkeep(hours=1)
     assert name not in stand.names()

@@ -189,7 +189,7 @@ def test_batch_delayed_before_its_lookup_notices_that_its_pack_was_deleted():
     packing = stand.store.pack_pages([with_likeness(B)], now=True)
     stand.store.write_pages(packing.wait())
     pack = pointer_of(node(stand, B)).pack
-    stand.store.bodies.packs.catalog.moved(pack)  # as if it had read the nodes before
+    stand.store.bodies.packs.catalog.record_unused(pack)  # as if it had read the nodes before
 
     write(stand, with_likeness(B))
 
@@ -202,7 +202,9 @@ def test_final_check_before_deleting_a_pack_finds_the_pages_that_share_it():
     write(stand, with_likeness(A))
     write(stand, with_likeness(B))
     pack = pointer_of(node(stand, B)).pack
-    stand.store.bodies.packs.catalog.moved(pack)  # a rewrite that read the node of B too early
+    stand.store.bodies.packs.catalog.record_unused(
+        pack
+    )  # a rewrite that read the node of B too early
 
     for _ in range(3):
         stand.upkeep(hours=1)

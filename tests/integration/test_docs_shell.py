@@ -44,13 +44,13 @@ def changed(shell):
     "name", ["docs/crawls.md", "docs/politeness.md#robotstxt", "docs/performance.md#scale"]
 )
 def test_commands_of_a_page_print_what_it_shows(shell, name):
-    wrong = shell.wrong(name)
-    assert not wrong, wrong
+    mismatches = shell.mismatches(name)
+    assert not mismatches, mismatches
 
 
 def test_changes_and_webhooks_print_what_the_page_shows(changed, shell):
-    wrong = shell.wrong("docs/refresh.md#the-change-feed")
-    assert not wrong, wrong
+    mismatches = shell.mismatches("docs/refresh.md#the-change-feed")
+    assert not mismatches, mismatches
 
 
 def test_change_matches_the_page(changed, shell):
@@ -78,8 +78,8 @@ def test_store_page_exports_and_imports(shell, tmp_path):
         store.write_pages([page(CHANGED, fields={"page.title": b'"T"'}, content=body("T"))])
     shell.instead = {"/data": str(tmp_path)}
 
-    wrong = shell.wrong("docs/store.md")
-    assert not wrong, wrong
+    mismatches = shell.mismatches("docs/store.md")
+    assert not mismatches, mismatches
 
 
 # Each shell, and how to ask it for completions.

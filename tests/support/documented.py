@@ -172,7 +172,7 @@ class Shell:
             check=False,
         )
 
-    def wrong(self, page: str, *, but: tuple[str, ...] = ()) -> str:
+    def mismatches(self, page: str, *, but: tuple[str, ...] = ()) -> str:
         """
         Return how the output of a page's commands differs from the page, or an empty string.
 

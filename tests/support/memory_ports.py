@@ -65,7 +65,7 @@ class MemorySpool:
         for token in tokens:
             self.blobs.pop(token, None)
 
-    def packed(self, tokens: Sequence[str]) -> None:
+    def mark_packed(self, tokens: Sequence[str]) -> None:
         """Nothing is counted here."""
 
     def reserve(self, count: int, *, urgent: bool) -> str | None:

@@ -1,6 +1,6 @@
 """
-The examples in docs/client.md#enqueue-urls, README.md and examples/ print what they show; for
-others, see test_demo_crawl.py.
+The examples in docs/client.md#enqueue-urls, README.md and examples/ produce the output that the
+page shows; for others, see test_demo_crawl.py.
 """
 
 import doctest
@@ -24,7 +24,7 @@ def test_every_command_is_documented():
     assert [name for name in COMMANDS if f"aragog {name}" not in text] == []
 
 
-def test_producer_session_prints_what_it_shows(monkeypatch):
+def test_producer_session_matches_its_documented_output(monkeypatch):
     session = "\n".join(blocks("docs/client.md#enqueue-urls", "pycon"))
     test = doctest.DocTestParser().get_doctest(session, {}, "client.md", None, 0)
     with producer_home() as home:
@@ -36,10 +36,10 @@ def test_producer_session_prints_what_it_shows(monkeypatch):
     assert not outcome.failed
 
 
-def test_examples_print_what_they_show():
+def test_examples_match_their_documented_output():
     with producer_home() as home:
-        wrong = Shell(home.environ).wrong("examples/README.md")
-    assert not wrong, wrong
+        mismatches = Shell(home.environ).mismatches("examples/README.md")
+    assert not mismatches, mismatches
 
 
 def test_readme_example_enqueues_from_code():
@@ -55,7 +55,7 @@ def test_readme_example_enqueues_from_code():
 
 
 def test_producer_example_sends_tasks_from_its_own_app():
-    """A chain after a fetch, with the app of an example."""
+    """The tasks are a chain that begins with a fetch; the app is that of an example."""
     (code,) = blocks("docs/client.md#enqueue-urls", "python", "chain(")
     setup = """
 from celery import chain

@@ -254,8 +254,8 @@ def test_commands_of_a_page_print_what_it_shows(shell, name):
     (shell.folder / "urls.txt").write_text("\n".join(lines))
 
     # Those that start and stop a system: test_standalone_lifecycle.py.
-    wrong = shell.wrong(name, but=("aragog up", "aragog down"))
-    assert not wrong, wrong
+    mismatches = shell.mismatches(name, but=("aragog up", "aragog down"))
+    assert not mismatches, mismatches
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md#from-nothing-to-a-pages-metadata"])

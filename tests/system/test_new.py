@@ -122,7 +122,7 @@ def test_new_replaces_no_file_and_fetches_nothing_in_that_case(run, tmp_path, sh
     [
         ("http://books.test/secret", "robots.txt: ", 5),
         ("http://books.test/book/4", "http://books.test/book/4: Gone: 404", 5),
-        ("http://books.test/book/1 http://other.test/1", "pass URLs of a single host", 2),
+        ("http://books.test/book/1 http://other.test/1", "pass URLs on a single host", 2),
         (" ".join(f"http://books.test/book/{n}" for n in range(11)), "at most 10 examples", 2),
     ],
 )  # fmt: skip

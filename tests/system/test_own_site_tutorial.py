@@ -49,8 +49,8 @@ def test_tutorial_crawl_ends_as_documented(site, tmp_path):
     ) as system:
         address = f"127.0.0.1:{system.settings.serving.http_port}"
         shell = Shell(system.environ, tmp_path, {"127.0.0.1:8100": address})
-        wrong = [shell.wrong("docs/tutorial.md#the-crawl-and-its-rate")]
+        wrong = [shell.mismatches("docs/tutorial.md#the-crawl-and-its-rate")]
         system.finish(Aragog(system.settings))
-        wrong.append(shell.wrong("docs/tutorial.md#the-result"))
+        wrong.append(shell.mismatches("docs/tutorial.md#the-result"))
 
     assert wrong == ["", ""], system.logs()

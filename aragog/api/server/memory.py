@@ -144,9 +144,9 @@ class UnreadBytes:
     """
     Counts the bytes of one connection that its client has not read, in a shared limit.
 
-    A large response is counted before it is written (`writing`, `written`). The rest of the buffer
-    is counted when the client stops reading (`blocked`), which its connection notices once the
-    buffer exceeds `UNCOUNTED_BYTES`.
+    A large response is counted before it is written (`begin_write`, `end_write`). The rest of the
+    buffer is counted when the client stops reading (`count_buffered`), which its connection notices
+    once the buffer exceeds `UNCOUNTED_BYTES`.
 
     Args:
         memory: the limit, shared by all connections and protocols of a process.
@@ -160,11 +160,11 @@ class UnreadBytes:
         self._buffered = 0
         self._pending = 0
 
-    def writing(self, size: int) -> None:
+    def begin_write(self, size: int) -> None:
         """Record that a response whose bytes are counted is being written."""
         self._pending = size
 
-    def written(self, size: int, *, blocked: bool) -> None:
+    def end_write(self, size: int, *, blocked: bool) -> None:
         """Keep counted bytes until `mark_read`; release them if the client reads at once."""
         self._pending = 0
         if blocked:
@@ -172,7 +172,7 @@ class UnreadBytes:
         else:
             self._memory.release(size)
 
-    def blocked(self, buffered: int) -> bool:
+    def count_buffered(self, buffered: int) -> bool:
         """
         Count the buffered bytes that are not counted yet.
 

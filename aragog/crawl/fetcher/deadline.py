@@ -63,7 +63,7 @@ class Deadline:
         self._end_s += seconds
 
     @contextlib.contextmanager
-    def shortened(self, seconds: float) -> Iterator[None]:
+    def shorten(self, seconds: float) -> Iterator[None]:
         """Limit the block to `seconds`, or to the deadline if that is earlier."""
         end_s = self._end_s
         self._end_s = min(end_s, self._clock.monotonic_s() + seconds)

@@ -103,7 +103,7 @@ class CrawlCounters:
         """Return the sum over these numbers. URLs waiting for one of `ended` count as cancelled."""
         total: Counter[str] = Counter()
         ended_numbers = set(ended)
-        with _our_errors():
+        with _translate_errors():
             for client in self._nodes.clients:
                 with client.pipeline(transaction=False) as pipe:
                     for number in numbers:
@@ -115,7 +115,7 @@ class CrawlCounters:
     def use(self, numbers: Sequence[int], day: int) -> list[dict[int, CrawlUse]]:
         """Return what each of these numbers has used on a day (days since the epoch), by server."""
         uses = []
-        with _our_errors():
+        with _translate_errors():
             for client in self._nodes.clients:
                 with client.pipeline(transaction=False) as pipe:
                     for number in numbers:
@@ -158,7 +158,7 @@ class CrawlCounters:
         URLs.
         """
         key, sums = f"{self._prefix}{number}", Counter[str]()
-        with _our_errors():
+        with _translate_errors():
             for client in self._nodes.clients:
                 with client.pipeline(transaction=True) as pipe:
                     pipe.hmget(key, [WAITING, "enqueued"])
@@ -196,7 +196,7 @@ class CrawlCounters:
         return dict(sorted(outcomes.items()))
 
     def _table(self, numbers: Sequence[int], name: str) -> Iterable[tuple[str, str, int]]:
-        with _our_errors():
+        with _translate_errors():
             for client in self._nodes.clients:
                 for number in numbers:
                     for key, count in client.hscan_iter(
@@ -207,7 +207,7 @@ class CrawlCounters:
 
     def forget_before(self, numbers: Sequence[int], table: str, first: int) -> None:
         """Delete the counts of `hours` or `days` before `first`. The totals stay."""
-        with _our_errors():
+        with _translate_errors():
             for client in self._nodes.clients:
                 for number in numbers:
                     key = f"{self._prefix}{number}:{table}"
@@ -217,7 +217,7 @@ class CrawlCounters:
 
     def forget_hosts(self, numbers: Sequence[int]) -> None:
         """Reset the number of URLs of each host, because its limit applies per round."""
-        with _our_errors():
+        with _translate_errors():
             for client in self._nodes.clients:
                 client.unlink(*(f"{self._prefix}{number}:hosts" for number in numbers))
 
@@ -230,7 +230,7 @@ class CrawlCounters:
             for number in numbers
             for table in ("", ":domains", ":days", ":hours", ":hosts", ":use", ":left")
         ]
-        with _our_errors():
+        with _translate_errors():
             for client in self._nodes.clients:
                 client.unlink(*keys)
 
@@ -259,5 +259,5 @@ def _counts(total: Counter[str]) -> CrawlCounts:
     )
 
 
-def _our_errors() -> AbstractContextManager[Any]:
+def _translate_errors() -> AbstractContextManager[Any]:
     return redis_errors("redis, counts of crawls")

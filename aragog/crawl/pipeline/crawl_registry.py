@@ -154,7 +154,7 @@ class CrawlRegistry:
 
     def read(self) -> Crawls:
         """Read all crawls now. Takes one round trip, or two if something has changed."""
-        with self._lock, _our_errors():
+        with self._lock, _translate_errors():
             now_s, cached = self._clock.monotonic_s(), self._cached
             with self._redis.pipeline(transaction=False) as pipe:
                 pipe.get(self._version)
@@ -321,7 +321,7 @@ class CrawlRegistry:
             BadInput: there were too many cancellations in the last 35 days.
         """
         self.forget_old()
-        with _our_errors():
+        with _translate_errors():
             at_s = int(self._redis.time()[0])
             created = [Cancellation(kind, value, at_s) for value in values]
             if len(created) + int(self._redis.llen(self._cancelled)) > MAX_CANCELLATIONS:
@@ -342,7 +342,7 @@ class CrawlRegistry:
         Delete ended numbers and cancellations older than 35 days, because no URL
         waits that long.
         """
-        with _our_errors():
+        with _translate_errors():
             now_ms = int(self._redis.time()[0]) * 1000
             ended: Any = self._redis.hgetall(self._ended)
             old = [
@@ -396,7 +396,7 @@ class CrawlRegistry:
             pipe.incr(self._version)
             result[:] = [record for record in (after or before,) if record]
 
-        with _our_errors():
+        with _translate_errors():
             self._redis.transaction(run, self._records)
             self._wait_for_disk()
         self._cached = None
@@ -414,5 +414,5 @@ def _unknown(name: str) -> BadInput:
     return BadInput(f"crawl: there is no crawl {name[:80]!r}; `aragog crawl list` lists them")
 
 
-def _our_errors() -> AbstractContextManager[None]:
+def _translate_errors() -> AbstractContextManager[None]:
     return redis_errors("redis.url, crawls")

@@ -40,7 +40,7 @@ class CrawlSeeds:
         if not urls:
             return
         key, wire = self._prefix + name, orjson.dumps(dict(options))
-        with _our_errors():
+        with _translate_errors():
             if int(self._redis.hlen(key)) + len(urls) > MAX_SEEDS:
                 stored: Any = self._redis.hmget(key, list(urls))
                 if int(self._redis.hlen(key)) + stored.count(None) > MAX_SEEDS:
@@ -52,13 +52,13 @@ class CrawlSeeds:
 
     def count(self, name: str) -> int:
         """Return how many seeds a crawl has."""
-        with _our_errors():
+        with _translate_errors():
             return int(self._redis.hlen(self._prefix + name))
 
     def walk(self, name: str) -> Iterator[tuple[dict[str, Any], list[str]]]:
         """Yield a crawl's seeds in parts: the options, and the URLs with these options."""
         groups: dict[bytes, list[str]] = {}
-        with _our_errors():
+        with _translate_errors():
             for url, wire in self._redis.hscan_iter(self._prefix + name, count=_PAGE):
                 group = groups.setdefault(wire, [])
                 group.append(url.decode())
@@ -69,9 +69,9 @@ class CrawlSeeds:
 
     def delete(self, name: str) -> None:
         """Delete a crawl's seeds."""
-        with _our_errors():
+        with _translate_errors():
             self._redis.unlink(self._prefix + name)
 
 
-def _our_errors() -> AbstractContextManager[None]:
+def _translate_errors() -> AbstractContextManager[None]:
     return redis_errors("redis.url, seeds of crawls")

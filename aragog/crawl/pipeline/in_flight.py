@@ -128,7 +128,7 @@ class InFlightSet:
 
     def _acquire(self, urls: Sequence[str], for_crawl: MarkingCrawl, insist: bool) -> list[Mark]:
         marks = [Mark.WAITING] * len(urls)
-        with _our_errors():
+        with _translate_errors():
             for client, indexes in self._nodes.group(
                 (url, index) for index, url in enumerate(urls)
             ):
@@ -189,7 +189,7 @@ class InFlightSet:
         Record that the messages of these URLs were sent, which extends the expiry of
         their entries.
         """
-        with _our_errors():
+        with _translate_errors():
             for client, server_urls in self._group_by_server(urls):
                 _script("in_flight_confirm").run(
                     client,
@@ -213,7 +213,7 @@ class InFlightSet:
         next_crawls: list[NextCrawl | None] = [None] * len(endings)
         if not endings:
             return next_crawls
-        with _our_errors():
+        with _translate_errors():
             for client, indexes in self._group_indexes_by_server(ending.url for ending in endings):
                 replies = _script("in_flight_end", *_COUNTING_PRELUDE).run(
                     client,
@@ -249,7 +249,7 @@ class InFlightSet:
             paused: numbers of crawls that are paused.
         """
         replies: list[NextStep | NextCrawl] = [NextStep.CONTINUES] * len(queries)
-        with _our_errors():
+        with _translate_errors():
             for client, indexes in self._group_indexes_by_server(q.url for q in queries):
                 values = _script("in_flight_stop", *_COUNTING_PRELUDE).run(
                     client,
@@ -285,7 +285,7 @@ class InFlightSet:
             now_s: the server's time (s since the epoch).
         """
         results, ended_crawls = [False] * len(queries), frozenset(ended)
-        with _our_errors():
+        with _translate_errors():
             for client, indexes in self._group_indexes_by_server(q.url for q in queries):
                 names = [field(queries[index].url) for index in indexes]
                 entries: Any = client.hmget(self._key, names)
@@ -314,7 +314,7 @@ class InFlightSet:
         Takes one round trip per server.
         """
         in_flight: set[str] = set()
-        with _our_errors():
+        with _translate_errors():
             for client, server_urls in self._group_by_server(urls):
                 now_s, entries = self._entries(client, server_urls)
                 expiries = (entry and expiry_s(entry) for entry in entries)
@@ -334,13 +334,13 @@ class InFlightSet:
 
     def count(self) -> int:
         """Return the number of URLs in flight."""
-        with _our_errors():
+        with _translate_errors():
             return sum(int(client.hlen(self._key)) for client in self._nodes.clients)
 
     def sweep(self, ended: Iterable[int] = ()) -> Swept:
         """Remove expired entries and entries of ended crawls, in steps of about 500."""
         swept, numbers = Swept(0, 0), _numbers(ended)
-        with _our_errors():
+        with _translate_errors():
             for client in self._nodes.clients:
                 cursor = b"0"
                 while True:
@@ -410,5 +410,5 @@ def _script(name: str, *preludes: str) -> LuaScript:
     return load_script("aragog.crawl.pipeline", name, prelude=("in_flight_entry", *preludes))
 
 
-def _our_errors() -> AbstractContextManager[None]:
+def _translate_errors() -> AbstractContextManager[None]:
     return redis_errors("redis, URLs on their way")

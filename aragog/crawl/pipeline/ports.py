@@ -41,7 +41,7 @@ class BodyStore(Protocol):
     def free(self, tokens: Sequence[str]) -> None:
         """Delete the blobs. Unknown tokens are ignored."""
 
-    def packed(self, tokens: Sequence[str]) -> None:
+    def mark_packed(self, tokens: Sequence[str]) -> None:
         """Stop counting these blobs against fetches, because they only wait for an open pack."""
 
 

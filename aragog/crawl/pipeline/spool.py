@@ -189,7 +189,7 @@ class Spool:
             "prefix_bytes": len(self._prefix.encode()),
             "reservation": reservation,
         }
-        with _our_errors():
+        with _translate_errors():
             if not limit_bytes:
                 is_stored = _script("put").run(client, **values, blobs=blobs)
             else:
@@ -208,7 +208,7 @@ class Spool:
         """
         result: list[bytes | None] = [None] * len(tokens)
         tokens_by_batch = ((_batch(token), (index, token)) for index, token in enumerate(tokens))
-        with _our_errors():
+        with _translate_errors():
             for client, pairs in self._nodes.group(tokens_by_batch):
                 server_tokens = [token for _, token in pairs]
                 with client.pipeline(transaction=False) as pipe:
@@ -242,7 +242,7 @@ class Spool:
 
     def _state(self, client: redis.Redis) -> SpoolState:
         bounds = self._bounds_of(client)
-        with _our_errors():
+        with _translate_errors():
             used, closed = _script("state").run(
                 client,
                 spool=self._spool_key,
@@ -258,7 +258,7 @@ class Spool:
         longest idle ones.
         """
         result: list[bytes] = []
-        with _our_errors():
+        with _translate_errors():
             for client in self._nodes.clients:
                 result += _script("idle").run(
                     client,
@@ -272,7 +272,7 @@ class Spool:
 
     def touch(self, tokens: Sequence[str]) -> None:
         """Reset the idle time of the tokens."""
-        with _our_errors():
+        with _translate_errors():
             for client, server_tokens in self._group_by_server(tokens):
                 _script("touch").run(
                     client, spool=self._spool_key, index=self._index_key, tokens=server_tokens
@@ -284,7 +284,7 @@ class Spool:
 
     def _forget(self, tokens: Sequence[str], idle_ms: int) -> int:
         freed = 0
-        with _our_errors():
+        with _translate_errors():
             for client, server_tokens in self._group_by_server(tokens):
                 freed += _script("free").run(
                     client,
@@ -297,12 +297,12 @@ class Spool:
                 )
         return freed
 
-    def packed(self, tokens: Sequence[str]) -> None:
+    def mark_packed(self, tokens: Sequence[str]) -> None:
         """
         Stop counting these bodies, because a process has them in memory for an open pack. They stay
         until they are freed.
         """
-        with _our_errors():
+        with _translate_errors():
             for client, server_tokens in self._group_by_server(tokens):
                 _script("pack").run(
                     client,
@@ -324,7 +324,7 @@ class Spool:
     def _bounds_of(self, client: redis.Redis) -> SpoolBounds:
         now_s, cached = self._clock.monotonic_s(), self._bounds.get(client)
         if cached is None or now_s - cached[0] > BOUNDS_TTL_S:
-            with _our_errors():
+            with _translate_errors():
                 memory: Any = {} if self._max_bytes else client.info("memory")
             cached = self._bounds[client] = now_s, bounds_of(self._max_bytes, memory)
         return cached[1]
@@ -345,5 +345,5 @@ def _script(verb: str) -> LuaScript:
     return load_script("aragog.crawl.pipeline", f"spool_{verb}")
 
 
-def _our_errors() -> AbstractContextManager[None]:
+def _translate_errors() -> AbstractContextManager[None]:
     return redis_errors("spool", SpoolUnavailable)

@@ -31,7 +31,7 @@ class Session:
 
     cookies: tuple[tuple[Any, ...], ...] = ()
     """The result of `Cookies.plain`; empty if not signed in."""
-    began_at_ms: int = 0
+    sign_in_started_at_ms: int = 0
     """When a process last started to sign in."""
     failures: int = 0
     """Number of consecutive failed sign-ins."""
@@ -43,12 +43,12 @@ NO_SESSION = Session()
 
 
 @dataclass(frozen=True, slots=True)
-class SignedIn:
+class FetchSession:
     """The session that one fetch uses."""
 
     cookies: OriginCookies
     crawl: str
-    began_at_ms: int
+    sign_in_started_at_ms: int
     cookies_before: list[tuple[Any, ...]]
     """The session's cookies before the fetch."""
 
@@ -69,10 +69,10 @@ class Sessions:
 
     def read(self, origin: str, crawl: str) -> Session:
         """
-        Return the stored session, or `NO_SESSION` if there is none or a newer
+        Return the stored session, or `NO_SESSION` if there is none or another
         version wrote it.
         """
-        with _our_errors():
+        with _translate_errors():
             raw = cast("bytes | None", self._redis.get(self._key(origin, crawl)))
         row = orjson.loads(raw) if raw else {}
         if row.get("v") != VERSION:
@@ -88,30 +88,31 @@ class Sessions:
         row = {
             "v": VERSION,
             "cookies": session.cookies,
-            "began_at_ms": session.began_at_ms,
+            "began_at_ms": session.sign_in_started_at_ms,
             "failures": session.failures,
             "reason": session.reason,
         }
-        with _our_errors():
+        with _translate_errors():
             self._redis.set(self._key(origin, crawl), orjson.dumps(row), ex=TTL_S)
 
     def acquire(self, origin: str, crawl: str) -> bool:
         """
         Return True if the caller should sign in now.
-        Other processes get False until it is done.
+
+        Other processes get False until the caller calls `release` or the lease expires.
         """
-        with _our_errors():
+        with _translate_errors():
             return self._leases.acquire([f"{origin} {crawl}"])[0] > 0
 
     def release(self, origin: str, crawl: str) -> None:
         """Allow other processes to sign in."""
-        with _our_errors():
+        with _translate_errors():
             self._leases.release([f"{origin} {crawl}"])
 
     def _key(self, origin: str, crawl: str) -> str:
-        """Return a key of fixed length, because the names may be long and contain any character."""
+        """Return a key of fixed length, because origins and crawl names may be long."""
         return self._prefix + sha256(f"{origin} {crawl}".encode()).hexdigest()[:32]
 
 
-def _our_errors() -> AbstractContextManager[None]:
+def _translate_errors() -> AbstractContextManager[None]:
     return redis_errors("redis, sessions of signed-in crawls")

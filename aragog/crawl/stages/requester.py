@@ -19,7 +19,7 @@ from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.pipeline.packed_body import PackedBody, pack
 from aragog.crawl.pipeline.url_traces import UNTRACED, StageSpans
 from aragog.crawl.politeness.slots import Slot
-from aragog.crawl.sign_in.sessions import SignedIn
+from aragog.crawl.sign_in.sessions import FetchSession
 from aragog.crawl.stages.access import HEAD_START_MS, Access
 from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.revalidation import StoredValidators
@@ -101,10 +101,10 @@ class PageFetcher(Protocol):
 class SigningIn(Protocol):
     """Signs in to sites (`aragog.crawl.stages.sign_in.SignIns`)."""
 
-    def session(self, job: UrlJob, egress: EgressContext) -> SignedIn | Deferred | None:
+    def session(self, job: UrlJob, egress: EgressContext) -> FetchSession | Deferred | None:
         """Return the session for a job, or `Deferred` if the job must wait for one."""
 
-    def save_changes(self, signed: SignedIn, outcome: Outcome) -> bool:
+    def save_changes(self, signed: FetchSession, outcome: Outcome) -> bool:
         """
         Save changes that a fetch made to the session.
         Returns True if the session had expired.
@@ -187,7 +187,7 @@ class Requester:
             changes["body"] = b""
         return replace(outcome, **changes) if changes else outcome, body, False
 
-    def _sign_in(self, job: UrlJob) -> SignedIn | Deferred | None:
+    def _sign_in(self, job: UrlJob) -> FetchSession | Deferred | None:
         return self.sign_ins.session(job, self.egress.context(job)) if self.sign_ins else None
 
     def _fetch_and_report(
@@ -196,7 +196,7 @@ class Requester:
         slot: Slot,
         stored: StoredValidators,
         spans: StageSpans,
-        sign_in: SignedIn | None,
+        sign_in: FetchSession | None,
     ) -> Outcome:
         with self.access.gate(slot, job) as gate:
             requests = spans.requests(job, gate)
@@ -216,7 +216,7 @@ class Requester:
             return outcome
 
     def _outcome(
-        self, job: UrlJob, gate: Gate, stored: StoredValidators, sign_in: SignedIn | None
+        self, job: UrlJob, gate: Gate, stored: StoredValidators, sign_in: FetchSession | None
     ) -> Outcome:
         pages = self.file_fetcher if job.file else self.fetcher
         fetcher = self.sitemap_fetcher if job.sitemap else pages

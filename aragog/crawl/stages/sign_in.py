@@ -25,7 +25,7 @@ from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.politeness.slots import SlotRequest
 from aragog.crawl.sign_in.forms import SignInForm, find_form
-from aragog.crawl.sign_in.sessions import Session, Sessions, SignedIn
+from aragog.crawl.sign_in.sessions import FetchSession, Session, Sessions
 from aragog.crawl.stages.access import Access
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.page_resources import ResourceGate, near_slot
@@ -92,7 +92,7 @@ class SignIns:
     checks: CrawlChecks
     clock: Clock
 
-    def session(self, job: UrlJob, egress: EgressContext) -> SignedIn | Deferred | None:
+    def session(self, job: UrlJob, egress: EgressContext) -> FetchSession | Deferred | None:
         """
         Return the session for a job, after signing in if necessary. None if its origin or crawl has
         none.
@@ -123,7 +123,7 @@ class SignIns:
                 )
             session = signed_in
         cookies = OriginCookies.of(origin_url, session.cookies, self.clock)
-        return SignedIn(cookies, crawl, session.began_at_ms, cookies.plain())
+        return FetchSession(cookies, crawl, session.sign_in_started_at_ms, cookies.plain())
 
     def check(self) -> None:
         """
@@ -134,7 +134,7 @@ class SignIns:
         """
         check_values(self.settings)
 
-    def save_changes(self, signed_in: SignedIn, outcome: Outcome) -> bool:
+    def save_changes(self, signed_in: FetchSession, outcome: Outcome) -> bool:
         """
         Save the cookies that a fetch has changed. Returns True if its session had expired.
 
@@ -145,7 +145,7 @@ class SignIns:
         changed = signed_in.cookies.plain()
         if has_ended or changed != signed_in.cookies_before:
             session = self.sessions.read(origin_url, crawl)
-            if session.began_at_ms == signed_in.began_at_ms:
+            if session.sign_in_started_at_ms == signed_in.sign_in_started_at_ms:
                 cookies = () if has_ended else tuple(changed)
                 self.sessions.write(origin_url, crawl, replace(session, cookies=cookies))
         return has_ended
@@ -195,27 +195,27 @@ class SignIns:
         previous: Session,
         egress: EgressContext,
     ) -> Session | int:
-        began_at_ms = self.clock.now_ms()
+        sign_in_started_at_ms = self.clock.now_ms()
         try:
             values = _values(origin_url, settings)
             cookies = self._submit_form(origin_url, settings, values, egress)
         except (_Failed, ConfigError) as error:
             log.warning("signing in to %s failed: %s", origin_url, error)
-            failed = Session((), began_at_ms, previous.failures + 1, str(error))
+            failed = Session((), sign_in_started_at_ms, previous.failures + 1, str(error))
             self.sessions.write(origin_url, crawl, failed)
             return max(LEASE_POLL_MS, self._wait_ms(failed, settings))
-        session = Session(tuple(cookies.plain()), began_at_ms)
+        session = Session(tuple(cookies.plain()), sign_in_started_at_ms)
         self.sessions.write(origin_url, crawl, session)
         log.info("signed in to %s%s", origin_url, f" for the crawl {crawl}" if crawl else "")
         return session
 
     def _wait_ms(self, session: Session, settings: SignInSettings) -> int:
         """Return the time until the next attempt. It doubles with each failure, up to an hour."""
-        if not session.began_at_ms:
+        if not session.sign_in_started_at_ms:
             return 0
         max_wait_s = max(MAX_WAIT_S, settings.least_s)
         wait_s = min(settings.least_s * 2 ** min(session.failures, 12), max_wait_s)
-        return int(session.began_at_ms + wait_s * 1000 - self.clock.now_ms())
+        return int(session.sign_in_started_at_ms + wait_s * 1000 - self.clock.now_ms())
 
     def _submit_form(
         self,

@@ -165,7 +165,7 @@ class SitemapReading:
         """Record that a 304 confirmed sitemaps and feeds, which therefore list no changes."""
         confirmed = {r.job.url: r.fetch.fetched_at_ms for r in results if r.job.sitemap}
         if confirmed:
-            self.store.signals.confirmed(confirmed, max(confirmed.values()))
+            self.store.signals.record_unchanged(confirmed, max(confirmed.values()))
             _UNCHANGED.add(len(confirmed))
 
     def _enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> int:

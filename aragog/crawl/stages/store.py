@@ -202,7 +202,7 @@ class StoreStage:
         now = batch.is_urgent
         if batch.bodies and self.store.bodies.in_packs:
             # The open pack must not block the fetches that would fill it.
-            self.spool.packed([batch.token, *batch.bodies])
+            self.spool.mark_packed([batch.token, *batch.bodies])
         served = list(filter(self._is_served, writes))
         packing = self.store.pack_pages(served, now=now, urls=len(batch.jobs))
         self.store.put_pack_if_last(self.in_flight.count)
@@ -289,8 +289,8 @@ class StoreStage:
             for write in writes
             if write.url in done and (url := done[write.url].unconfirmed) and write.url in job_of
         ]
-        if named and self.discovery and (asked := self.discovery.canonicals(named)):
-            self.store.aliases.asked(asked)
+        if named and self.discovery and (unfetched := self.discovery.canonicals(named)):
+            self.store.aliases.mark_enqueued_for_check(unfetched)
 
     def _write(
         self, writes: Sequence[PageWrite], done: dict[str, Written], waiting: WaitingWrite | None

@@ -72,7 +72,7 @@ class FileFolder:
         """
         number = next(self._numbers)
         tmp = self._tmp / f"{os.getpid()}-{threading.get_ident()}-{number}-{time.monotonic_ns()}"
-        with self._our_errors():
+        with self._translate_errors():
             try:
                 self._write(tmp, [data] if isinstance(data, bytes) else data)
                 self._move(tmp, path)
@@ -122,7 +122,7 @@ class FileFolder:
                         path.unlink()
 
     @contextmanager
-    def _our_errors(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Convert OSError to ContentUnavailable with a remedy."""
         try:
             yield

@@ -38,7 +38,7 @@ class FolderContent(FileFolder):
 
     def get(self, key: str) -> StoredContent | None:
         path = self._path(key)
-        with self._our_errors():
+        with self._translate_errors():
             try:
                 data = path.read_bytes()
             except FileNotFoundError:
@@ -46,7 +46,7 @@ class FolderContent(FileFolder):
         return unframe(key, data)
 
     def delete(self, key: str) -> None:
-        with self._our_errors():
+        with self._translate_errors():
             self._path(key).unlink(missing_ok=True)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
@@ -58,7 +58,7 @@ class FolderContent(FileFolder):
                 yield from self._names(shard, prefix)
 
     def _names(self, shard: str, prefix: str) -> list[str]:
-        with self._our_errors():
+        with self._translate_errors():
             try:
                 names = os.listdir(self.folder / shard)  # noqa: PTH208 - Path objects cost 10x
             except FileNotFoundError:

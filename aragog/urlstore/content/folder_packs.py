@@ -23,7 +23,7 @@ class FolderPacks(FileFolder):
         self.replace_file(self._path(index_name(name)), index)
 
     def read(self, name: str, offset: int, length: int) -> bytes | None:
-        with self._our_errors():
+        with self._translate_errors():
             try:
                 file = os.open(self._path(check_name(name)), os.O_RDONLY)
             except FileNotFoundError:
@@ -34,7 +34,7 @@ class FolderPacks(FileFolder):
                 os.close(file)
 
     def read_all(self, name: str) -> bytes | None:
-        with self._our_errors():
+        with self._translate_errors():
             try:
                 return self._path(check_name(name)).read_bytes()
             except FileNotFoundError:
@@ -42,7 +42,7 @@ class FolderPacks(FileFolder):
 
     def delete(self, name: str) -> None:
         path = self._path(check_name(name))
-        with self._our_errors():
+        with self._translate_errors():
             self._path(index_name(name)).unlink(missing_ok=True)
             path.unlink(missing_ok=True)
         with suppress(OSError):  # fails while the day's folder has other packs
@@ -58,7 +58,7 @@ class FolderPacks(FileFolder):
                     yield PackFile(name, found.st_size, found.st_mtime_ns // 1_000_000)
 
     def _names(self, folder: Path) -> list[str]:
-        with self._our_errors():
+        with self._translate_errors():
             try:
                 return sorted(os.listdir(folder))  # noqa: PTH208 - Path objects cost 10x
             except (FileNotFoundError, NotADirectoryError):

@@ -48,7 +48,7 @@ class S3Content(S3Bucket):
             body, metadata = header(body, meta) + body, {FRAMED: "1"}
         else:
             metadata = {SHA256: digest(body), META: described}
-        with self._our_errors():
+        with self._translate_errors():
             if len(body) < self._settings.s3_multipart_bytes:
                 self._client().put_object(
                     Bucket=self._bucket, Key=name, Body=body, Metadata=metadata
@@ -77,7 +77,7 @@ class S3Content(S3Bucket):
 
     def get(self, key: str) -> StoredContent | None:
         name = self._name(key)
-        with self._our_errors():
+        with self._translate_errors():
             stored = self.read_object(name)
         if stored is None:
             return None
@@ -95,7 +95,7 @@ class S3Content(S3Bucket):
     def delete(self, key: str) -> None:
         """Delete the object; the 404 of some servers for a missing object is not an error."""
         name = self._name(key)
-        with self._our_errors():
+        with self._translate_errors():
             self.delete_whole(name)
 
     def keys(self, prefix: str = "") -> Iterator[str]:

@@ -122,7 +122,7 @@ class S3Bucket:
         tokens = _Tokens(self._where)
         token: dict[str, str] = {}
         while True:
-            with self._our_errors():
+            with self._translate_errors():
                 page = self._client().list_objects_v2(Bucket=self._bucket, Prefix=prefix, **token)
             yield from page.get("Contents", ())
             if not page.get("IsTruncated"):
@@ -188,7 +188,7 @@ class S3Bucket:
         self._made = None
         self._threads = ThreadPoolExecutor(self._settings.s3_parallel, "s3-put")
 
-    def _our_errors(self) -> AbstractContextManager[None]:
+    def _translate_errors(self) -> AbstractContextManager[None]:
         return s3_errors(self._where)
 
 

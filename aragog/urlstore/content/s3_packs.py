@@ -22,7 +22,7 @@ class S3Packs(S3Bucket):
     def put(self, name: str, data: bytes | Sequence[bytes], index: bytes) -> None:
         pack, listed = self._name(check_name(name)), self._name(index_name(name))
         whole = in_one_piece(data)
-        with self._our_errors():
+        with self._translate_errors():
             self._client()  # after a fork, this recreates the threads
             try:
                 index_put = self._threads.submit(self._put, listed, index)
@@ -37,18 +37,18 @@ class S3Packs(S3Bucket):
             index_put.result()
 
     def read(self, name: str, offset: int, length: int) -> bytes | None:
-        with self._our_errors():
+        with self._translate_errors():
             found = self.read_object(self._name(check_name(name)), (offset, length))
         return None if found is None else found[0]
 
     def read_all(self, name: str) -> bytes | None:
-        with self._our_errors():
+        with self._translate_errors():
             found = self.read_object(self._name(check_name(name)))
         return None if found is None else found[0]
 
     def delete(self, name: str) -> None:
         check_name(name)
-        with self._our_errors():
+        with self._translate_errors():
             self.delete_whole(self._name(index_name(name)))
             self.delete_whole(self._name(name))
 

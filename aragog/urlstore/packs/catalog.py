@@ -44,7 +44,7 @@ class PackCatalog:
         self._registry = zen.registry
         self._now_ms = now_ms
 
-    def opened(self, pack: str, size: int, hosts: Mapping[bytes, int] | None = None) -> None:
+    def record_open(self, pack: str, size: int, hosts: Mapping[bytes, int] | None = None) -> None:
         """
         Record a pack before it is put, so that upkeep knows that it may be unfinished.
 
@@ -63,15 +63,15 @@ class PackCatalog:
             rows.append((self._row(FRESH, pack), at | named, now_ms))
         self._registry.put_many(rows)
 
-    def looked_at(self, pack: str) -> None:
+    def record_checked_hosts(self, pack: str) -> None:
         """Record that the pack's hosts were checked."""
         self._drop(FRESH, pack)
 
-    def settled(self, pack: str) -> None:
+    def record_settled(self, pack: str) -> None:
         """Record that all pages of the pack are written."""
         self._drop(OPEN, pack)
 
-    def dead(self, pointers: Iterable[PackPointer]) -> None:
+    def record_dead(self, pointers: Iterable[PackPointer]) -> None:
         """Record that no page uses these records any more."""
         now_ms = self._now_ms()
         self._put(DEAD, ((one, one.length) for one in pointers), now_ms)
@@ -132,7 +132,7 @@ class PackCatalog:
         """Return a pack's entry of one kind, or an empty row."""
         return self._registry.get(self._row(kind, pack))
 
-    def moved(self, pack: str) -> None:
+    def record_unused(self, pack: str) -> None:
         """Record that no page uses the pack any more; it is deleted after a grace period."""
         now_ms = self._now_ms()
         self._registry.put(self._row(MOVED, pack), {_AT: b"%d" % now_ms}, at_ms=now_ms)

@@ -49,7 +49,7 @@ class Dictionary:
         self._threads = threading.local()
 
     @classmethod
-    def trained(cls, records: Sequence[bytes]) -> Dictionary | None:
+    def train(cls, records: Sequence[bytes]) -> Dictionary | None:
         """Train a dictionary from records (`sampled`); None if they have too little in common."""
         samples: list[bytes | bytearray | memoryview] = [*records]
         size = min(MAX_BYTES, sum(map(len, samples)) // 4)

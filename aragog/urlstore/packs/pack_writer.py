@@ -267,7 +267,7 @@ class PackWriter:
             pack.tickets -= 1
             is_last = pack.tickets == 0 and not pack.unsettled and pack.error is None
         if is_last and pack.name:
-            self._catalog.settled(pack.name)
+            self._catalog.record_settled(pack.name)
 
     def _put_at_exit(self) -> None:
         """Put the open pack when the process ends without a call to `close`."""
@@ -331,7 +331,7 @@ class PackWriter:
             data, pointers, index = self._contents(name, pack)
             notes_hosts = self._notes_hosts and not pack.is_grouped
             hosts = _bytes_of_hosts(pack.records) if notes_hosts else {}
-            self._catalog.opened(name, sum(map(len, data)), hosts)
+            self._catalog.record_open(name, sum(map(len, data)), hosts)
             self._files.put(name, data, index)
             pack.name, pack.pointers, pack.put_s = name, pointers, time.monotonic()
         except BaseException as error:

@@ -137,7 +137,7 @@ def _with_unfetched(
 ) -> Judgment:
     row = rows.get(canonical, {})
     senders = nodes.senders_of(row)
-    doubted = nodes.DOUBTED in row
+    doubted = nodes.CONFLICTING_PAGES in row
     has_provisional_alias = is_provisional(canonical, rows)
     if doubted:
         why = f"{canonical} is not trusted until it is fetched: pages that declare it differ"

@@ -268,7 +268,7 @@ class AliasMerger:
         """
         if nodes.ALIASED not in self._properties.get(self._zen.node_id(canonical), [nodes.ALIASED]):
             return
-        for alias in list(self.listed(canonical)):
+        for alias in list(self.unverified_aliases_of(canonical)):
             own = self._properties.get(self._zen.node_id(alias), [*_ALIAS_COLUMNS, nodes.OWN])
             is_joined = alias_of(own, alias) == canonical and nodes.was_fetched(own)
             if is_joined and not nodes.is_taken_down(own) and not stays(alias):
@@ -285,31 +285,31 @@ class AliasMerger:
             ]
         )
 
-    def of(self, canonical: str) -> Iterator[str]:
+    def aliases_of(self, canonical: str) -> Iterator[str]:
         """
         Yield the URLs that lead to `canonical`, directly or through other aliases.
 
         Takes constant memory.
         """
-        yield from self._of(canonical, _ALIAS_COLUMNS, {canonical}, nodes.MAX_HOPS)
+        yield from self._walk(canonical, _ALIAS_COLUMNS, {canonical}, nodes.MAX_HOPS)
 
     def with_taken_down(self, canonical: str) -> Iterator[str]:
-        """Like `of`, but includes aliases that were taken down."""
-        yield from self._of(canonical, _POINTER_COLUMNS, {canonical}, nodes.MAX_HOPS)
+        """Like `aliases_of`, but includes aliases that were taken down."""
+        yield from self._walk(canonical, _POINTER_COLUMNS, {canonical}, nodes.MAX_HOPS)
 
-    def _of(
+    def _walk(
         self, canonical: str, columns: Sequence[bytes], visited: set[str], hops: int
     ) -> Iterator[str]:
-        for alias in self.listed(canonical):
+        for alias in self.unverified_aliases_of(canonical):
             alias_row = self._properties.get(self._zen.node_id(alias), columns)
             if alias in visited or leads_to(alias_row, alias) != canonical:
                 continue
             yield alias
             if hops > 1 and nodes.ALIASED in alias_row:
                 visited.add(alias)
-                yield from self._of(alias, columns, visited, hops - 1)
+                yield from self._walk(alias, columns, visited, hops - 1)
 
-    def listed(self, canonical: str) -> Iterator[str]:
+    def unverified_aliases_of(self, canonical: str) -> Iterator[str]:
         """Yield the aliases according to the edges alone, not verified at their nodes."""
         with closing(self._zen.walk_edges(self._zen.node_id(canonical), IN, ALIAS)) as edges:
             for edge in edges:
@@ -327,11 +327,13 @@ class AliasMerger:
         ]
         if moved:
             last_ms = max(cell.at_ms for cell in moved.values())
-            cells = {nodes.SENTINEL: nodes.kept_sentinel(own), nodes.URL: canonical.encode()}
+            cells = {nodes.SENTINEL: nodes.record_marker(own), nodes.URL: canonical.encode()}
             values.append((cells, last_ms))
             entries = _entries(canonical, own, target_row)
             entries += items.moved_puts(canonical, moved, target_row)
-            self._zen.mutate([host_put(self._zen, canonical, now_ms), *self._same.served(entries)])
+            self._zen.mutate(
+                [host_put(self._zen, canonical, now_ms), *self._same.skip_damaged(entries)]
+            )
             self._same.forget(entries_of(source, own))
             self._items.forget(items.entries_of(source, own, moved))
         if nodes.PROVENANCE in own:

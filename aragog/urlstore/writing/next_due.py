@@ -185,7 +185,7 @@ def vanished_fields(
         if name not in fields
         and (stored := row.get(nodes.field_column(name))) is not None
         and stored.at_ms <= at_ms
-        and nodes.from_column(name) not in row
+        and nodes.provenance_column(name) not in row
     )
 
 

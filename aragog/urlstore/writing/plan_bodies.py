@@ -238,7 +238,7 @@ def give_up_replaced(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWriteP
     else:
         dead += [old for _, old in replaced]
     if dead:
-        packs.catalog.dead(dead)
+        packs.catalog.record_dead(dead)
     if refused := [pointer for plan in plans if plan.refused and (pointer := _unused_record(plan))]:
         packs.catalog.erase(refused)
 

@@ -140,7 +140,7 @@ class Takedown:
         # Change the counter before anything is deleted. A writer that read its pages before they
         # were marked then sees the new counter and checks again. Data of a writer that sees no
         # change is deleted below.
-        self.tombstones.changed()
+        self.tombstones.mark_changed()
         for url in pages:
             self._take_down_one(url, now_ms)
         for page in sent:
@@ -249,7 +249,7 @@ class Takedown:
         was_refused = nodes.REMOVED in self.zen.nodes.get(self.zen.node_id(url), [nodes.REMOVED])
         self.zen.nodes.delete(self.zen.node_id(url), [nodes.REMOVED], at_ms=now_ms)
         self.tombstones.unlist_url(url, now_ms)
-        self.tombstones.changed()
+        self.tombstones.mark_changed()
         return was_refused
 
     def lift_site(self, kind: str, name: str, now_ms: int) -> bool:

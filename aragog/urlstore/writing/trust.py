@@ -65,7 +65,7 @@ class Trust:
         """
         rows = self._nodes.read(urls, [nodes.ALIASED, nodes.WATCHED])
         for url, row in rows.items():
-            for alias in self._aliases.listed(url) if nodes.ALIASED in row else ():
+            for alias in self._aliases.unverified_aliases_of(url) if nodes.ALIASED in row else ():
                 own = self._properties.get(self._zen.node_id(alias), _ALIAS_COLUMNS)
                 is_joined = alias_of(own, alias) == url and nodes.was_fetched(own)
                 watched = own if text(own, nodes.WATCHED) else row
@@ -87,7 +87,7 @@ class Trust:
         """
         row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
         first = next(iter(nodes.senders_of(row)), "")
-        cells = {nodes.URL: canonical.encode(), nodes.DOUBTED: orjson.dumps([first, url])}
+        cells = {nodes.URL: canonical.encode(), nodes.CONFLICTING_PAGES: orjson.dumps([first, url])}
         self._properties.put(self._zen.node_id(canonical), cells, at_ms=now_ms)
         why = f"{canonical} is not trusted until it is fetched: {url} declares it too and differs"
         self.separate_aliases(canonical, now_ms, why)
@@ -107,7 +107,9 @@ class Trust:
             self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.DUE]
         )
         provisional = [
-            url for url in self._aliases.listed(canonical) if self._is_provisional(url, canonical)
+            url
+            for url in self._aliases.unverified_aliases_of(canonical)
+            if self._is_provisional(url, canonical)
         ]
         first = next((url for url in nodes.senders_of(row) if url in provisional), None)
         for alias in provisional:
@@ -134,7 +136,7 @@ class Trust:
         row = self._properties.get(self._zen.node_id(canonical), [nodes.OWN, nodes.ALIASED])
         if nodes.was_fetched(row) or not is_trusting(own, url, canonical):
             return None
-        others = (alias for alias in self._aliases.listed(canonical) if alias != url)
+        others = (alias for alias in self._aliases.unverified_aliases_of(canonical) if alias != url)
         return (
             canonical if any(self._is_provisional(alias, canonical) for alias in others) else None
         )
@@ -168,7 +170,7 @@ class Trust:
         senders = nodes.senders_of(row)
         joined = [
             url
-            for url in self._aliases.listed(canonical)
+            for url in self._aliases.unverified_aliases_of(canonical)
             if url not in senders and self._is_provisional(url, canonical)
         ]
         if not joined or not senders:
@@ -189,7 +191,7 @@ class Trust:
             senders = nodes.senders_of(row)
             if url in senders:
                 why = f"{url} no longer declares {canonical}"
-                for alias in list(self._aliases.listed(canonical)):
+                for alias in list(self._aliases.unverified_aliases_of(canonical)):
                     if alias not in senders and self._is_provisional(alias, canonical):
                         self._follow(alias, canonical, url, now_ms, why)
         self._aliases.undo(url, now_ms, at_ms=at_ms)

@@ -50,8 +50,8 @@ _COLUMNS = (
     nodes.LIKENESS,
     nodes.MOVED,
     nodes.CLAIM,
-    nodes.DOUBTED,
-    nodes.ASKED,
+    nodes.CONFLICTING_PAGES,
+    nodes.ENQUEUED_FOR_CHECK,
     nodes.WITHDRAWN,
 )
 
@@ -130,7 +130,9 @@ class WritePlanner:
         refused = any(
             page_plan.refuses(rows[url], page) for url in {page.url, canonical} if url in rows
         ) or any(map(partial(self._is_taken_down, rows), page_plan.identity_of(page)))
-        if judgment.is_doubted and nodes.ASKED in rows.get(judgment.declared or "", {}):
+        if judgment.is_doubted and nodes.ENQUEUED_FOR_CHECK in rows.get(
+            judgment.declared or "", {}
+        ):
             judgment = replace(judgment, is_doubted=False)
         older_by_ms = max(0, before_ms - page.fetched_at_ms)
         plan = PageWritePlan(page, canonical, row, older_by_ms, refused, judgment)
@@ -232,7 +234,7 @@ class WritePlanner:
         columns = [
             column_of(name)
             for name in names
-            for column_of in (nodes.field_column, nodes.from_column)
+            for column_of in (nodes.field_column, nodes.provenance_column)
         ]
         rows = self._nodes.read({plan.canonical for plan in plans if plan.missing}, columns)
         for plan in plans:

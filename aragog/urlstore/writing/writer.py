@@ -100,7 +100,7 @@ class PageBatchWriter:
         remaining = list(pages)
         while remaining:
             written, remaining = self._writer.write(remaining, now_ms := self._clock.now_ms())
-            self._clock.deleted_at(now_ms)
+            self._clock.record_deletion(now_ms)
             written_by_id |= written
         urls = (url for page in pages for url in page.urls)
         self._takedowns.recheck(urls, before)
@@ -332,8 +332,12 @@ class PageWriter:
         if edges:
             self._zen.mutate(edges)
         indexes = [put for plan in plans for put in _index_rows(self._zen, plan, now_ms)]
-        indexes += self._same.served(put for plan in current for put in content_entries.put(plan))
-        indexes += self._items.served(put for plan in plans for put in item_changes.puts(plan))
+        indexes += self._same.skip_damaged(
+            put for plan in current for put in content_entries.put(plan)
+        )
+        indexes += self._items.skip_damaged(
+            put for plan in plans for put in item_changes.puts(plan)
+        )
         node_rows = [put for plan in plans for put in _node_rows(self._zen, plan)]
         node_rows += plan_bodies.unused_records(self._zen, plans)
         for plan in current:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from richpins.document import parse
-from richpins.guesses import guessed
+from richpins.guesses import guess_rules
 from richpins.guesses._guess import pages_of
 from richpins.guesses._names import is_authored
 from richpins.items import find, kind_of
@@ -44,7 +44,7 @@ def page(body, path="/"):
 
 
 def test_list_gives_its_repeated_element_and_typed_fields():
-    (kind,) = guessed([page(listing(), "/c/lamps")]).kinds
+    (kind,) = guess_rules([page(listing(), "/c/lamps")]).kinds
 
     assert (kind.name, kind.items, kind.is_page) == ("card", 6, False)
     assert kind.table == {
@@ -64,7 +64,7 @@ def test_list_gives_its_repeated_element_and_typed_fields():
 
 
 def test_guessed_rules_work_on_other_pages_of_the_site():
-    (kind,) = guessed([page(listing())]).kinds
+    (kind,) = guess_rules([page(listing())]).kinds
 
     found = find(kind_of(kind.name, kind.table), page(listing(range(1, 9)), "/c/chairs"))
 
@@ -74,7 +74,7 @@ def test_guessed_rules_work_on_other_pages_of_the_site():
 
 
 def test_generated_classes_are_not_used_in_selectors():
-    (kind,) = guessed([page(listing(wrapper="Card_root__x7YzQ"))]).kinds
+    (kind,) = guess_rules([page(listing(wrapper="Card_root__x7YzQ"))]).kinds
 
     assert kind.table["each"] == "css:.row > li"
     assert "css-" not in str(kind.table)
@@ -102,7 +102,7 @@ def test_generated_and_state_class_names_are_recognized(name):
 def test_pages_of_one_kind_have_the_fields_that_differ_between_them():
     pages = [page(product(n), f"/p/{n}") for n in (1, 2, 3)]
 
-    (kind,) = guessed(pages).kinds
+    (kind,) = guess_rules(pages).kinds
 
     assert kind.is_page
     assert kind.items == 3
@@ -120,7 +120,7 @@ def test_pages_of_one_kind_have_the_fields_that_differ_between_them():
 
 
 def test_single_page_has_only_the_fields_with_known_names():
-    (kind,) = guessed([page(product(1))]).kinds
+    (kind,) = guess_rules([page(product(1))]).kinds
 
     assert {"title", "price", "availability", "image"} == set(kind.table["fields"])
 
@@ -128,7 +128,7 @@ def test_single_page_has_only_the_fields_with_known_names():
 def test_list_and_product_pages_become_two_kinds():
     pages = [page(listing(), "/c/lamps"), page(product(1), "/p/1"), page(product(2), "/p/2")]
 
-    list_kind, page_kind = guessed(pages).kinds
+    list_kind, page_kind = guess_rules(pages).kinds
 
     assert (list_kind.name, list_kind.table["pages"]) == ("card", "*/c/*")
     assert (page_kind.name, page_kind.table["pages"]) == ("page", "*/p/*")
@@ -152,7 +152,7 @@ def test_page_pattern_has_a_star_where_the_urls_differ(urls, others, pattern):
 
 def test_field_with_a_value_of_another_type_becomes_text():
     cards = "".join(card(n) for n in range(1, 6)) + card(6).replace("€ 16,50", "€ 1.299")
-    (kind,) = guessed([page(f'<ol class="row">{cards}</ol>')]).kinds
+    (kind,) = guess_rules([page(f'<ol class="row">{cards}</ol>')]).kinds
 
     found = find(kind_of(kind.name, kind.table), page(f'<ol class="row">{cards}</ol>'))
     assert len(found.items) == 6
@@ -165,14 +165,14 @@ def test_embedded_data_is_listed_with_its_syntax():
         '"name": "Lamp", "offers": {"@type": "Offer", "price": "9.50", "priceCurrency": "EUR"}}</script>'
     )
 
-    embedded = guessed([page(json_ld + product(1))]).embedded
+    embedded = guess_rules([page(json_ld + product(1))]).embedded
 
     assert embedded["product.price"] == "json-ld"
 
 
 @pytest.mark.parametrize("body", ["", "<p>text</p>", "<ul><li>a<li>b<li>c</ul>", "<h1>Title</h1>"])
 def test_page_without_structure_has_no_kind(body):
-    assert guessed([page(body)]).kinds == ()
+    assert guess_rules([page(body)]).kinds == ()
 
 
 NAMES = st.text("ab\"'{}[]>.:*#\\ \n1_-é", max_size=8)
@@ -187,5 +187,5 @@ ELEMENTS = st.builds(
 def test_guessed_rules_are_valid_for_any_page(elements, times):
     pages = [page("".join(elements) * times), page("".join(elements), "/b")]
 
-    for kind in guessed(pages).kinds:
+    for kind in guess_rules(pages).kinds:
         assert kind.items == sum(len(find(kind_of(kind.name, kind.table), p).items) for p in pages)

@@ -116,7 +116,7 @@ def test_cyclic_references_terminate():
 def test_item_limit_is_reported():
     blocks = json.dumps([{"@type": "Book", "name": f"n{n}"} for n in range(25_000)])
 
-    assert "items: the rest was not read" in pin(blocks).problems[0]
+    assert "items: the rest were ignored" in pin(blocks).problems[0]
 
 
 def test_vocabulary_is_removed_from_names():

@@ -24,35 +24,35 @@ ARTICLE = """<html lang=de><title>Über Lauch</title><article><h1>Über Lauch</h
 PAGES = [POLISH, CHINESE, SHOP, ARTICLE]
 
 
-def outside_tags(page, change):
+def change_text(page, change):
     return re.sub(r">([^<]+)<", lambda match: f">{change(match[1])}<", page)
 
 
-WRITTEN = {
+MARKUP_VARIANTS = {
     "decimal references": lambda page: "".join(c if c.isascii() else f"&#{ord(c)};" for c in page),
     "hexadecimal references": lambda page: "".join(
         c if c.isascii() else f"&#x{ord(c):X};" for c in page
     ),
-    "ASCII letters as references": lambda page: outside_tags(
+    "ASCII letters as references": lambda page: change_text(
         page, lambda text: "".join(f"&#{ord(c)};" if c.isalpha() else c for c in text)
     ),
     "upper-case tags": lambda page: re.sub(r"</?[a-z0-9]+", lambda tag: tag[0].upper(), page),
     "comments": lambda page: page.replace("<", "<!-- <b>- > --><"),
-    "line endings": lambda page: page.replace("><", ">\n" + 90 * " " + "<"),
+    "whitespace between tags": lambda page: page.replace("><", ">\n" + 90 * " " + "<"),
     "single quotes": lambda page: page.replace('"', "'"),
 }
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("written", WRITTEN)
-def test_equivalent_markup_gives_the_same_fields(page, written):
+@pytest.mark.parametrize("variant", MARKUP_VARIANTS)
+def test_equivalent_markup_gives_the_same_fields(page, variant):
     def fields(markup):
         pin = extract(markup.encode(), "https://a.test/x", "text/html; charset=utf-8")
         return to_fields(pin)[0]
 
     expected = fields(page)
     assert len(expected) > 5
-    assert fields(WRITTEN[written](page)) == expected
+    assert fields(MARKUP_VARIANTS[variant](page)) == expected
 
 
 @pytest.mark.parametrize("text", ["Brand: Pot", "<li>Brand: Pot</li>"])
@@ -74,7 +74,7 @@ def test_comment_is_not_a_value(text):
         (b"a \n\t b", b"a b"), (b"", b""),
     ],
 )  # fmt: skip
-def test_searchable_text_matches_what_a_reader_sees(page, expected):
+def test_searchable_decodes_references_and_drops_comments(page, expected):
     assert searchable(page) == expected
 
 
@@ -92,7 +92,7 @@ def test_each_run_of_whitespace_becomes_one_space(text):
 
 
 @pytest.mark.parametrize("before", range(4))
-def test_whitespace_across_a_chunk_border_becomes_one_space(before):
+def test_whitespace_across_a_chunk_boundary_becomes_one_space(before):
     page = (262_142 + before) * b"a" + b"  b   c"
 
     assert searchable(page) == page.replace(b"   ", b" ").replace(b"  ", b" ")

@@ -21,7 +21,7 @@ from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import wait_until
 from zengraph.errors import InvalidArgument, StoreUnavailable, ZengraphError
 from zengraph.tables.hbase.connection import GatewayConnection, thrift_api
-from zengraph.tables.hbase.pool import FOREIGN, MAX_IDLE_S, HBasePool, our_errors
+from zengraph.tables.hbase.pool import FOREIGN, MAX_IDLE_S, HBasePool, translate_errors
 from zengraph.tables.hbase.table import HBaseTable
 
 pytestmark = pytest.mark.hbase
@@ -346,7 +346,7 @@ def test_every_happybase_and_thriftpy2_exception_is_mapped():
 
     assert len(threads) > 6
     for each in threads:
-        with pytest.raises(ZengraphError) as caught, our_errors("there"):
+        with pytest.raises(ZengraphError) as caught, translate_errors("there"):
             raise _made(each)
         expected = InvalidArgument if each is thrift_api.IllegalArgument else StoreUnavailable
         assert type(caught.value) is expected

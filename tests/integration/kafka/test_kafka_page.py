@@ -38,7 +38,7 @@ def test_commands_and_records_match_the_page(cli_environ, make_topic, tmp_path):
     }
     shell = replace(Shell(dict(os.environ), tmp_path), instead=instead)
 
-    assert not (wrong := shell.wrong("docs/refresh.md#kafka")), wrong
+    assert not (wrong := shell.mismatches("docs/refresh.md#kafka")), wrong
     shown = json.loads(blocks("docs/refresh.md#kafka", "json")[0])
     sent = json.loads(changes.records()[-1].value())
     unlike = {"id": "", "cursor": "", "at_ms": 0}

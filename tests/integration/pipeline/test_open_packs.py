@@ -39,18 +39,18 @@ def test_bodies_of_an_open_pack_do_not_count_and_stay_until_freed(redis_client):
     assert spool.offer_many([BODY]) is None
     tokens = [token for (token,) in full]
 
-    spool.packed(tokens)
+    spool.mark_packed(tokens)
     assert spool.state().used_bytes == 0
     assert spool.get_many(tokens) == [BODY] * len(tokens)
     assert spool.offer_many([BODY])
 
-    spool.packed(tokens)  # the batch runs again after its process was killed
+    spool.mark_packed(tokens)  # the batch runs again after its process was killed
     assert spool.state().used_bytes == 10_000
     spool.free(tokens)
     spool.free(tokens)
     assert spool.state().used_bytes == 10_000
     assert spool.get_many(tokens) == [None] * len(tokens)
-    spool.packed(["unknown.5", *tokens])
+    spool.mark_packed(["unknown.5", *tokens])
     assert spool.state().used_bytes == 10_000
 
 

@@ -45,7 +45,7 @@ def test_documented_commands_and_program_print_what_is_shown(settings, tmp_path)
         address = f"127.0.0.1:{server.port}"
         shell = Shell(dict(os.environ), tmp_path, instead={"127.0.0.1:8100": address})
 
-        assert not shell.wrong(DOCS)
+        assert not shell.mismatches(DOCS)
 
         for program, expected in zip(blocks(DOCS, "python"), blocks(DOCS, "text"), strict=True):
             printed = io.StringIO()

@@ -23,7 +23,7 @@ from pinlater.admin import Admin
 from pinlater.cluster import Cluster
 from pinlater.models import EVENTS, NewJob
 from pinlater.testing.memory_shard import MemoryShard
-from scripts.reference_docs import metrics_of_the_code
+from scripts.reference_docs import metrics_in_code
 from tests.support.cases import missing
 
 
@@ -34,15 +34,15 @@ def system(offline):
 
 def scrape(system, **options):
     registry = CollectorRegistry(auto_describe=True)
-    figures = MetricsCollector(system, **options)
-    registry.register(figures)
+    collector = MetricsCollector(system, **options)
+    registry.register(collector)
     try:
         return generate_latest(registry).decode()
     finally:
-        figures.close()
+        collector.close()
 
 
-def test_available_parts_are_reported_and_others_are_down(system):
+def test_available_components_are_reported_and_others_are_down(system):
     system.admin.cluster.enqueue("fetch", [NewJob(b"a"), NewJob(b"b", delay_ms=60_000)])
 
     text = scrape(system, wait_s=10)
@@ -62,7 +62,7 @@ def test_every_metric_of_a_scrape_is_in_the_reference(system):
     system.admin.cluster.enqueue("fetch", [NewJob(b"a")])
     families = text_string_to_metric_families(scrape(system, wait_s=10))
 
-    known = {metric.name.removesuffix("_total") for metric in metrics_of_the_code()}
+    known = {metric.name.removesuffix("_total") for metric in metrics_in_code()}
     assert {family.name for family in families} <= known
 
 
@@ -76,7 +76,7 @@ def test_counters_start_at_zero(system):
 
 
 def test_counters_of_all_processes_start_at_zero(system):
-    system = replace(system, totals=NothingMeasured())
+    system = replace(system, totals=EmptyTotals())
     text = scrape(system, wait_s=10)
 
     for event in ("reserved", "used", "missed"):
@@ -89,29 +89,29 @@ def test_every_label_value_is_initialized():
         assert set(counter.values) <= set(counter.children)
 
 
-class NothingMeasured:
+class EmptyTotals:
     def read(self):
         return {}
 
 
 def test_url_counters_start_at_zero_and_are_missing_while_redis_is_down(system):
-    class Counted:
+    class FakeCounters:
         counts: ClassVar = {}
 
         def read(self):
             return self.counts
 
-    system = replace(system, counters=Counted(), in_flight=InFlight())
+    system = replace(system, counters=FakeCounters(), in_flight=NothingInFlight())
     assert "aragog_urls_total{" not in scrape(system, wait_s=10)
 
-    Counted.counts = {"enqueued": 7}
+    FakeCounters.counts = {"enqueued": 7}
     text = scrape(system, wait_s=10)
     assert 'aragog_urls_total{event="enqueued"} 7.0' in text
     for event in ("fetched", "failed", "refused"):
         assert f'aragog_urls_total{{event="{event}"}} 0.0' in text
 
 
-class InFlight:
+class NothingInFlight:
     def count(self):
         return 0
 
@@ -129,38 +129,38 @@ def slow(system):
 
     class Slow:
         def __init__(self):
-            self.asked, self.free, self.clock = 0, threading.Semaphore(0), ManualClock()
+            self.calls, self.free, self.clock = 0, threading.Semaphore(0), ManualClock()
             self.error = None
             self.components = replace(system, limiter=self.limiter, clock=self.clock)
 
         def limiter(self):
-            self.asked += 1
+            self.calls += 1
             self.free.acquire(timeout=30)
             if self.error:
                 raise self.error
             return self
 
         def busiest(self, count):
-            return [DomainReport("a.test", 10.0, None, self.asked * 1000, 1.0, 0, None)]
+            return [DomainReport("a.test", 10.0, None, self.calls * 1000, 1.0, 0, None)]
 
     return Slow()
 
 
 @pytest.fixture
 def registry(slow):
-    figures = MetricsCollector(slow.components, wait_s=0.05, window_s=60)
+    collector = MetricsCollector(slow.components, wait_s=0.05, window_s=60)
     registry = CollectorRegistry(auto_describe=True)
-    registry.register(figures)
-    registry.figures = figures
+    registry.register(collector)
+    registry.collector = collector
     yield registry
     for _ in range(10):
         slow.free.release()
-    figures.close()
+    collector.close()
 
 
-def finished(registry):
-    """Waits for the current reading of the domains."""
-    part = registry.figures._parts["domains"]
+def wait_until_read(registry):
+    """Wait until the running read of the domains has finished."""
+    part = registry.collector._parts["domains"]
     futures.wait([part._running], 30)
 
 
@@ -171,18 +171,18 @@ def test_hanging_part_is_not_read_twice_and_is_down_after_the_window(slow, regis
 
     assert 'aragog_part_up{part="domains"}' not in first
     assert 'aragog_part_up{part="domains"} 0.0' in second
-    assert slow.asked == 1
+    assert slow.calls == 1
 
 
 def test_slow_part_is_up_and_shows_its_last_values(slow, registry):
     generate_latest(registry)
     slow.free.release()
-    finished(registry)
+    wait_until_read(registry)
     slow.clock.advance_ms(30_000)
 
     text = generate_latest(registry).decode()
 
-    assert slow.asked == 2
+    assert slow.calls == 2
     assert 'aragog_part_up{part="domains"} 1.0' in text
     assert 'aragog_domain_backlog_seconds{domain="a.test"} 1.0' in text
 
@@ -190,7 +190,7 @@ def test_slow_part_is_up_and_shows_its_last_values(slow, registry):
 def test_old_values_expire(slow, registry):
     generate_latest(registry)
     slow.free.release()
-    finished(registry)
+    wait_until_read(registry)
     generate_latest(registry)
     slow.clock.advance_ms(61_000)
 
@@ -203,11 +203,11 @@ def test_old_values_expire(slow, registry):
 def test_failing_part_is_down_immediately(slow, registry):
     generate_latest(registry)
     slow.free.release()
-    finished(registry)
+    wait_until_read(registry)
     slow.error = ConfigError("overrides: gone")
     slow.free.release()
     generate_latest(registry)
-    finished(registry)
+    wait_until_read(registry)
 
     assert 'aragog_part_up{part="domains"} 0.0' in generate_latest(registry).decode()
 
@@ -215,12 +215,12 @@ def test_failing_part_is_down_immediately(slow, registry):
 def test_timeout_of_a_busy_server_is_not_an_outage(slow, registry):
     generate_latest(registry)
     slow.free.release()
-    finished(registry)
+    wait_until_read(registry)
     slow.error = LimiterUnavailable("redis://host", "TimeoutError")
     slow.error.__cause__ = redis.TimeoutError("Timeout reading from socket")
     slow.free.release()
     generate_latest(registry)
-    finished(registry)
+    wait_until_read(registry)
 
     assert 'aragog_part_up{part="domains"} 1.0' in generate_latest(registry).decode()
 

@@ -8,7 +8,7 @@ import flower.events
 import pytest
 import yaml
 
-from scripts.reference_docs import metrics_of_the_code
+from scripts.reference_docs import metrics_in_code
 
 ROOT = Path(__file__).parents[3]
 DASHBOARD = (ROOT / "deploy/grafana/aragog.json").read_text()
@@ -23,7 +23,7 @@ EXPRESSIONS = [
 ENDINGS = {"counter": (), "gauge": (), "histogram": ("_bucket", "_sum", "_count")}
 METRICS = {
     metric.name + ending: metric
-    for metric in metrics_of_the_code()
+    for metric in metrics_in_code()
     for ending in ENDINGS[metric.type] or ("",)
 }
 # A label of Prometheus itself, and the upper bound of a histogram bucket.

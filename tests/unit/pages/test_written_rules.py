@@ -8,7 +8,7 @@ from aragog.pages.items import load_kinds
 from aragog.pages.written_rules import settings_text
 from aragog.settings.loading import settings_of
 from richpins.document import parse
-from richpins.guesses import Guess, GuessedKind, guessed
+from richpins.guesses import Guess, GuessedKind, guess_rules
 
 AGENT = 'examplebot/1.0 ("us" \\ +https://example.com/bot)'
 PRICE = {"select": "css:.price", "type": "decimal", "clean": ["number"]}
@@ -69,7 +69,7 @@ def test_settings_give_the_guessed_kinds():
         for n in range(5)
     )
     page = parse(f"<html>{cards}</html>".encode(), url="http://shop.example/")
-    guess = guessed([page])
+    guess = guess_rules([page])
 
     kinds = load_kinds(loaded(guess).extract).of(page.url)
 

@@ -21,7 +21,7 @@ def trial_of(pages):
     """A trial of the dictionary of PAGES on some records, which are a tenth of all."""
     records = {PackPointer("", n, 0, ""): page for n, page in enumerate(pages)}
     before = sum(len(compress(page)) for page in pages)
-    return Trial.of(Dictionary.trained(PAGES), records, before, 10 * sum(map(len, pages))), before
+    return Trial.of(Dictionary.train(PAGES), records, before, 10 * sum(map(len, pages))), before
 
 
 def test_a_dictionary_saves_what_it_saves_on_the_records_less_its_own_size():

@@ -55,8 +55,8 @@ class Parts:
 def test_write_after_a_reported_delete_is_later_than_the_delete():
     time = ManualClock(NOW_MS)
     clock = WriteClock(time)
-    clock.deleted_at(NOW_MS + 5)
-    clock.deleted_at(NOW_MS - 5)
+    clock.record_deletion(NOW_MS + 5)
+    clock.record_deletion(NOW_MS - 5)
     assert clock.now_ms() == NOW_MS + 6
     time.advance_ms(1000)
     assert clock.now_ms() == NOW_MS + 1000

@@ -174,7 +174,7 @@ class ApiConnection(asyncio.Protocol):
         self.blocked = True
         self.readable_again.clear()
         self._since_s = time.monotonic()
-        if not self._unread.blocked(self.transport.get_write_buffer_size()):
+        if not self._unread.count_buffered(self.transport.get_write_buffer_size()):
             self.transport.abort()
 
     def resume_writing(self) -> None:
@@ -225,10 +225,10 @@ class ApiConnection(asyncio.Protocol):
 
     def write_counted(self, data: bytes, counted_bytes: int) -> None:
         """Write data; bytes counted in `unsent` stay counted until the client has read them."""
-        self._unread.writing(counted_bytes)
+        self._unread.begin_write(counted_bytes)
         self.transport.write(data)  # calls `pause_writing` if the client does not read
         if counted_bytes:
-            self._unread.written(counted_bytes, blocked=self.blocked)
+            self._unread.end_write(counted_bytes, blocked=self.blocked)
 
     def responded(self, exchange: Exchange) -> None:
         """Continue after the first exchange has sent its response."""

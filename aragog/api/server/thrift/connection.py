@@ -191,10 +191,10 @@ class Connection(asyncio.Protocol):
             return
         self._state = ThriftState.QUEUED if self._buffer or self._is_paused else ThriftState.IDLE
         self._since_s = time.monotonic()
-        self._unread.writing(counted_bytes)
+        self._unread.begin_write(counted_bytes)
         self._transport.write(data)  # calls `pause_writing` if the client does not read
         if counted_bytes:
-            self._unread.written(counted_bytes, blocked=self._state is ThriftState.BLOCKED)
+            self._unread.end_write(counted_bytes, blocked=self._state is ThriftState.BLOCKED)
         if self._state is ThriftState.QUEUED:
             self._queue()
         elif self.half_closed and self._state is ThriftState.IDLE:
@@ -205,7 +205,7 @@ class Connection(asyncio.Protocol):
         if self._state is not ThriftState.CLOSED:
             self._state = ThriftState.BLOCKED
             self._since_s = time.monotonic()
-            if not self._unread.blocked(self._transport.get_write_buffer_size()):
+            if not self._unread.count_buffered(self._transport.get_write_buffer_size()):
                 self.abort()
 
     def resume_writing(self) -> None:

@@ -116,7 +116,7 @@ class HttpResponse:
             framing = self.framing
             if framing.persistent and framing.length <= DRAIN_BYTES:
                 remaining_bytes = DRAIN_BYTES
-                with self._deadline.shortened(DRAIN_TIMEOUT_S):
+                with self._deadline.shorten(DRAIN_TIMEOUT_S):
                     for piece in self._protocol.body(framing):
                         remaining_bytes -= len(piece)
                         if remaining_bytes < 0:

@@ -105,7 +105,9 @@ def _follows_another(sources: Sources, node: Node) -> bool:
     course.
     """
     other = next(_uncommon_items(sources), None)
-    return other is not None and other.where != node.where and not other.is_a(_page_type_names())
+    return (
+        other is not None and other.position != node.position and not other.is_a(_page_type_names())
+    )
 
 
 @cache
@@ -201,7 +203,7 @@ def other_subject(sources: Sources) -> list[Node]:
 def _uncommon_items(sources: Sources) -> Iterator[Node]:
     """Yield one item of each uncommon type, unless the items of the type are entries of a list."""
     by_types: dict[tuple[str, ...], list[Node]] = {}
-    top_items = sources.graph.top
+    top_items = sources.graph.roots
     for node in [node for node in top_items if _stands_alone(node)] or top_items:
         if node.properties and node.types and node.role not in _CREATORS:
             by_types.setdefault(node.types, []).append(node)
@@ -237,7 +239,7 @@ def _page_owners(sources: Sources) -> Iterator[Node]:
     document = sources.document
     texts = filter(None, (document.title, document.heading, sources.metas.first("og:title")))
     page_names = {bare(name) for name in texts}
-    for node in sources.graph.top:
+    for node in sources.graph.roots:
         if node.role in _CREATORS:
             continue
         if node.properties and node.is_a(_OWNERS):
@@ -247,10 +249,10 @@ def _page_owners(sources: Sources) -> Iterator[Node]:
 
 
 def _page_items(sources: Sources) -> Iterator[Node]:
-    yield from (n for n in sources.graph.top if n.properties and n.is_a(_PAGES))
+    yield from (n for n in sources.graph.roots if n.properties and n.is_a(_PAGES))
     if sources.document.title is None and sources.document.heading is None:
         yield from (
             n
-            for n in sources.graph.top
+            for n in sources.graph.roots
             if n.types and "name" in n.properties and n.role not in _CREATORS
         )

@@ -174,7 +174,7 @@ class MultiGraph(ParallelEdges):
 
     def put_rows(self, rows: Sequence[Put]) -> None:
         """Put rows of nodes within the limits of the schema. Raises what `put_node` raises."""
-        with self.node_limits.writing([(key, cells) for _, key, cells, _ in rows]):
+        with self.node_limits.check_write([(key, cells) for _, key, cells, _ in rows]):
             self.mutate(rows)
 
     def get_node(

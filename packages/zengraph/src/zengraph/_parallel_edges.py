@@ -114,7 +114,7 @@ class ParallelEdges:
             source, edge_type, target, score=score
         )
         rows = self.edge_rows(source, edge_type, target, properties or {}, at_ms, score=score)
-        with self._limits.writing([(key, cells) for _, key, cells, _ in rows if properties]):
+        with self._limits.check_write([(key, cells) for _, key, cells, _ in rows if properties]):
             for _, key, cells, _ in rows:
                 self._table.put(key, cells, at_ms=at_ms)
         if is_new:

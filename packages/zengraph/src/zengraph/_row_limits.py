@@ -59,7 +59,9 @@ class RowLimits:
         self._locks: WeakValueDictionary[bytes, _RowLock] = WeakValueDictionary()
 
     @contextmanager
-    def writing(self, puts: Sequence[RowPut], to_delete: Collection[bytes] = ()) -> Iterator[None]:
+    def check_write(
+        self, puts: Sequence[RowPut], to_delete: Collection[bytes] = ()
+    ) -> Iterator[None]:
         """
         Hold the locks of these rows and check their limits; write the puts inside the block.
 

@@ -85,7 +85,7 @@ class SimpleEdges:
         cells = [
             (pair.key, cells_of(edge, edge.place(self._ordered))) for pair, edge in wanted.items()
         ]
-        with self._limits.writing(cells):
+        with self._limits.check_write(cells):
             self._put(wanted)
 
     def check(self, edges: Iterable[NewEdge]) -> None:

@@ -58,11 +58,11 @@ def test_unread_bytes_are_counted_once():
     unread = UnreadBytes(memory)
 
     assert memory.take(60)
-    unread.writing(60)
-    assert unread.blocked(60)  # the response being written
-    unread.written(60, blocked=True)
+    unread.begin_write(60)
+    assert unread.count_buffered(60)  # the response being written
+    unread.end_write(60, blocked=True)
     assert memory.held_bytes == 60
-    assert unread.blocked(80)  # small responses after it
+    assert unread.count_buffered(80)  # small responses after it
     assert memory.held_bytes == 80
     unread.mark_read()
     assert memory.held_bytes == 0
@@ -72,8 +72,8 @@ def test_connections_share_the_limit_of_unread_bytes():
     memory = MemoryLimit(100, "unread responses")
     one, other = UnreadBytes(memory), UnreadBytes(memory)
 
-    assert one.blocked(70)
-    assert not other.blocked(70)
+    assert one.count_buffered(70)
+    assert not other.count_buffered(70)
     assert memory.held_bytes == 70
     one.mark_read()
-    assert other.blocked(70)
+    assert other.count_buffered(70)

@@ -50,7 +50,7 @@ def test_shortened_deadline_ends_with_its_block():
     clock = ManualClock()
     deadline = _deadline(clock)
 
-    with deadline.shortened(0.5):
+    with deadline.shorten(0.5):
         assert deadline.read_timeout_s() == pytest.approx(0.5)
 
     assert deadline.read_timeout_s() == 10

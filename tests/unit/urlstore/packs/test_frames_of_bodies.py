@@ -145,7 +145,7 @@ def test_gzip_has_one_member_per_record(body):
 
 def test_records_compressed_with_a_dictionary_are_read():
     records = [head_of(b"%d" % n * 300).with_body(b"%d" % n * 300) for n in range(64)]
-    dictionary = Dictionary.trained(records)
+    dictionary = Dictionary.train(records)
     pack = dictionary.frame() + b"".join(map(dictionary.compress, records))
 
     assert [record for _, record in frames.records(pack)] == records

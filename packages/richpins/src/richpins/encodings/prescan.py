@@ -38,7 +38,11 @@ def from_header(content_type: str | None) -> str | None:
 
 
 def from_bytes(body: bytes) -> str | None:
-    """Return the encoding that a meta element or XML declaration in the first 1,024 bytes has."""
+    """
+    Return the encoding declared by a meta element or XML declaration in the first 1,024 bytes.
+
+    None if there is no declaration, or an unknown encoding.
+    """
     head = body[:PRESCAN_BYTES]
     if head.startswith(b"<\0?\0x\0"):
         return "utf-16le"
@@ -65,7 +69,12 @@ def from_meta_content(content: str) -> str | None:
 
 
 def effective_encoding(name: str | None) -> str | None:
-    """Replace a declared UTF-16 with UTF-8, as the standard does: the declaration is ASCII."""
+    """
+    Return the encoding to decode with, given the declared one, as the standard defines it.
+
+    UTF-16 becomes UTF-8: if the declaration is readable as ASCII, the page is not UTF-16. The
+    label `x-user-defined` becomes windows-1252.
+    """
     if name in {"utf-16le", "utf-16be"}:
         return "utf-8"
     return "windows-1252" if name == "x-user-defined" else name
@@ -177,8 +186,8 @@ def _read_value(head: bytes, position: int) -> tuple[bytes, int]:
     return head[position : value_end.start()].lower(), value_end.start()
 
 
-def _skip(head: bytes, position: int, skipped: bytes) -> int:
-    while position < len(head) and head[position] in skipped:
+def _skip(head: bytes, position: int, to_skip: bytes) -> int:
+    while position < len(head) and head[position] in to_skip:
         position += 1
     if position >= len(head):
         raise _EndOfBytes

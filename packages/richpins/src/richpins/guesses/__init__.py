@@ -1,7 +1,7 @@
 """
 Guess rules for items from a few example pages. No I/O.
 
-    guess = guessed([parse(body, url=url) for url, body in examples])
+    guess = guess_rules([parse(body, url=url) for url, body in examples])
     guess.kinds[0].name       # "card"
     guess.kinds[0].table      # {"pages": …, "each": "css:.card", "fields": {"price": …}, …}
     guess.kinds[0].items      # 20, the number of items that the table finds on the examples
@@ -12,6 +12,6 @@ attributes that the site's authors wrote, never positions or generated names, so
 on other pages and after the site's next release.
 """
 
-from richpins.guesses._guess import Guess, GuessedKind, guessed
+from richpins.guesses._guess import Guess, GuessedKind, guess_rules
 
-__all__ = ["Guess", "GuessedKind", "guessed"]
+__all__ = ["Guess", "GuessedKind", "guess_rules"]

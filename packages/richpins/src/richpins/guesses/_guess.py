@@ -49,7 +49,7 @@ class Guess:
     """Fields that need no rule, with the syntax in which the pages declare them."""
 
 
-def guessed(documents: Sequence[Document]) -> Guess:
+def guess_rules(documents: Sequence[Document]) -> Guess:
     """
     Guess the kinds of items on pages of one site, and the fields embedded in them.
 

@@ -26,7 +26,7 @@ def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
         if len(names) > 1 and is_named(names[-1], name):
             names.pop()
         if len(names) > 1:
-            yield Candidate(names[-1], trail.syntax, f"{trail.where}.itemlistelement")
+            yield Candidate(names[-1], trail.syntax, f"{trail.position}.itemlistelement")
 
 
 def _names(trail: Node) -> list[str]:

@@ -137,9 +137,11 @@ def _declared_authors(
             yield next(sources.meta(name))._replace(value=contents)
     yield from sources.lists(pages, "author", "creator")
     yield from sources.lists(sources.graph.of_types(_CLAIM_REVIEWS), "author")
-    loose = [node for node in sources.graph.top if node.role in {"author", "creator"}]
+    loose = [node for node in sources.graph.roots if node.role in {"author", "creator"}]
     if loose:
-        yield Candidate(loose[:_MAX_LOOSE_AUTHORS], loose[0].syntax, f"{loose[0].where} and others")
+        yield Candidate(
+            loose[:_MAX_LOOSE_AUTHORS], loose[0].syntax, f"{loose[0].position} and others"
+        )
     for name, content in sources.metas.order:
         if name.endswith(_AUTHOR_ENDINGS) and name not in names and "//" not in content:
             yield from sources.meta(name)

@@ -124,7 +124,7 @@ def _markup_titles(nodes: list[Node], properties: tuple[str, ...]) -> Iterator[C
     for node in nodes:
         for name in properties:
             for value in node.all(name)[:_MAX_NAMES]:
-                yield Candidate(value, node.syntax, f"{node.where}.{name}")
+                yield Candidate(value, node.syntax, f"{node.position}.{name}")
 
 
 def _by_agreement(

@@ -99,7 +99,7 @@ def _free_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]
             if isinstance(offer, Node):
                 yield from sources.scalars([offer], "price")
             else:
-                yield Candidate(offer, node.syntax, f"{node.where}.offers")
+                yield Candidate(offer, node.syntax, f"{node.position}.offers")
         yield from sources.scalars([node], "price", "isaccessibleforfree")
 
 

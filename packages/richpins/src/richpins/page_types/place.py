@@ -187,7 +187,7 @@ def _positions(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
     yield from sources.scalars(nodes, "geo", "location")
     for node in nodes:
         if "latitude" in node.properties:
-            yield Candidate(node, node.syntax, f"{node.where}.latitude")
+            yield Candidate(node, node.syntax, f"{node.position}.latitude")
     for latitude, longitude in _POSITION_TAGS:
         values = (sources.metas.first(latitude), sources.metas.first(longitude))
         if all(values):

@@ -1,5 +1,5 @@
 """
-Represent structured data of all syntaxes as nodes with types and properties.
+Represent structured data in any syntax as nodes with types and properties.
 
 JSON-LD, microdata and RDFa all describe items of a type with properties. They become `Node`s here,
 without vocabulary prefixes (`http://www.schema.org/name`, `schema:name` and `Name` all become
@@ -21,7 +21,7 @@ MAX_VALUES = 2_000
 """Maximum number of values of one property."""
 
 Value = Any
-"""A str, int, float, bool or Node, as parsed. Page types convert it."""
+"""A str, int, float, bool or Node, as parsed. The page-type modules convert it to typed values."""
 
 
 @dataclass(slots=True, eq=False)
@@ -30,7 +30,7 @@ class Node:
 
     types: tuple[str, ...]
     syntax: str
-    where: str
+    position: str
     """Its position in the page, such as `json-ld[0].@graph[2]`."""
     graph: Graph
     id: str | None = None
@@ -69,42 +69,47 @@ class Node:
 
 
 class Graph:
-    """The nodes of one page, sorted by trust and document order, and the problems found."""
+    """
+    The nodes of one page, and the problems found.
+
+    Nodes are sorted by syntax, the most trusted first, then in document order. `roots` are those
+    at the top level.
+    """
 
     def __init__(self) -> None:
-        self.top: list[Node] = []
+        self.roots: list[Node] = []
         self.nodes: list[Node] = []
         self.problems: list[str] = []
         self._by_id: dict[str, Node] = {}
         self._by_type: dict[str, list[int]] = {}
         self._indexed = 0
 
-    def is_full(self) -> bool:
-        """Return True if no more nodes are accepted. Adds this to `problems` once."""
+    def check_full(self) -> bool:
+        """Return True if no more nodes are accepted. If so, adds a note to `problems` once."""
         if len(self.nodes) < MAX_NODES:
             return False
-        note = f"more than {MAX_NODES} items: the rest was not read"
+        note = f"more than {MAX_NODES} items: the rest were ignored"
         if note not in self.problems:
             self.problems.append(note)
         return True
 
-    def node(
+    def add_node(
         self,
         types: tuple[str, ...],
         *,
         syntax: str,
-        where: str,
+        position: str,
         parent: Node | None = None,
         role: str = "",
     ) -> Node:
         """Create a node. Without a parent, it is at the top level."""
-        node = Node(types, syntax, where, self, parent=parent, role=role)
+        node = Node(types, syntax, position, self, parent=parent, role=role)
         self.nodes.append(node)
         if parent is None:
-            self.top.append(node)
+            self.roots.append(node)
         return node
 
-    def name(self, node: Node, identifier: str) -> None:
+    def assign_id(self, node: Node, identifier: str) -> None:
         """
         Assign an id to `node`.
 
@@ -153,10 +158,10 @@ def _has_properties(node: Node) -> bool:
 
 
 def local_name(name: str) -> str:
-    """Return a type or property without its vocabulary: `https://schema.org/Recipe` is `Recipe`."""
+    """Return a name without its vocabulary: `https://schema.org/Recipe` becomes `Recipe`."""
     if ":" in name or "/" in name:
         name = name.rstrip("/#")
-        for mark in ("#", "/", ":"):
-            if mark in name:
-                name = name.rpartition(mark)[2]
+        for separator in ("#", "/", ":"):
+            if separator in name:
+                name = name.rpartition(separator)[2]
     return name.strip()

@@ -43,17 +43,17 @@ def read(blocks: list[str], graph: Graph) -> None:
 
 
 def _read_block(text: str, number: int, graph: Graph) -> None:
-    where = f"{SYNTAX}[{number}]"
+    position = f"{SYNTAX}[{number}]"
     try:
         values, error_text = lenient_json.loads(text)
     except lenient_json.UnreadableJson as error:
-        graph.problems.append(f"{where}: {error}")
+        graph.problems.append(f"{position}: {error}")
         return
     if error_text:
-        graph.problems.append(f"{where}: {error_text}")
+        graph.problems.append(f"{position}: {error_text}")
     reader = _JsonLdReader(graph)
     for value in values:
-        reader.read_top(value, where)
+        reader.read_top(value, position)
 
 
 class _JsonLdReader:
@@ -61,21 +61,21 @@ class _JsonLdReader:
         self.graph = graph
         self.terms: dict[str, str] = {}
 
-    def read_top(self, value: Any, where: str, depth: int = 0) -> None:
+    def read_top(self, value: Any, position: str, depth: int = 0) -> None:
         """Read a value outside any item: an item, or a list or `@graph` of items."""
         if isinstance(value, list):
             for number, item in enumerate(value):
-                if self.graph.is_full():
+                if self.graph.check_full():
                     return
                 if depth < MAX_DEPTH:
-                    self.read_top(item, f"{where}[{number}]", depth + 1)
+                    self.read_top(item, f"{position}[{number}]", depth + 1)
         elif isinstance(value, dict):
             self._read_context(value.get("@context"))
             members = value.get("@graph")
             if members is not None and depth < MAX_DEPTH:
-                self.read_top(members, f"{where}.@graph", depth + 1)
+                self.read_top(members, f"{position}.@graph", depth + 1)
             if any(key not in {"@context", "@graph", "@id"} for key in value):
-                self._node(value, where, None, "", depth)
+                self._node(value, position, None, "", depth)
 
     def _read_context(self, context: Any) -> None:
         """Record the terms that a context object renames. (`local_name` drops prefixes anyway.)"""
@@ -87,12 +87,12 @@ class _JsonLdReader:
                         self.terms[term] = name
 
     def _node(
-        self, raw: dict[str, Any], where: str, parent: Node | None, role: str, depth: int
+        self, raw: dict[str, Any], position: str, parent: Node | None, role: str, depth: int
     ) -> Node | None:
         graph = self.graph
-        if graph.is_full():
+        if graph.check_full():
             return None
-        node = graph.node((), syntax=SYNTAX, where=where, parent=parent, role=role)
+        node = graph.add_node((), syntax=SYNTAX, position=position, parent=parent, role=role)
         identifier = None
         for key, value in raw.items():
             name = self.terms.get(key, key) if self.terms else key
@@ -105,7 +105,7 @@ class _JsonLdReader:
                 if name and depth < MAX_DEPTH:
                     self.add(node, name, value, depth + 1)
         if identifier:
-            graph.name(node, identifier)
+            graph.assign_id(node, identifier)
         return node
 
     def add(self, node: Node, name: str, value: Any, depth: int) -> None:
@@ -122,7 +122,7 @@ class _JsonLdReader:
             self._object(node, name, value, depth)
         elif isinstance(value, list):
             for item in value:
-                if depth < MAX_DEPTH and not self.graph.is_full():
+                if depth < MAX_DEPTH and not self.graph.check_full():
                     self.add(node, name, item, depth + 1)
         elif value is not None:
             node.add(name, value)
@@ -138,7 +138,7 @@ class _JsonLdReader:
             self.add(node, name, list(value.values()), depth + 1)
             return
         count = len(node.properties.get(name, ()))
-        child = self._node(value, f"{node.where}.{name}[{count}]", node, name, depth)
+        child = self._node(value, f"{node.position}.{name}[{count}]", node, name, depth)
         if child is not None and (child.properties or child.id or child.types):
             node.add(name, child)
 

@@ -132,7 +132,7 @@ class _MarkupWalk:
         identifier: str | None,
     ) -> None:
         node = None
-        if types is not None and not self.graph.is_full():
+        if types is not None and not self.graph.check_full():
             node = Node(
                 tuple(filter(None, map(local_name, types))),
                 self.syntax,
@@ -158,10 +158,10 @@ class _MarkupWalk:
                 self.graph.nodes.append(mark.node)
                 if mark.node.parent is None:
                     mark.node.role = mark.names[0] if mark.names else ""
-                    self.graph.top.append(mark.node)
+                    self.graph.roots.append(mark.node)
         for mark in self.marks:
             if mark.node is not None and mark.node.id:
-                self.graph.name(mark.node, mark.node.id)
+                self.graph.assign_id(mark.node, mark.node.id)
         for mark in self.marks:
             if mark.node is not None and mark.names and not mark.node.properties:
                 self._name_by_text(mark.node, mark.element)
@@ -185,7 +185,7 @@ class _MarkupWalk:
         first value is used: the others may describe linked pages.
         """
         loose = [m for m in self.marks if m.names and self._owner(m.element) is None]
-        if self.graph.is_full() or not any(_RECIPE_PROPERTIES & set(m.names) for m in loose):
+        if self.graph.check_full() or not any(_RECIPE_PROPERTIES & set(m.names) for m in loose):
             return
         node = Node(("Recipe",), self.syntax, f"{self.syntax} without an item", self.graph)
         for mark in loose:
@@ -197,7 +197,7 @@ class _MarkupWalk:
             ]
             self._assign(node, mark)
         self.graph.nodes.append(node)
-        self.graph.top.append(node)
+        self.graph.roots.append(node)
 
     def add_references(self, tree: LexborHTMLParser) -> None:
         """

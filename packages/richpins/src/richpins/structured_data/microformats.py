@@ -62,9 +62,9 @@ def read(tree: LexborHTMLParser, graph: Graph) -> None:
     elements_left = MAX_ELEMENTS
     for number, root in enumerate(roots):
         type_ = next(filter(None, map(_TYPES.get, _classes(root))), None)
-        if type_ is None or type_.lower() in known_types or graph.is_full():
+        if type_ is None or type_.lower() in known_types or graph.check_full():
             continue
-        node = graph.node((type_,), syntax=SYNTAX, where=f"{SYNTAX}[{number}]")
+        node = graph.add_node((type_,), syntax=SYNTAX, position=f"{SYNTAX}[{number}]")
         is_prefixed = any(name[:2] == "h-" for name in _classes(root))
         for element in _own_elements(root):
             elements_left -= 1
@@ -100,8 +100,8 @@ def _add(node: Node, name: str, element: LexborNode) -> None:
     if name == "aggregaterating":
         _add_rating(node, element)
     elif name == "price":
-        offer = node.graph.node(
-            ("Offer",), syntax=SYNTAX, where=f"{node.where}.price", parent=node, role="offers"
+        offer = node.graph.add_node(
+            ("Offer",), syntax=SYNTAX, position=f"{node.position}.price", parent=node, role="offers"
         )
         offer.add("price", _text(element))
         node.add("offers", offer)
@@ -124,10 +124,10 @@ def _add_rating(node: Node, element: LexborNode) -> None:
     """
     if not {"h-review-aggregate", "hreview-aggregate"} & set(_classes(element)):
         return
-    rating = node.graph.node(
+    rating = node.graph.add_node(
         ("AggregateRating",),
         syntax=SYNTAX,
-        where=f"{node.where}.review",
+        position=f"{node.position}.review",
         parent=node,
         role="aggregaterating",
     )

@@ -66,7 +66,7 @@ class Sources:
         for node in nodes:
             for name in names:
                 if name in node.properties:
-                    where = f"{node.where}.{name}"
+                    where = f"{node.position}.{name}"
                     for value in self._resolved_values(node, name):
                         yield Candidate(value, node.syntax, where)
                     break
@@ -77,7 +77,7 @@ class Sources:
             for name in names:
                 values = self._resolved_values(node, name)
                 if values:
-                    yield Candidate(values, node.syntax, f"{node.where}.{name}")
+                    yield Candidate(values, node.syntax, f"{node.position}.{name}")
                     break
 
     def _resolved_values(self, node: Node, name: str) -> list[Any]:

@@ -49,12 +49,12 @@ def _price_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate
     for node in nodes:
         offers = list(offers_of([node]))
         if offers:
-            yield Candidate(offers, node.syntax, f"{node.where}.offers")
+            yield Candidate(offers, node.syntax, f"{node.position}.offers")
         elif node.properties.keys() & _PRICE_PROPERTIES:
-            yield Candidate([node], node.syntax, f"{node.where}.price")
+            yield Candidate([node], node.syntax, f"{node.position}.price")
     loose = [n for n in sources.graph.of_types(_OFFER_TYPES) if n.parent is None]
     for offer in loose[:1]:
-        yield Candidate([offer], offer.syntax, f"{offer.where}.price")
+        yield Candidate([offer], offer.syntax, f"{offer.position}.price")
     for prefix in ("product:sale_price", "product:price", "og:price", "product"):
         amount = sources.metas.first(f"{prefix}:amount")
         if amount:

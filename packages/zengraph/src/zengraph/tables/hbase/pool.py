@@ -59,7 +59,7 @@ REMEDIES = {
 
 
 @contextmanager
-def our_errors(where: str, words: Remedies = DEFAULT) -> Iterator[None]:
+def translate_errors(where: str, words: Remedies = DEFAULT) -> Iterator[None]:
     """
     Translate all exceptions of happybase and thriftpy2.
 
@@ -145,7 +145,7 @@ class HBasePool:
 
     def run(self, use: Callable[[Any], T], *, repeatable: bool = True) -> T:
         """Call `use` with a Thrift client reserved for it; raises the errors of `call`."""
-        with our_errors(self._where, self._words):
+        with translate_errors(self._where, self._words):
             try:
                 return self._once(use, fresh=False)
             except ANSWERS:
