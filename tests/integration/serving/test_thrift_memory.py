@@ -70,7 +70,7 @@ def asked(sock, data):
 
 def result_of(reply):
     """The head of the value or exception in a reply."""
-    return reply[wire.read_head(reply).arguments_at :][:3]
+    return reply[wire.read_head(reply).arguments_offset :][:3]
 
 
 def resident_bytes():
