@@ -86,7 +86,7 @@ class Discovery:
             self.settings,
             self.walks,
             self.clock,
-            chunk=self.chunk,
+            chunk_size=self.chunk,
             checks=self.checks,
         )
 
