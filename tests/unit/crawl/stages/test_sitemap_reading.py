@@ -155,7 +155,7 @@ def test_sitemap_walk_is_limited_and_logs_the_setting(ports, caplog, setting, li
 
     assert first + second <= 5
     assert first >= 4
-    assert f"see pipeline.{setting}" in caplog.text
+    assert f"over the limit pipeline.{setting}" in caplog.text
 
 
 def reread(**job):
