@@ -1,4 +1,4 @@
-"""Reports on crawls as JSON, Markdown, and one HTML file that needs no network. Pure."""
+"""Crawl reports as JSON, Markdown, and a self-contained HTML file. Does no I/O."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ svg { width: 100%; height: auto; }
 
 
 def plain_status(status: CrawlStatus) -> dict[str, Any]:
-    """Return a crawl's status as JSON values."""
+    """Return a crawl's status as a JSON-serializable dict."""
     record, counts = status.record.plain(), status.counts
     options = {name: value for name, value in record.items() if name not in _HIDDEN_FIELDS}
     return {
@@ -45,7 +45,7 @@ def plain_status(status: CrawlStatus) -> dict[str, Any]:
 
 
 def plain_report(report: CrawlReport) -> dict[str, Any]:
-    """Return a report as JSON values."""
+    """Return a report as a JSON-serializable dict."""
     return {
         "crawl": plain_status(report.status),
         "domains": {domain: dict(counts) for domain, counts in _largest(report.domains)},
@@ -81,8 +81,8 @@ def sections(report: CrawlReport) -> Iterator[ReportSection]:
             (f.outcome, f.domain, f"{f.urls:,}", f"{f.today:,}", f"{f.yesterday:,}")
             for f in report.failures[:MAX_ROWS]
         ]),
-        ReportSection("Refused by robots.txt, a purpose or an operator", ("outcome", "URLs"),
-                _numbers(report.refused)),
+        ReportSection("Refused by robots.txt, by the site's usage preferences, or by an operator",
+                      ("outcome", "URLs"), _numbers(report.refused)),
         ReportSection("Hosts whose robots.txt is unreachable", ("domain", "waiting"), [
             (d.domain, f"{d.waiting:,}") for d in report.open if d.robots_unreachable
         ][:MAX_ROWS]),
@@ -91,7 +91,7 @@ def sections(report: CrawlReport) -> Iterator[ReportSection]:
              d.held_by)
             for d in report.open[:MAX_ROWS]
         ]),
-        ReportSection("Traps", ("host", "links of", "why its links are not followed"), [
+        ReportSection("Traps", ("host", "URL template", "why its links are not followed"), [
             (t.host, t.template, t.reason) for t in report.closed[:MAX_ROWS]
         ]),
         ReportSection("Domains", ("domain", "URLs", "stored"), [
@@ -113,7 +113,7 @@ def _time_left(report: CrawlReport) -> list[tuple[str, str]]:
     rows = [("open domains", f"{report.open_domains:,}")]
     if slowest is not None:
         text = f"{_time_text(slowest.seconds_left)}, until {slowest.domain} is done"
-        rows.append(("by their rates", text))
+        rows.append(("at current rates", text))
     if report.stuck:
         rows.append(("on paused domains", f"{report.stuck:,} URLs"))
     return rows
@@ -139,12 +139,13 @@ def _facts(report: CrawlReport) -> list[tuple[str, str]]:
         )
     facts += [("scope", rule) for rule in record.scope.rules]
     numbers = {
-        "enqueued": counts.enqueued, "waiting": counts.waiting, "repeated": counts.repeated,
+        "enqueued": counts.enqueued, "waiting": counts.waiting,
+        "found again after they were stored": counts.repeated,
         "bytes": counts.bytes, "domains": len(report.domains),
         "unchanged since they were stored": counts.notes.get("unchanged", 0),
         "duplicates of another URL": counts.notes.get("duplicate", 0),
-        "links held until their template is tested": counts.held,
-        "left out as traps": report.traps,
+        "links on hold until their URL template has been sampled": counts.held,
+        "skipped as crawler traps": report.traps,
     }  # fmt: skip
     return [*facts, *((name, f"{number:,}") for name, number in numbers.items())]
 
@@ -173,7 +174,7 @@ def as_html(report: CrawlReport) -> str:
     for section in sections(report):
         parts += [f"<h2>{escape(section.title)}</h2>", _html_table(section.columns, section.rows)]
         if section.title == "Outcomes":
-            parts.append(_shares(report.status.counts.outcomes))
+            parts.append(_outcome_bars(report.status.counts.outcomes))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -194,7 +195,7 @@ def _cell(value: str) -> str:
     return f"<td{' class=number' if is_number else ''}>{escape(value)}</td>"
 
 
-def _shares(outcomes: Mapping[str, int]) -> str:
+def _outcome_bars(outcomes: Mapping[str, int]) -> str:
     """Return a bar chart of the outcomes as SVG."""
     max_count, step = max(outcomes.values(), default=1), 18
     lines = [

@@ -53,7 +53,7 @@ class Cleanup:
 
     @property
     def pending(self) -> int:
-        """Number of commands that have neither succeeded nor been given up yet."""
+        """Number of commands that have not yet succeeded or been given up on."""
         return len(self._commands)
 
     def check(self) -> None:

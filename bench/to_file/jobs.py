@@ -1,7 +1,8 @@
 """
-The three jobs: the site that each reads, made from real pages, and the expected rows of its file.
+The three benchmark jobs. Each one has a site built from real pages and the rows that its output
+file should contain.
 
-The pages are those of Python's documentation (`bench.crawl.page_sets`).
+The pages come from the Python documentation (`bench.crawl.page_sets`).
 """
 
 from __future__ import annotations
@@ -28,11 +29,14 @@ PRODUCT = """
 """
 MIN_WORD_SHARE = 0.5
 SITE_SEPARATOR = " — "
-"""What Python's documentation puts between a page's title and its own name."""
+"""The separator between page title and site name."""
 MIN_WORDS = 100
 """Minimum words in the paragraphs of a page that counts as documentation."""
-TARGET = re.compile(r"\]\([^()\s]*\)")
-"""The target of a Markdown link, in the middle of a sentence that the page shows without it."""
+LINK_TARGET = re.compile(r"\]\([^()\s]*\)")
+"""
+The URL part of a Markdown link. Removed before comparing, because it is not in the page's visible
+text.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ class Job:
     pages: Path
     """The folder that the origin serves."""
     directives: str
-    """Additional directives of the origin."""
+    """Extra nginx directives for the origin server."""
     seeds: tuple[str, ...]
     """URLs without scheme and port: `shop.test/p/1.html`."""
     output: str
@@ -52,11 +56,11 @@ class Job:
     """Returns True if a row is as expected."""
 
     def urls(self, port: int) -> str:
-        """Return the text of the user's file of URLs."""
+        """Return the contents of the URL file that a user would provide."""
         return "".join(f"http://{_with_port(seed, port)}\n" for seed in self.seeds)
 
     def count_correct(self, folder: Path) -> tuple[int, int]:
-        """Return how many rows of the file are correct, and how many it has."""
+        """Return the number of correct rows in the output file, and the number of all its rows."""
         rows = list(_rows(folder / self.output))
         correct = {
             key
@@ -98,7 +102,7 @@ def _same_product(row: Mapping[str, str], expected: Mapping[str, str]) -> bool:
 
 
 def hosts(folder: Path, pages: int) -> Job:
-    """A hundred hosts with the same number of pages: a front page that links to the others."""
+    """Up to a hundred hosts with the same number of pages each: a front page linking to the others."""
     count = min(100, max(1, pages // 2))
     pages_per_host, documents = pages // count, _documents()
     folder.mkdir(parents=True)
@@ -127,7 +131,7 @@ def _title(page: Path) -> str:
 
 
 def _same_title(row: Mapping[str, str], expected: str) -> bool:
-    """Return True if it is the page's title, with or without the site's name after it."""
+    """Return True if the row contains the page's title, with or without the site's name after it."""
     title = _collapse_space(row["title"])
     after = expected.removeprefix(title)
     return bool(title) and (not after or (after != expected and after.startswith(SITE_SEPARATOR)))
@@ -138,7 +142,7 @@ def documentation(folder: Path, pages: int) -> Job:
     root, contents = page_sets.docs().folder, folder / "index.html"
     expected: dict[str, Mapping[str, str]] = {}
     for document in sorted(_documents(), key=lambda path: path.stat().st_size, reverse=True):
-        main = _main(document)
+        main = _main_content(document)
         path = folder / document.relative_to(root)
         if len(expected) == pages or path == contents or len(main["words"].split()) < MIN_WORDS:
             continue  # an index has no text, and the contents page replaces the front page
@@ -151,7 +155,7 @@ def documentation(folder: Path, pages: int) -> Job:
     return Job("documentation", folder, "", seeds, "documentation.jsonl", expected, _has_main_text)
 
 
-def _main(page: Path) -> dict[str, str]:
+def _main_content(page: Path) -> dict[str, str]:
     main = LexborHTMLParser(page.read_bytes()).css_first("[role=main]")
     heading = main.css_first("h1") if main else None
     return {
@@ -161,8 +165,8 @@ def _main(page: Path) -> dict[str, str]:
 
 
 def _has_main_text(row: Mapping[str, str], expected: Mapping[str, str]) -> bool:
-    """Return True if the text has the page's heading and most words of its paragraphs."""
-    text = _words(TARGET.sub("]", row.get("markdown") or ""))
+    """Return True if the text contains the page's heading and most words of its paragraphs."""
+    text = _words(LINK_TARGET.sub("]", row.get("markdown") or ""))
     words, found_words = expected["words"].split(), set(text.split())
     share = sum(word in found_words for word in words) / max(1, len(words))
     return expected["heading"] in text and share >= MIN_WORD_SHARE
@@ -203,4 +207,4 @@ ALL: Mapping[str, tuple[Callable[[Path, int], Job], int]] = {
     "hosts": (hosts, 5000),
     "documentation": (documentation, 400),
 }
-"""The maker of each job, and its number of pages."""
+"""Maps the name of each job to the function that builds it and its number of pages."""

@@ -1,4 +1,4 @@
-"""A producer that enqueues while something is broken, like those of a running system."""
+"""A producer that keeps enqueueing while a fault is active."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from aragog.errors import TRANSIENT
 from aragog.settings import Settings
 
 ACCEPTED = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
-CHUNK = 20
+CHUNK_SIZE = 20
 INTERVAL_S = 0.5
 
 
 class FaultProducer:
     """
-    Enqueues some URLs every half second while a fault lasts, in its own thread.
+    Enqueues some URLs every half second while a fault is active, in its own thread.
 
     Args:
         settings: the settings of the system under test.
-        urls: the URLs to enqueue; `pending` has those that are not accepted yet.
-        chunk: the number of URLs per call.
+        urls: the URLs to enqueue; `pending` holds the ones not accepted yet.
+        chunk_size: the number of URLs per call.
     """
 
-    def __init__(self, settings: Settings, urls: list[str], chunk: int = CHUNK) -> None:
+    def __init__(self, settings: Settings, urls: list[str], chunk_size: int = CHUNK_SIZE) -> None:
         self.pending = urls
-        self._size = chunk
+        self._chunk_size = chunk_size
         self.accepted: list[str] = []
         self.refused: Counter[str] = Counter()
-        """The number of refused calls by error."""
+        """Number of refused calls, keyed by error."""
         self.unexpected_errors: list[str] = []
         """Errors that the documentation does not tell producers to expect."""
         self._settings = settings
@@ -40,11 +40,11 @@ class FaultProducer:
         self._thread.start()
 
     def begin_fault(self) -> None:
-        """Start enqueueing, because something is broken from now on."""
+        """Start enqueueing. Call this when the fault begins."""
         self._fault.set()
 
     def end_fault(self) -> None:
-        """Stop enqueueing, because nothing is broken any more. A call in progress goes on."""
+        """Stop enqueueing. Call this when the fault is over; a call in progress still completes."""
         self._fault.clear()
 
     def stop(self) -> list[str]:
@@ -62,7 +62,7 @@ class FaultProducer:
                     self._enqueue(client)
 
     def _enqueue(self, client: Aragog) -> None:
-        chunk = self.pending[: self._size]
+        chunk = self.pending[: self._chunk_size]
         try:
             results = client.enqueue(chunk)
         except TRANSIENT as error:

@@ -188,8 +188,8 @@ class MemoryLimiter:
     def key_for(self, url: str) -> str:
         return registered_domain(url)
 
-    def reserve(self, asks: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
-        return [self._slot(ask.key, ask.within_ms) for ask in asks]
+    def reserve(self, requests: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
+        return [self._slot(request.key, request.within_ms) for request in requests]
 
     def _slot(self, key: str, within_ms: int | None) -> Slot | RateExceeded:
         if key in self.booked_out:

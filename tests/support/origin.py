@@ -205,12 +205,12 @@ class Origin:
         data = b""
         at_ms = monotonic_ms = 0.0
         while b"\r\n\r\n" not in data:
-            more = sock.recv(65_536)
-            if not more:
+            received = sock.recv(65_536)
+            if not received:
                 return None
             if not data:
                 at_ms, monotonic_ms = time.time() * 1000, time.monotonic() * 1000
-            data += more
+            data += received
         lines = data.partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")
         method, target, _ = lines[0].split(" ", 2)
         headers = tuple(
@@ -221,8 +221,8 @@ class Origin:
         path, _, query = path.partition("?")
         length = next((int(v) for k, v in headers if k.lower() == "content-length"), 0)
         body = data.partition(b"\r\n\r\n")[2]
-        while len(body) < length and (more := sock.recv(65_536)):
-            body += more
+        while len(body) < length and (received := sock.recv(65_536)):
+            body += received
         request = Request(
             method, target, path, query, host[0] or host[2], headers, at_ms, monotonic_ms, number,
             body,
@@ -286,15 +286,15 @@ def answer(
     return "\r\n".join((*lines, "", "")).encode() + body
 
 
-def page(body: bytes, **more: object) -> bytes:
+def page(body: bytes, **extra: object) -> bytes:
     """Return a response of 200 with `body` as HTML."""
-    return answer(200, body, **more)  # type: ignore[arg-type]
+    return answer(200, body, **extra)  # type: ignore[arg-type]
 
 
-def redirect(to: str, status: int = 302, **more: object) -> bytes:
+def redirect(to: str, status: int = 302, **extra: object) -> bytes:
     """Return a redirect to `to`, which is sent unchanged."""
     headers = (("Location", to),)
-    return answer(status, b"moved", headers=headers, **more)  # type: ignore[arg-type]
+    return answer(status, b"moved", headers=headers, **extra)  # type: ignore[arg-type]
 
 
 def chunked(*chunks: bytes, headers: tuple[tuple[str, str], ...] = ()) -> bytes:

@@ -28,8 +28,12 @@ def site() -> dict[str, str]:
 
 def _page(page: int) -> str:
     shown = "".join(map(_quote, range((page - 1) * QUOTES, page * QUOTES)))
-    more = f'<li class="next"><a href="/page/{page + 1}/">Next</a></li>' if page < PAGES else ""
-    return f'<title>Quotes</title>{shown}<a href="/login">Login</a><ul class="pager">{more}</ul>'
+    next_link = (
+        f'<li class="next"><a href="/page/{page + 1}/">Next</a></li>' if page < PAGES else ""
+    )
+    return (
+        f'<title>Quotes</title>{shown}<a href="/login">Login</a><ul class="pager">{next_link}</ul>'
+    )
 
 
 def _quote(number: int) -> str:

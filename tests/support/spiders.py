@@ -71,9 +71,9 @@ class Spiders:
 
 @contextmanager
 def spiders_of(
-    folder: Path, redis_url: str, origin: PunctualOrigin | Origin, **more: str
+    folder: Path, redis_url: str, origin: PunctualOrigin | Origin, **extra: str
 ) -> Iterator[Spiders]:
-    """Run spiders whose requests to the quotes site go to `origin`. `more` are ARAGOG_ settings."""
+    """Run spiders whose requests to the quotes site go to `origin`. `extra` are ARAGOG_ settings."""
     ours = {
         name: value
         for name, value in os.environ.items()
@@ -86,7 +86,7 @@ def spiders_of(
         "ARAGOG_REDIS__URL": redis_url,
         "ARAGOG_BROKER__URL": f"pinlater+socket://{redis_url.removeprefix('unix://')}",
         **way_to(origin),
-        **{f"ARAGOG_{name}": value for name, value in more.items()},
+        **{f"ARAGOG_{name}": value for name, value in extra.items()},
     }
     with spiders_in(folder, environ) as spiders:
         yield spiders

@@ -44,6 +44,6 @@ def wait_until(
         if time.monotonic() > until_s:
             code = getattr(condition, "__code__", None)
             where = f"{code.co_filename}:{code.co_firstlineno}" if code else repr(condition)
-            more = otherwise() if callable(otherwise) else otherwise
-            raise AssertionError(f"{value!r} after {within_s:g} s at {where}\n{more}".rstrip())
+            detail = otherwise() if callable(otherwise) else otherwise
+            raise AssertionError(f"{value!r} after {within_s:g} s at {where}\n{detail}".rstrip())
         time.sleep(every_s)

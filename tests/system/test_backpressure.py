@@ -54,8 +54,8 @@ class Crawl:
         finally:
             store.close()
 
-    def asked(self, name):
-        """How often each page was requested from the hosts whose names end in `name`."""
+    def count_requests(self, name):
+        """Count the requests for each page, on hosts whose names end in `name`."""
         pages = (r for r in self.origin.seen if r.path != "/robots.txt")
         return Counter(r.host + r.path for r in pages if r.host.endswith(f"{name}.test"))
 
@@ -87,15 +87,15 @@ def test_fetching_stops_by_itself_while_a_later_stage_is_blocked(crawl, stage):
     crawl.admin.pause(stage)
     crawl.client.enqueue(urls)
     wait_until(crawl.held_back)
-    assert len(crawl.asked(stage)) < len(urls)
+    assert len(crawl.count_requests(stage)) < len(urls)
     assert crawl.spool_bytes() <= SPOOL
 
     crawl.admin.resume(stage)
     crawl.system.finish(crawl.client)
 
     assert crawl.stored(urls) == len(urls)
-    assert set(crawl.asked(stage).values()) == {1}
-    assert len(crawl.asked(stage)) == len(urls)
+    assert set(crawl.count_requests(stage).values()) == {1}
+    assert len(crawl.count_requests(stage)) == len(urls)
     assert crawl.spool_bytes() == 0
 
 
@@ -105,7 +105,7 @@ def test_urgent_url_is_stored_while_ordinary_ones_wait_for_space(crawl):
     crawl.client.enqueue(urls)
     wait_until(crawl.held_back)
     crawl.client.enqueue(["http://now.test/"], priority=0)
-    wait_until(lambda: crawl.asked("now"))
+    wait_until(lambda: crawl.count_requests("now"))
     wait_until(lambda: crawl.admin.status("canonicalize").sizes.by_priority[0])
 
     # It is ahead of everything that waits for canonicalize and is processed first.
@@ -157,6 +157,6 @@ def test_other_domains_do_not_wait_for_the_first_urls_of_a_large_one(crawl):
     # Messages of the large domain that were not processed yet.
     assert crawl.admin.status("fetch").sizes.by_priority[6] > 0
     # Its own slots are used in the meantime, once each.
-    of_large = crawl.asked("large")
+    of_large = crawl.count_requests("large")
     assert of_large
     assert set(of_large.values()) == {1}

@@ -68,10 +68,10 @@ def examine(tmp_path, tcp_redis):
         arguments = ["doctor", "--json", *(options or ["--no-workers"])]
         ran = CliRunner().invoke(main, arguments, env=environ, catch_exceptions=False)
         findings = orjson.loads(ran.stdout)
-        wrong = {f["part"]: f["text"] for f in findings if not f["ok"]}
-        assert ran.exit_code == (1 if wrong else 0)
+        failures = {f["part"]: f["text"] for f in findings if not f["ok"]}
+        assert ran.exit_code == (1 if failures else 0)
         call.output = ran.output
-        return wrong
+        return failures
 
     return call
 
@@ -83,9 +83,9 @@ def test_healthy_system_has_no_findings(examine):
 def test_dead_limiter_node_is_found(examine, tcp_redis):
     dead = f"redis://127.0.0.1:{free_port()}"
 
-    wrong = examine(ARAGOG_POLITENESS__LIMITER_URLS=f"{tcp_redis.url},{dead}")
+    failures = examine(ARAGOG_POLITENESS__LIMITER_URLS=f"{tcp_redis.url},{dead}")
 
-    ((part, text),) = wrong.items()
+    ((part, text),) = failures.items()
     assert part == f"politeness.limiter_urls {dead.removeprefix('redis://')}"
     assert "does not respond" in text
 
@@ -93,19 +93,19 @@ def test_dead_limiter_node_is_found(examine, tcp_redis):
 def test_dead_shard_is_found(examine):
     port = free_port()
 
-    wrong = examine(ARAGOG_BROKER__SHARDS=f"redis://127.0.0.1:{port}")
+    failures = examine(ARAGOG_BROKER__SHARDS=f"redis://127.0.0.1:{port}")
 
-    assert "does not respond" in wrong[f"broker.shards 127.0.0.1:{port}"]
+    assert "does not respond" in failures[f"broker.shards 127.0.0.1:{port}"]
 
 
 def test_passwords_are_not_printed(examine):
-    wrong = examine(
+    failures = examine(
         ARAGOG_REDIS__URL=f"redis://user:hunter2@127.0.0.1:{free_port()}",
         ARAGOG_BROKER__SHARDS=f"redis://:hunter2@127.0.0.1:{free_port()}",
     )
 
-    assert len(wrong) >= 2
-    assert "hunter2" not in str(wrong)
+    assert len(failures) >= 2
+    assert "hunter2" not in str(failures)
 
 
 def test_servers_with_a_password_are_reached_with_it(examine, tcp_redis):
@@ -178,13 +178,13 @@ def test_unusable_configuration_is_found(examine, name, value, reply):
 def test_dead_standby_is_found(examine):
     gateway = f"127.0.0.1:{free_port()}"
 
-    wrong = examine(
+    failures = examine(
         ARAGOG_STORE__ENGINE="hbase",
         ARAGOG_STORE__HBASE_GATEWAYS=gateway,
         ARAGOG_SERVING__STANDBY_GATEWAYS=gateway,
     )
 
-    assert gateway in wrong[f"standby {gateway}"]
+    assert gateway in failures[f"standby {gateway}"]
 
 
 def test_crawler_without_a_contact_is_found(examine):
@@ -195,14 +195,14 @@ def test_dead_s3_is_found(examine, monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
 
-    wrong = examine(
+    failures = examine(
         ARAGOG_CONTENT__ENGINE="s3",
         ARAGOG_CONTENT__S3_BUCKET="pages",
         ARAGOG_CONTENT__S3_REGION="us-east-1",
         ARAGOG_CONTENT__S3_ENDPOINT=f"http://127.0.0.1:{free_port()}",
     )
 
-    assert "S3 bucket pages" in wrong["content"]
+    assert "S3 bucket pages" in failures["content"]
 
 
 @pytest.mark.s3
@@ -280,10 +280,10 @@ def test_broken_sqlite_file_is_named(examine, tmp_path):
     sqlite3.connect(folder / "00.db").close()
     (folder / "01.db").write_bytes(b"no database" * 1000)
 
-    wrong = examine()
+    failures = examine()
 
-    assert str(folder / "01.db") in wrong["store"]
-    assert str(folder / "00.db") not in wrong["store"]
+    assert str(folder / "01.db") in failures["store"]
+    assert str(folder / "00.db") not in failures["store"]
 
 
 def test_repaired_store_is_healthy_although_damaged_files_are_kept(examine, tmp_path):
@@ -316,18 +316,18 @@ def test_full_disk_is_reported_when_the_store_cannot_be_read(examine, small_disk
         store.put("http://a.example/", {"text": b"x"})
     small_disk.fill()
 
-    wrong = examine(ARAGOG_DATA_DIR=str(small_disk.folder), ARAGOG_STORE__SQLITE_SHARDS="1")
+    failures = examine(ARAGOG_DATA_DIR=str(small_disk.folder), ARAGOG_STORE__SQLITE_SHARDS="1")
 
-    assert "the disk is full" in wrong["store"]
-    assert "free some space" in wrong["store"]
-    assert "OperationalError" not in str(wrong)
+    assert "the disk is full" in failures["store"]
+    assert "free some space" in failures["store"]
+    assert "OperationalError" not in str(failures)
 
 
 def test_missing_workers_and_beat_are_found(examine):
-    wrong = examine("--json")
+    failures = examine("--json")
 
-    assert "no worker responds for fetch, robots" in wrong["workers"]
-    assert "no periodic task ran" in wrong["beat"]
+    assert "no worker responds for fetch, robots" in failures["workers"]
+    assert "no periodic task ran" in failures["beat"]
 
 
 def test_stopped_system_is_found(tmp_path):
@@ -338,13 +338,13 @@ def test_stopped_system_is_found(tmp_path):
         **{f"ARAGOG_SERVING__{name}_PORT": str(free_port()) for name in ("HTTP", "THRIFT")},
     }
     ran = CliRunner().invoke(main, ["doctor", "--json"], env=environ, catch_exceptions=False)
-    wrong = {f["part"]: f["text"] for f in orjson.loads(ran.stdout) if not f["ok"]}
+    failures = {f["part"]: f["text"] for f in orjson.loads(ran.stdout) if not f["ok"]}
 
     assert ran.exit_code == 1
-    assert wrong["redis"].startswith("not running; `aragog up` starts ")
+    assert failures["redis"].startswith("not running; `aragog up` starts ")
     for name in ("HTTP", "Thrift"):
         port = environ[f"ARAGOG_SERVING__{name.upper()}_PORT"]
-        assert wrong[name].startswith(f"nothing listens on 127.0.0.1:{port}")
+        assert failures[name].startswith(f"nothing listens on 127.0.0.1:{port}")
     before = CliRunner().invoke(main, ["doctor", "--json", "--no-workers"], env=environ)
     assert before.exit_code == 0, before.output
 

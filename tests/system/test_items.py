@@ -30,8 +30,10 @@ def listing(shop, number):
     """A page of the category; its last two items are the first two of the next page."""
     first = (number - 1) * (EACH - 2)
     cards = "".join(card(n, shop.prices.get(n, f"{n + 1},50")) for n in range(first, first + EACH))
-    more = f'<a class=next href="/c/lamps?page={number + 1}">next</a>' if number < PAGES else ""
-    return f"<html><h1>Lamps</h1>{cards}<div class=card><b class=sku>none</b></div>{more}".encode()
+    next_link = (
+        f'<a class=next href="/c/lamps?page={number + 1}">next</a>' if number < PAGES else ""
+    )
+    return f"<html><h1>Lamps</h1>{cards}<div class=card><b class=sku>none</b></div>{next_link}".encode()
 
 
 @pytest.fixture

@@ -40,15 +40,15 @@ def earlier(tmp_path_factory):
     return earlier_version.installed(tmp_path_factory.mktemp("earlier"))
 
 
-asked = set()
+robots_requested = set()
 """Hosts whose robots.txt was requested; the first request to the first host fails."""
 
 
 def served(request, _wire):
     """A site of pages that link to the next ones, with every kind of outcome."""
     host, path = request.host.partition(":")[0], request.path
-    if path == "/robots.txt" and host not in asked:
-        asked.add(host)
+    if path == "/robots.txt" and host not in robots_requested:
+        robots_requested.add(host)
         if host == HOSTS[0]:
             return answer(500)
     if path == "/robots.txt":
@@ -94,7 +94,7 @@ def test_workers_of_both_versions_store_every_page(earlier, tmp_path, way):
     """An old worker that could not read a new field stopped the crawl at 333 of 1,200 pages."""
     todays, theirs = WAYS[way]
     workers = []
-    asked.clear()
+    robots_requested.clear()
     urls = [url for host in HOSTS for url in given(host)]
     # Links to pages beyond the limit come from its last pages.
     limit = {f"//{host}/page/{n}": answer(404) for host in HOSTS for n in range(PAGES, 2 * PAGES)}

@@ -99,9 +99,9 @@ def test_commands_of_the_readme_make_its_table(run, tmp_path, shop):
     assert ran.returncode == 0, ran.stdout + ran.stderr
     lines = sorted((tmp_path / "product.csv").read_text().splitlines())
     assert lines == sorted(of_site(TABLE).splitlines())
-    asked = [seen.path for seen in shop.seen]
-    assert asked[0] == "/robots.txt"  # before the first page
-    assert len(asked) <= 10
+    requested_paths = [seen.path for seen in shop.seen]
+    assert requested_paths[0] == "/robots.txt"  # before the first page
+    assert len(requested_paths) <= 10
     for printed in (new.stdout.splitlines()[-2:], commands[1:]):
         assert [line.split()[:2] for line in printed] == [["aragog", "try"], ["aragog", "run"]]
 

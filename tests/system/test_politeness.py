@@ -26,7 +26,7 @@ def test_many_workers_keep_the_interval_of_a_domain_and_use_its_rate(punctual_or
         "ARAGOG_POLITENESS__QPS": str(QPS),
     }
     with standalone(environ, front=()) as system:
-        more = [
+        processes = [
             subprocess.Popen(
                 [sys.executable, "-m", "workers", "fetch", "--hostname", f"fetch{n}@%h"],
                 env=system.environ,
@@ -38,9 +38,9 @@ def test_many_workers_keep_the_interval_of_a_domain_and_use_its_rate(punctual_or
         with Aragog(system.settings) as client:
             client.enqueue([f"http://www{n % 5}.busy.test/{n}" for n in range(URLS)])
             system.finish(client)
-        for process in more:
+        for process in processes:
             process.terminate()
-        for process in more:
+        for process in processes:
             process.wait(300)
 
     arrived = [at for at, _, _ in punctual_origin.arrivals()]

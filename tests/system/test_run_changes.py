@@ -84,7 +84,7 @@ def change(site):
     site.put("/", "home 2", "/same", "/other", "/gone", "/away", "/new")
 
 
-def asked(origin, since=0):
+def requested_paths(origin, since=0):
     return Counter(r.path for r in origin.seen[since:] if r.path != "/robots.txt")
 
 
@@ -112,7 +112,7 @@ def test_refresh_reports_new_and_gone_pages_and_requests_each_stored_page_once(
         "/": "changed", "/other": "changed", "/new": "new", "/gone": "gone", "/away": "redirected",
     }  # fmt: skip
     stored = {"/", "/same", "/other", "/gone", "/lonely", "/away"}
-    again = asked(origin, before)
+    again = requested_paths(origin, before)
     assert again.keys() == stored | {"/new"}
     assert all(again[path] == 1 for path in again.keys() - {"/same"})
     assert conditional(origin, before) == stored
@@ -144,7 +144,7 @@ def test_repeated_refresh_after_a_kill_reports_the_findings_of_both(run, site, o
     before = len(origin.seen)
     killed = run.start("--refresh")
     found = {"/", "/other", "/new", "/gone", "/same"}
-    wait_until(lambda: asked(origin, before).keys() >= found)
+    wait_until(lambda: requested_paths(origin, before).keys() >= found)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.communicate(timeout=LIMIT_S)
     site.held = set()

@@ -94,19 +94,19 @@ def test_complete_runs_repeated_or_refreshed_reach_every_page(site, start, tmp_p
     file = tmp_path / "docs.jsonl"
     code, output = finished(start("--depth", "4", "-O", "docs.jsonl"))
     assert (code, set(urls_of(file))) == (0, URLS), output
-    asked = len(site.seen)
+    seen_count = len(site.seen)
 
     code, output = finished(start("--depth", "4", "-O", "docs.jsonl"))
     assert (code, Counter(urls_of(file))) == (0, Counter(URLS)), output
     assert f"{PAGES} already stored" in output
     assert output.rstrip().endswith(f"{PAGES} records of {PAGES} URLs")
-    assert {r.path for r in site.seen[asked:]} <= {"/robots.txt"}
-    asked = len(site.seen)
+    assert {r.path for r in site.seen[seen_count:]} <= {"/robots.txt"}
+    seen_count = len(site.seen)
 
     code, output = finished(start("--depth", "4", "--refresh", "-O", "docs.jsonl"))
     assert (code, Counter(urls_of(file))) == (0, Counter(URLS)), output
     assert f"{PAGES} not modified" in output
-    again = Counter(r.path for r in site.seen[asked:] if r.path != "/robots.txt")
+    again = Counter(r.path for r in site.seen[seen_count:] if r.path != "/robots.txt")
     assert again == Counter(path_of(n) for n in range(PAGES))
 
     code, output = finished(start("-O", "docs.jsonl"))  # reaches the first page only
@@ -157,7 +157,7 @@ def test_run_applies_changed_rules_to_pages_stored_earlier(site, start, tmp_path
         return {json.loads(line)["heading"] for line in file.open()}, output
 
     first, _ = ran("css:a")
-    asked = len(site.seen)
+    seen_count = len(site.seen)
     second, output = ran("css:title")
     third, unchanged = ran("css:title")
 
@@ -165,4 +165,4 @@ def test_run_applies_changed_rules_to_pages_stored_earlier(site, start, tmp_path
     assert second == third == {f"Page {number}" for number in range(4)}
     assert "4 pages extracted again with the current rules" in output
     assert "extracted again" not in unchanged
-    assert {request.path for request in site.seen[asked:]} <= {"/robots.txt"}
+    assert {request.path for request in site.seen[seen_count:]} <= {"/robots.txt"}

@@ -188,8 +188,8 @@ def test_error_without_a_system_names_the_command_that_starts_it(
 def test_finished_named_crawl_restarts_on_request(origin, redis_url, tmp_path, given):
     named = {"ADDONS": given["ADDONS"], "ARAGOG_CRAWL": "november"}
     with spiders_of(tmp_path, redis_url, origin, POLITENESS__QPS="100") as spiders:
-        for more in ({}, {}, {"ARAGOG_CRAWL_RESTART": "1"}):
-            spiders.start("runspider", str(AUTHORS), settings={**named, **more})
+        for extra in ({}, {}, {"ARAGOG_CRAWL_RESTART": "1"}):
+            spiders.start("runspider", str(AUTHORS), settings={**named, **extra})
             spiders.finish()
 
     assert paths_of(origin).count("/author/Author-7") == 2

@@ -1,7 +1,8 @@
 """
-One trace of a URL in the standalone system, as a collector receives it from all processes.
+A collector receives the whole trace of one URL from all processes of a standalone system.
 
-The producer, the workers and the render worker export by OTLP to a collector in this process.
+The producer, the workers and the render worker export their spans with OTLP to a collector that
+runs in the test's process.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
-PATIENCE_S = 90
+TIMEOUT_S = 90
 PAGE = page(b"""<!doctype html><title>plain</title><script>
 fetch("/data").then(r => r.text()).then(text => { document.title = text; });
 </script>""")
@@ -37,31 +38,30 @@ with Aragog() as aragog:
 
 
 class Site:
-    """Busy at first; then one request that is never answered; then the page."""
+    """Returns 503 first, hangs on the second request, then serves the page."""
 
     def __init__(self) -> None:
         self.requests = 0
         self.held = threading.Event()
-        self.finished = threading.Event()
+        self.release = threading.Event()
 
-    def answer(self, _request, _wire):
+    def respond(self, _request, _wire):
         self.requests += 1
         if self.requests == 1:
             return answer(503, headers=[("Retry-After", "1")])
         if self.requests == 2:
             self.held.set()
-            self.finished.wait(PATIENCE_S)
+            self.release.wait(TIMEOUT_S)
         return PAGE
 
 
-def environ(origin: Origin, endpoint: str, **more: str) -> dict[str, str]:
+def environ(origin: Origin, endpoint: str, **extra: str) -> dict[str, str]:
     return {
         "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
         "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
         "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
         "ARAGOG_BROKER__CLAIM_TIMEOUT_S": "600",
-        # The slot after that of robots.txt is too far away for a task to wait, so the URL waits in
-        # line.
+        # At this rate, a task does not wait for the slot after robots.txt: it puts the URL in line.
         "ARAGOG_POLITENESS__QPS": "0.4",
         "ARAGOG_LOGS__LEVEL": "INFO",
         "ARAGOG_LOGS__FORMAT": "json",
@@ -70,7 +70,7 @@ def environ(origin: Origin, endpoint: str, **more: str) -> dict[str, str]:
         "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint,
         "OTEL_BSP_SCHEDULE_DELAY": "50",
         "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=test",
-        **more,
+        **extra,
     }
 
 
@@ -94,12 +94,12 @@ def log_lines(folder: Path) -> list[dict]:
     return lines
 
 
-def test_url_has_one_trace_from_producer_to_store_despite_a_kill():
+def test_url_keeps_one_trace_when_a_worker_is_killed():
     site, rendered = Site(), rendering()
     routes = {
         "/robots.txt": answer(404),
         "/data": answer(200, b"made", content_type="text/plain"),
-        "/*": site.answer,
+        "/*": site.respond,
     }
     with (
         Origin(routes) as origin,
@@ -107,36 +107,40 @@ def test_url_has_one_trace_from_producer_to_store_despite_a_kill():
         standalone(environ(origin, collector.endpoint, **rendered)) as system,
         Aragog(system.settings) as client,
     ):
-        done = subprocess.run(
+        producer = subprocess.run(
             [sys.executable, "-c", PRODUCER], env=system.environ, capture_output=True,
-            text=True, check=True, timeout=PATIENCE_S,
+            text=True, check=True, timeout=TIMEOUT_S,
         )  # fmt: skip
-        assert done.stdout.strip() == "accepted"
-        wait_until(site.held.is_set, within_s=PATIENCE_S, meanwhile=system.supervisor.check)
-        # Everything that ended before the kill is exported by then.
-        wait_until(lambda: gets(collector.spans, "/"), within_s=PATIENCE_S)
-        killed = system.child("fetch").process.pid
-        os.kill(killed, signal.SIGKILL)
-        system.finish(client, within_s=PATIENCE_S)
-        site.finished.set()
-        wait_until(lambda: collector.named("store"), within_s=PATIENCE_S)
+        assert producer.stdout.strip() == "accepted"
+        wait_until(site.held.is_set, within_s=TIMEOUT_S, meanwhile=system.supervisor.check)
+        # By now, every span that ended before the kill has been exported.
+        wait_until(lambda: get_request_spans(collector.spans, "/"), within_s=TIMEOUT_S)
+        killed_pid = system.child("fetch").process.pid
+        os.kill(killed_pid, signal.SIGKILL)
+        system.finish(client, within_s=TIMEOUT_S)
+        site.release.set()
+        wait_until(lambda: collector.named("store"), within_s=TIMEOUT_S)
         lines = log_lines(Path(system.settings.data_dir) / "logs")
 
     (root,) = collector.named("enqueue")
-    mine = [span for span in collector.spans if span.trace_id == root.trace_id]
-    assert mine == collector.spans
+    trace_spans = [span for span in collector.spans if span.trace_id == root.trace_id]
+    assert trace_spans == collector.spans
     assert root.parent_id == ""
     assert root.service == "aragog"
 
-    assert [s.attributes["http.response.status_code"] for s in gets(mine, "robots.txt")] == [404]
-    # The fetch after the kill may come before the domain's next slot: it connects and sends
-    # nothing.
-    busy, final = (span for span in gets(mine, "/") if "request sent" in span.events)
+    robots_spans = get_request_spans(trace_spans, "robots.txt")
+    assert [s.attributes["http.response.status_code"] for s in robots_spans] == [404]
+    # The first fetch after the kill may come before the domain's next slot. It then connects
+    # without sending a request.
+    page_spans = get_request_spans(trace_spans, "/")
+    busy, final = (span for span in page_spans if "request sent" in span.events)
     assert busy.attributes["http.response.status_code"] == 503
     assert final.attributes["http.response.status_code"] == 200
-    assert final.resource["process.pid"] != killed
+    assert final.resource["process.pid"] != killed_pid
 
-    fetches = sorted((s for s in mine if s.name == "fetch"), key=lambda span: span.started_ns)
+    fetches = sorted(
+        (s for s in trace_spans if s.name == "fetch"), key=lambda span: span.started_ns
+    )
     events = [event for span in fetches for event in span.events]
     assert events[:2] == ["robots first", "in line"]
     assert events[-1] == "Fetched"
@@ -149,23 +153,25 @@ def test_url_has_one_trace_from_producer_to_store_despite_a_kill():
     assert {span.service for span in fetches} == {"aragog-fetch"}
     assert fetches[-1].resource["deployment.environment.name"] == "test"
 
-    (stored,) = [span for span in mine if span.name == "store"]
+    (stored,) = [span for span in trace_spans if span.name == "store"]
     assert stored.events == ("stored",)
     assert stored.parent_id == root.span_id
-    services = {span.service for span in mine}
+    services = {span.service for span in trace_spans}
     assert {"aragog-fetch", "aragog-canonicalize", "aragog-store"} <= services
     if rendered:
-        (render,) = [span for span in mine if span.name == "render"]
+        (render,) = [span for span in trace_spans if span.name == "render"]
         assert render.events == ("rendered",)
-        (script,) = [span for span in mine if span.name == "fetch resource"]
+        (script,) = [span for span in trace_spans if span.name == "fetch resource"]
         assert script.parent_id == render.span_id
 
-    of_url = {line["event"]: line for line in lines if line.get("trace_id") == root.trace_id}
-    assert of_url["stored"]["span_id"] == stored.span_id
-    assert {"robots first", "rescheduled", "Fetched", "canonicalized"} <= set(of_url)
-    assert all(line["request_id"] == "order-4711" for line in of_url.values())
+    lines_by_event = {
+        line["event"]: line for line in lines if line.get("trace_id") == root.trace_id
+    }
+    assert lines_by_event["stored"]["span_id"] == stored.span_id
+    assert {"robots first", "rescheduled", "Fetched", "canonicalized"} <= set(lines_by_event)
+    assert all(line["request_id"] == "order-4711" for line in lines_by_event.values())
 
 
-def gets(spans: list[Received], path: str) -> list[Received]:
+def get_request_spans(spans: list[Received], path: str) -> list[Received]:
     found = [s for s in spans if s.name == "GET" and s.attributes["url.full"].endswith(path)]
     return sorted(found, key=lambda span: span.started_ns)

@@ -40,7 +40,7 @@ class FieldWriters:
             writers = self._owners_of(field)
             if writers is not None and token not in writers:
                 raise AccessDenied(
-                    f"{field[:200]}: only {', '.join(sorted(writers))} may write it "
+                    f"{field[:200]}: may be written only by {_named(writers)} "
                     "(serving.field_writers)",
                 )
 
@@ -68,3 +68,9 @@ class FieldWriters:
     def _owners_of(self, field: str) -> frozenset[str] | None:
         declared = (self._declared.get(pattern) for pattern in patterns(field))
         return next((writers for writers in declared if writers is not None), None)
+
+
+def _named(tokens: Iterable[str]) -> str:
+    """Return `the token ops`, or `the tokens ops, other and team`."""
+    *others, last = sorted(tokens)
+    return f"the tokens {', '.join(others)} and {last}" if others else f"the token {last}"

@@ -67,7 +67,7 @@ class ThreadCall(ABC):
 
     def group_filter(self) -> Callable[[Any], bool] | None:
         """
-        Return a test for calls that can run together with this one, or None. Runs
+        Return a predicate for calls that can run together with this one, or None. Runs
         in a thread.
         """
         return None
@@ -90,7 +90,7 @@ class ThreadCall(ABC):
         """True if nobody waits for the result any more. Can be read in any thread."""
         return False
 
-    def wait(self, now_s: float) -> None:  # noqa: B027 - most calls do not use it
+    def read_deadline_early(self, now_s: float) -> None:  # noqa: B027 - most calls do not use it
         """Called on the event loop from time to time until the result is available."""
 
 
@@ -214,7 +214,7 @@ class CallThreads:
             self._in_flight.discard(call)
             call.expire()
         for call in self._in_flight:
-            call.wait(now_s)
+            call.read_deadline_early(now_s)
         self._threads.wake_if_stuck()
         self._is_ticking = bool(self._in_flight)
         if self._is_ticking and self._loop is not None:

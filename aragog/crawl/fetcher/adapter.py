@@ -246,13 +246,13 @@ class PinnedAdapter(BaseAdapter):
             connection.send(message)
             request.release_permit()
             EGRESS_REQUESTS.labels(request.way or DIRECT).add()
-            head = connection.protocol.head(self._settings.max_header_bytes)
+            head = connection.protocol.read_head(self._settings.max_header_bytes)
         except TransportError as error:
             connection.close()
             if error.kind is UnreachableKind.PROTOCOL and connection.alpn == HTTP2:
                 self.http2_hosts.disable(target.host)
-            can_repeat = error.kind is UnreachableKind.RESET and connection.protocol.can_repeat
-            if reused and can_repeat:
+            can_retry = error.kind is UnreachableKind.RESET and connection.protocol.can_retry
+            if reused and can_retry:
                 raise _StaleConnection from error
             raise
         except BaseException:
@@ -371,7 +371,7 @@ class PinnedAdapter(BaseAdapter):
         if self._signer is not None:
             message = _signed_message(request, target)
             request.headers.update(self._signer.sign(message, request.signature_request))
-        return connection.protocol.request(request, target)
+        return connection.protocol.encode_request(request, target)
 
     def close(self) -> None:
         """Close all idle connections."""

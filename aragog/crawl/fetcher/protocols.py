@@ -1,5 +1,5 @@
 """
-The interface of the HTTP versions: the protocol on an open connection.
+The interface that each HTTP version implements, for requests on an open connection.
 
 `http1.protocol.Http1` and `http2.protocol.Http2` implement it, on the same sockets and with the
 same limits. Connections, TLS, deadlines, decoding and outcomes do not depend on the version.
@@ -29,23 +29,23 @@ class HttpProtocol(Protocol):
         """True if the connection cannot be reused, because it has unread data or is closing."""
 
     @property
-    def can_repeat(self) -> bool:
-        """True if a GET that failed on this connection may be repeated on another one."""
+    def can_retry(self) -> bool:
+        """True if a GET that failed on this connection can be retried on another one."""
 
-    def request(self, request: PoliteRequest, target: Target) -> bytes:
+    def encode_request(self, request: PoliteRequest, target: Target) -> bytes:
         """
-        Return the bytes of a request, to be written at once.
+        Return the encoded bytes of a request, which must be written immediately.
 
         Raises:
             TransportError: the connection accepts no more requests.
         """
 
-    def head(self, max_bytes: int) -> ResponseHead:
+    def read_head(self, max_bytes: int) -> ResponseHead:
         """
-        Read the head of the final response. Interim responses (100, 103, …) are skipped.
+        Read the status and headers of the final response. Skips interim responses (100, 103, …).
 
         Raises:
-            TransportError: the response must not be used, or did not arrive.
+            TransportError: the response is invalid, or did not arrive.
             LimitExceeded: all heads together exceed `max_bytes`.
         """
 
@@ -59,8 +59,8 @@ class HttpProtocol(Protocol):
 
     def body(self, framing: Framing) -> Iterator[bytes]:
         """
-        Yield the pieces of the body until it is complete, and b"" after data that is not part of
-        it.
+        Yield the body in pieces until it is complete. Yields b"" after data that is not part of
+        the body, such as chunk headers.
 
         Raises:
             TransportError: the body ended early or is invalid. Pieces yielded before are valid.

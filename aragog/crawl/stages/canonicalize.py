@@ -135,7 +135,7 @@ class CanonicalizeStage:
         for_excluded = self._end_excluded([r for r in present if r.job.url in rules], rules)
         present = [result for result in present if result.job.url not in rules]
         confirmed = replace(confirmed, results=present)
-        self.discovery.sitemaps.confirmed_sources(
+        self.discovery.sitemaps.record_unchanged(
             r for r in present if r.fetch.outcome is OutcomeKind.NOT_MODIFIED
         )
         updates = self._updates(confirmed, readings, spans)

@@ -32,7 +32,7 @@ from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets, follow_al
 from aragog.crawl.stages.listings import ListingPage, Listings, listing_page
 from aragog.crawl.stages.page_analysis import PageAnalysis
 from aragog.crawl.stages.page_scope import filter_of, in_scope
-from aragog.crawl.stages.sitemap_reading import SitemapReading
+from aragog.crawl.stages.sitemap_reading import SitemapReader
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.items import load_kinds
 from aragog.runtime.clock import Clock
@@ -78,15 +78,15 @@ class Discovery:
     """Follows or drops held links if the pages that they wait for are never fetched."""
 
     @property
-    def sitemaps(self) -> SitemapReading:
+    def sitemaps(self) -> SitemapReader:
         """Enqueues what sitemaps and feeds list."""
-        return SitemapReading(
+        return SitemapReader(
             self.enqueuer,
             self.store,
             self.settings,
             self.walks,
             self.clock,
-            chunk=self.chunk,
+            chunk_size=self.chunk,
             checks=self.checks,
         )
 

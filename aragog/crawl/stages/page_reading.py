@@ -111,7 +111,7 @@ class PageReader:
             return
         try:
             if result.job.sitemap:
-                readings.sources[url] = self.sitemaps.sitemap(result, decompress(blob))
+                readings.sources[url] = self.sitemaps.read(result, decompress(blob))
                 return
             with (
                 self.spans.part(result.job, "read page"),

@@ -1,12 +1,13 @@
 """
-Reads sitemaps and feeds: enqueues the pages and files of a walk, and brings refreshes forward.
+Reads sitemaps and feeds, to enqueue the pages they list and to refresh changed pages earlier.
 
-A walk starts when a user enqueues a sitemap, and requests each file once
-(`aragog.crawl.pipeline.sitemap_walks`). Later, the refresh schedule reads the file again. It then
-enqueues no pages, but refreshes changed pages earlier (`aragog.urlstore.change_signals`).
+When a user enqueues a sitemap, aragog reads it and all sitemaps that it lists, each once, and
+enqueues their pages. This is a walk (`aragog.crawl.pipeline.sitemap_walks`). Later, the refresh
+schedule reads each file again. It then enqueues no pages, but refreshes changed pages earlier
+(`aragog.urlstore.change_signals`).
 
-Safe to run twice: URLs that already wait, or whose page was fetched since their lastmod, are
-skipped, and the same content yields the same signals.
+Safe to run twice: URLs that are already queued, or whose page was fetched since their lastmod,
+are skipped, and the same content yields the same signals.
 """
 
 from __future__ import annotations
@@ -41,12 +42,15 @@ from urlspelling.domain import registered_domain
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 MAX_NEW_FILES = 50
-"""How many new files of an index the refresh schedule adds per reading, newest first."""
+"""
+At most this many new child sitemaps are added each time the refresh schedule re-reads a sitemap
+index, newest first.
+"""
 _WITH_SIGNALS, _WITHOUT_SIGNALS, _UNCHANGED = map(SOURCE_READINGS.labels, SOURCE_READINGS.values)
 
 
 @dataclass(frozen=True, slots=True)
-class SitemapReading:
+class SitemapReader:
     """Handles the entries of sitemaps and feeds."""
 
     enqueuer: Enqueuer
@@ -54,26 +58,26 @@ class SitemapReading:
     settings: Settings
     walks: Walks
     clock: Clock
-    chunk: int = 500
-    """How many entries are looked up in the store at a time."""
+    chunk_size: int = 500
+    """Number of entries that are looked up in the store at a time."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     """Provides the scope of each job's crawl."""
 
-    def sitemap(self, result: FetchResult, body: bytes) -> SourceReading:
+    def read(self, result: FetchResult, body: bytes) -> SourceReading:
         """
         Read a sitemap or feed and handle its entries.
 
-        Enqueues entries of its own registered domain that are not stored, or whose lastmod is later
-        than the last fetch. When the refresh schedule reads a file again, no pages are enqueued. In
-        both cases, refreshes of changed pages are brought forward
+        Enqueues entries on the sitemap's own registered domain that are not stored, or whose
+        lastmod is later than the last fetch. When the refresh schedule reads a file again, no pages
+        are enqueued. In both cases, changed pages are scheduled for an earlier refresh
         (`aragog.urlstore.change_signals`).
 
         Raises:
-            PageTooExpensive, MemoryError: the sitemap exceeds the limits of a page.
+            PageTooExpensive, MemoryError: parsing exceeds the CPU or memory limit for a page.
         """
         limits, job = self.settings.pipeline, result.job
         if is_scheduled_reading(job) and (kind := self._unchanged(result)):
-            self.confirmed_sources([result])
+            self.record_unchanged([result])
             return SourceReading(0, kind)
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
             sitemap = sitemaps.parse(body, result.fetch.final_url, result.fetch.content_type)
@@ -85,9 +89,9 @@ class SitemapReading:
             listed, kind=kind, fetched_at_ms=result.fetch.fetched_at_ms, sender=job.url
         )
         if is_scheduled_reading(job):
-            for start in range(0, len(listed), self.chunk):
-                reading.take(listed[start : start + self.chunk])
-            enqueued = self._new_children(result, children) if job.depth > 0 else 0
+            for start in range(0, len(listed), self.chunk_size):
+                reading.take(listed[start : start + self.chunk_size])
+            enqueued = self._enqueue_new_children(result, children) if job.depth > 0 else 0
         else:
             enqueued = self._enqueue_walk(result, listed, children, reading)
         reading.close()
@@ -95,7 +99,7 @@ class SitemapReading:
         return SourceReading(enqueued, kind, reading.signal_count)
 
     def _unchanged(self, result: FetchResult) -> str | None:
-        """Return the kind of the file if its bytes are the same as at the last reading, or None."""
+        """Return the kind of a file whose bytes are the same as when last read, or None."""
         state = self.store.schedule.refresh_state(result.job.url)
         is_same = state is not None and state.body_hash == (result.body_hash or "-")[:16]
         return state.page_type if state and is_same and state.page_type in SOURCES else None
@@ -107,31 +111,33 @@ class SitemapReading:
         children: Sequence[SitemapUrl],
         reading: Reading,
     ) -> int:
-        """Enqueue the files and pages of a walk. Returns how many."""
+        """Enqueue the child sitemaps and pages that a file of a walk lists. Returns how many."""
         job, url = result.job, result.fetch.final_url
         url_filter, is_in_scope = filter_of(job), in_scope(self.checks.crawl_of(job).scope, url)
         entries = [e for e in listed if url_filter.accepts(e.url) and is_in_scope(e.url)]
         walk = Walk(job.request_id, registered_domain(url))
         size = self.walks.note_read(walk, [job.url, url], len(entries))
         files = [child.url for child in children]
-        count = self._children(job, walk, size, files) if job.depth > 0 else 0
-        return count + self._entries(job, walk, size, entries, reading)
+        count = self._enqueue_children(job, walk, size, files) if job.depth > 0 else 0
+        return count + self._enqueue_entries(job, walk, size, entries, reading)
 
-    def _children(self, job: UrlJob, walk: Walk, size: WalkSize, listed: Sequence[str]) -> int:
-        """Enqueue the files of an index that are new to the walk. Returns how many."""
+    def _enqueue_children(
+        self, job: UrlJob, walk: Walk, size: WalkSize, listed: Sequence[str]
+    ) -> int:
+        """Enqueue the child sitemaps that this walk has not seen yet. Returns how many."""
         room = self.settings.pipeline.sitemap_max_files - size.files
         files = _within_limit(self.walks.unseen(walk, listed), room, walk, "sitemap_max_files")
-        count = self._enqueue(files, _options_of_files(job))
+        count = self._enqueue(files, _child_options(job))
         self.walks.note_enqueued(walk, files)  # last, so that a killed task loses no file
         return count
 
-    def _new_children(self, result: FetchResult, children: Sequence[SitemapUrl]) -> int:
-        """Enqueue some unknown files of an index that was read again. Returns how many."""
+    def _enqueue_new_children(self, result: FetchResult, children: Sequence[SitemapUrl]) -> int:
+        """Enqueue the newest child sitemaps that a re-read index has added. Returns how many."""
         at_ms = result.fetch.fetched_at_ms
         new = self.store.signals.children(children, at_ms, MAX_NEW_FILES)
-        return self._enqueue(new, _options_of_files(result.job)) if new else 0
+        return self._enqueue(new, _child_options(result.job)) if new else 0
 
-    def _entries(
+    def _enqueue_entries(
         self,
         job: UrlJob,
         walk: Walk,
@@ -144,14 +150,14 @@ class SitemapReading:
         entries = _within_limit(entries, room, walk, "sitemap_max_urls")
         options = inherited(job, depth=0, refresh=True, priority=PRIORITY_REFRESH)
         return sum(
-            self._enqueue(self._newer(entries[start : start + self.chunk], reading), options)
-            for start in range(0, len(entries), self.chunk)
+            self._enqueue(self._newer(entries[start : start + self.chunk_size], reading), options)
+            for start in range(0, len(entries), self.chunk_size)
         )
 
     def _newer(self, entries: Sequence[SitemapUrl], reading: Reading) -> list[str]:
         """
-        Return URLs of entries that are not stored, or that have changed since they
-        were fetched.
+        Return the URLs of entries that are not stored, or whose lastmod is later than the
+        last fetch.
         """
         fetched = reading.take(entries)
         now_ms = self.clock.now_ms()
@@ -161,8 +167,8 @@ class SitemapReading:
             if fetched_at_ms is None or entry.changed_since(fetched_at_ms, now_ms)
         ]
 
-    def confirmed_sources(self, results: Iterable[FetchResult]) -> None:
-        """Record that a 304 confirmed sitemaps and feeds, which therefore list no changes."""
+    def record_unchanged(self, results: Iterable[FetchResult]) -> None:
+        """Record that sitemaps and feeds have not changed: a 304 response, or the same bytes."""
         confirmed = {r.job.url: r.fetch.fetched_at_ms for r in results if r.job.sitemap}
         if confirmed:
             self.store.signals.record_unchanged(confirmed, max(confirmed.values()))
@@ -173,16 +179,16 @@ class SitemapReading:
 
 
 def _within_limit(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequence[T]:
-    """Return the URLs that still fit into a walk. Logs the others."""
+    """Return the URLs that still fit into a walk. Logs how many do not."""
     if len(listed) <= room:
         return listed
     log.warning(
-        "the walk %s of the sitemaps of %s leaves out %d: see pipeline.%s",
+        "sitemap walk %s for %s: skipped %d URLs over the limit pipeline.%s",
         walk.request_id, walk.domain, len(listed) - max(0, room), setting,
     )  # fmt: skip
     return listed[: max(0, room)]
 
 
-def _options_of_files(job: UrlJob) -> EnqueueOptions:
-    """Return the options for enqueuing the files in an index."""
+def _child_options(job: UrlJob) -> EnqueueOptions:
+    """Return the options for enqueuing the child sitemaps that an index lists."""
     return inherited(job, depth=job.depth - 1, refresh=True, sitemap=True, in_walk=True)

@@ -163,12 +163,12 @@ def test_rules_that_forbid_a_link_forbid_a_file(stand, html, more):
 def test_files_obey_exclusions_of_the_scope_but_not_its_hosts():
     checks = checks_of("domain:site.test", "-pattern:*/2.png")
     found = ListingPage(job(), LISTING, (), files=(IMAGE, OTHER))
-    asked = []
+    enqueued = []
 
     listings = Listings(load_kinds(SETTINGS.extract), checks, None, True)
-    listings.follow([found], lambda _, urls: asked.extend(urls) or 0)
+    listings.follow([found], lambda _, urls: enqueued.extend(urls) or 0)
 
-    assert asked == [IMAGE]
+    assert enqueued == [IMAGE]
 
 
 @pytest.mark.parametrize(("rule", "left_out"), [("type:text/html", False), ("-type:image/*", True)])
@@ -192,15 +192,17 @@ def test_invalid_file_url_of_a_function_is_skipped(stand):
     items = [{"values": {"image": ["HTTP://Site.test/2.png", "nothing", 5, "http://[/"]}}]
     fields = {"items.cards": orjson.dumps(STORED | {"items": items})}
     stand.store.write_pages([page(LISTING, fields=fields, content=body("x"))])
-    asked = []
+    enqueued = []
 
     listings = Listings(
         load_kinds(SETTINGS.extract), stand.discovery.checks, stand.followed_pages, True
     )
     record = stand.store.get(LISTING)
-    listings.follow_stored([(job(), record)], stand.store, lambda _, urls: asked.extend(urls) or 0)
+    listings.follow_stored(
+        [(job(), record)], stand.store, lambda _, urls: enqueued.extend(urls) or 0
+    )
 
-    assert asked == [OTHER]
+    assert enqueued == [OTHER]
     assert shown(stand) == [[None, None, None, None]]
 
 

@@ -24,7 +24,7 @@ def stand(crawl_stand):
     return stand
 
 
-def asked(stand):
+def requested_urls(stand):
     return {seen.path for seen in stand.origin.seen} - {"/robots.txt"}
 
 
@@ -32,7 +32,7 @@ def test_urls_waiting_after_a_robots_failure_are_released_when_rules_arrive(stan
     """190 of 1,200 URLs waited ten minutes although other pages of their host had been stored."""
     lines = stand.limiter_lines
     assert (lines.total(), lines.waiting_for_rules()) == (len(URLS), len(URLS))
-    assert (lines.waiting([ORIGIN]), asked(stand)) == ({ORIGIN: len(URLS)}, set())
+    assert (lines.waiting([ORIGIN]), requested_urls(stand)) == ({ORIGIN: len(URLS)}, set())
     stand.origin.handlers["//site.test/robots.txt"] = page(b"User-agent: *\nDisallow: /7\n")
 
     refresh = OutgoingMessage(Destination.ROBOTS, RobotsBatch((ORIGIN,), refresh=True))

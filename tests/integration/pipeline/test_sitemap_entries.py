@@ -31,7 +31,7 @@ def listed(stand, entries):
     answer = fetch_result(
         job=UrlJob(url=MAP), outcome=OutcomeKind.FETCHED, final_url=MAP, fetched_at_ms=NOW_MS
     )
-    stand.discovery.sitemaps.sitemap(answer, f"<urlset>{rows}</urlset>".encode())
+    stand.discovery.sitemaps.read(answer, f"<urlset>{rows}</urlset>".encode())
     return sorted(stand.sent.urls())
 
 

@@ -104,11 +104,11 @@ def test_body_over_the_limit_is_413_with_a_problem(api):
 
 
 def test_unread_responses_of_pipelined_requests_cost_little_memory(api):
-    ask = f"GET /v1/content?url={A} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    request_bytes = f"GET /v1/content?url={A} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     before = resident_bytes()
     socks = [api.connect() for _ in range(10)]
     for sock in socks:
-        sock.sendall(ask * 30)
+        sock.sendall(request_bytes * 30)
     for sock in socks:
         assert sock.recv(1)  # the server has started to respond, and the client stops reading
     for _ in range(20):
@@ -162,8 +162,8 @@ def test_slow_clients_are_disconnected_and_others_are_served(a_stand):
         )
         idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        ask = f"GET /v1/content?url={A} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-        deaf.sendall(ask * 10)
+        request_bytes = f"GET /v1/content?url={A} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        deaf.sendall(request_bytes * 10)
         assert api.get("/healthz").status == 200
 
         replies = [read_all(sock) for sock in (silent, headless, bodiless, idle)]

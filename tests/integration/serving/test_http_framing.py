@@ -151,9 +151,11 @@ def test_body_of_an_upgrade_request_is_limited(api):
 
 @pytest.mark.parametrize("protocol", [b"websocket", b"h2c"])
 def test_upgrade_without_a_body_is_answered_as_http(api, protocol):
-    ask = HEALTH.replace(b"\r\n\r\n", b"\r\nConnection: Upgrade\r\nUpgrade: %b\r\n\r\n" % protocol)
+    upgrade = HEALTH.replace(
+        b"\r\n\r\n", b"\r\nConnection: Upgrade\r\nUpgrade: %b\r\n\r\n" % protocol
+    )
 
-    assert statuses(api.raw(ask * 2 + LAST)) == [200, 200, 200]
+    assert statuses(api.raw(upgrade * 2 + LAST)) == [200, 200, 200]
 
 
 def stream(length, body=b""):

@@ -62,7 +62,7 @@ def read(sock, size):
     return data
 
 
-def asked(sock, data):
+def exchange(sock, data):
     sock.sendall(framed(data))
     return read_frame(sock)
 
@@ -71,7 +71,7 @@ def refusal(reply):
     """The code of a TApplicationException."""
     head = wire.read_head(reply)
     assert head.kind == 3
-    assert head.number == b"\0\0\0\7"
+    assert head.sequence_id == b"\0\0\0\7"
     assert reply[-8:-5] == b"\x08\x00\x02"
     return struct.unpack(">i", reply[-5:-1])[0]
 
@@ -94,11 +94,11 @@ def sock(server):
     with server.connect() as sock:
         yield sock
     with server.connect() as other:  # after every test, others must be served
-        assert asked(other, PING) == PONG
+        assert exchange(other, PING) == PONG
 
 
 def test_ping_is_answered(sock):
-    assert asked(sock, PING) == PONG
+    assert exchange(sock, PING) == PONG
 
 
 @pytest.mark.parametrize(
@@ -115,13 +115,13 @@ def test_ping_is_answered(sock):
     ],
 )
 def test_unknown_method_is_an_error_and_the_connection_stays(sock, name):
-    assert refusal(asked(sock, message(name, b"\x00"))) == wire.UNKNOWN_METHOD
-    assert asked(sock, PING) == PONG
+    assert refusal(exchange(sock, message(name, b"\x00"))) == wire.UNKNOWN_METHOD
+    assert exchange(sock, PING) == PONG
 
 
 @pytest.mark.parametrize("kind", [0, 2, 3, 255])
 def test_message_that_is_not_a_call_is_an_error(sock, kind):
-    assert refusal(asked(sock, message(b"get", b"\x00", kind=kind))) == wire.INVALID_MESSAGE_TYPE
+    assert refusal(exchange(sock, message(b"get", b"\x00", kind=kind))) == wire.INVALID_MESSAGE_TYPE
 
 
 STRING = b"\x0b\x00\x01\x00\x00\x00\x03abc"
@@ -153,8 +153,8 @@ HUGE = b"\x7f\xff\xff\xff"
 )  # fmt: skip
 @pytest.mark.parametrize("name", [b"get", b"getMany"])
 def test_damaged_arguments_are_an_error_and_the_connection_stays(sock, name, arguments):
-    assert refusal(asked(sock, message(name, arguments))) == wire.PROTOCOL_ERROR
-    assert asked(sock, PING) == PONG
+    assert refusal(exchange(sock, message(name, arguments))) == wire.PROTOCOL_ERROR
+    assert exchange(sock, PING) == PONG
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_damaged_arguments_are_an_error_and_the_connection_stays(sock, name, arg
     ],
 )
 def test_url_that_is_not_utf_8_is_an_error(sock, name, arguments):
-    assert refusal(asked(sock, message(name, arguments))) == wire.PROTOCOL_ERROR
+    assert refusal(exchange(sock, message(name, arguments))) == wire.PROTOCOL_ERROR
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_url_that_is_not_utf_8_is_an_error(sock, name, arguments):
     ],
 )
 def test_missing_arguments_are_bad_input(sock, name, arguments):
-    reply = asked(sock, message(name, arguments))
+    reply = exchange(sock, message(name, arguments))
 
     assert wire.read_head(reply).kind == 2
     assert reply[-len(b"\x00\x00") :] == b"\x00\x00"
@@ -194,7 +194,7 @@ def test_missing_arguments_are_bad_input(sock, name, arguments):
 
 
 def test_missing_list_is_bad_input(sock):
-    assert b"urls: is required" in asked(sock, message(b"getMany", b"\x00"))
+    assert b"urls: is required" in exchange(sock, message(b"getMany", b"\x00"))
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_frame_of_an_impossible_size_closes_the_connection(sock, head):
     ],
 )
 def test_frame_that_is_not_a_message_closes_the_connection(sock, frame):
-    assert asked(sock, frame) == b""
+    assert exchange(sock, frame) == b""
 
 
 def test_split_and_joined_frames_are_answered_in_order(sock):
@@ -252,7 +252,7 @@ def test_random_bytes_do_not_affect_other_clients(server, pieces):
         except OSError:
             pass  # the server has disconnected
     with server.connect() as other:
-        assert asked(other, PING) == PONG
+        assert exchange(other, PING) == PONG
 
 
 METHODS = [
@@ -274,9 +274,9 @@ FIELD = st.builds(lambda kind, number, body: bytes([kind]) + struct.pack(">h", n
 @given(st.sampled_from(METHODS), st.lists(FIELD, max_size=4), st.sampled_from([b"", b"\x00"]))
 def test_random_arguments_get_one_reply_each(server, name, fields, end):
     with server.connect() as sock:
-        reply = asked(sock, message(name, b"".join(fields) + end))
+        reply = exchange(sock, message(name, b"".join(fields) + end))
         assert wire.read_head(reply).kind in (2, 3)
-        assert asked(sock, PING) == PONG
+        assert exchange(sock, PING) == PONG
 
 
 def test_client_that_stops_within_a_frame_is_disconnected(store):
@@ -284,7 +284,7 @@ def test_client_that_stops_within_a_frame_is_disconnected(store):
         slow.sendall(b"\x00\x00\x01\x00half")
         assert read_frame(slow) == b""
         with server.connect() as other:
-            assert asked(other, PING) == PONG
+            assert exchange(other, PING) == PONG
 
 
 def test_silent_client_is_disconnected(store):
@@ -298,7 +298,7 @@ def test_client_that_does_not_read_is_disconnected_and_holds_one_reply(store):
     with running(store, send_timeout_s=0.5) as server, server.connect() as deaf:
         deaf.sendall(call * 50)
         with server.connect() as other:
-            assert asked(other, PING) == PONG
+            assert exchange(other, PING) == PONG
         wait_until(
             lambda: server.server.connections == 0,
             otherwise="the client that does not read is disconnected",
@@ -329,19 +329,19 @@ AT = 15
 def test_hung_call_is_answered_at_its_deadline_and_delays_no_other(store):
     gated = Gated()
     with running(gated, deadline_ms=2000) as server, server.connect() as hangs:
-        assert asked(hangs, GET)[AT : AT + 3] == LATE
-        assert asked(hangs, PING) == PONG
+        assert exchange(hangs, GET)[AT : AT + 3] == LATE
+        assert exchange(hangs, PING) == PONG
         assert server.server.running_calls == 1
         gated.open.set()
         wait_until(lambda: server.server.running_calls == 0, otherwise="the call has returned")
-        assert asked(hangs, GET)[AT : AT + 3] == NOT_FOUND
+        assert exchange(hangs, GET)[AT : AT + 3] == NOT_FOUND
 
 
 def test_earlier_deadline_of_the_caller_applies(store):
     gated = Gated()
     options = b"\x0c\x00\x03\x08\x00\x01" + struct.pack(">i", 50) + b"\x00"
     with running(gated, deadline_ms=60_000) as server, server.connect() as sock:
-        reply = asked(sock, GET[:-1] + options + b"\x00")
+        reply = exchange(sock, GET[:-1] + options + b"\x00")
         gated.open.set()
     assert reply[AT : AT + 3] == LATE
 
@@ -356,7 +356,7 @@ def test_deadline_applies_to_calls_that_no_thread_has_started(store):
     ):
         hangs.sendall(framed(GET))
         wait_until(lambda: gated.entered == 1, otherwise="the only thread hangs")
-        reply = asked(waits, GET[:-1] + options + b"\x00")
+        reply = exchange(waits, GET[:-1] + options + b"\x00")
         entered = gated.entered
         gated.open.set()
         assert read_frame(hangs)[AT : AT + 3] == NOT_FOUND
@@ -384,8 +384,8 @@ def test_calls_over_the_limit_are_refused_at_once(store):
         for n, sock in enumerate(socks[:2], 1):
             sock.sendall(framed(GET))
             wait_until(lambda n=n: gated.entered == n, otherwise="it runs")
-        assert asked(socks[2], GET)[AT : AT + 3] == UNAVAILABLE
-        assert asked(socks[2], PING) == PONG
+        assert exchange(socks[2], GET)[AT : AT + 3] == UNAVAILABLE
+        assert exchange(socks[2], PING) == PONG
         gated.open.set()
         assert all(read_frame(sock)[AT : AT + 3] == NOT_FOUND for sock in socks[:2])
         for sock in socks:
@@ -401,7 +401,7 @@ def test_hung_calls_of_one_kind_do_not_block_another_kind(store):
         for n, sock in enumerate(socks[:2], 1):
             sock.sendall(framed(content))
             wait_until(lambda n=n: gated.entered == n, otherwise="it runs")
-        assert asked(socks[2], content)[AT + 4 : AT + 7] == UNAVAILABLE
+        assert exchange(socks[2], content)[AT + 4 : AT + 7] == UNAVAILABLE
         socks[3].sendall(framed(GET))
         wait_until(lambda: gated.entered == 3, otherwise="the read runs")
         gated.open.set()
@@ -413,7 +413,7 @@ def test_hung_calls_of_one_kind_do_not_block_another_kind(store):
 def test_drain_answers_running_calls_refuses_new_ones_and_closes_the_rest(store):
     gated = Gated()
     with running(gated) as server, server.connect() as idle, server.connect() as busy:
-        assert asked(idle, PING) == PONG
+        assert exchange(idle, PING) == PONG
         busy.sendall(framed(GET) * 2)
         wait_until(lambda: gated.entered == 1, otherwise="it runs")
         stopping = threading.Thread(target=server.drain)

@@ -145,15 +145,15 @@ def test_calls_made_together_return_the_same_as_calls_alone(a_stand):
 
     for shared in together:
         arguments = [idl.UrlStore.get_args(*call) for call in shared]
-        results = service.get_together(arguments)
+        results = service.get_batch(arguments)
         assert list(map(repr, results)) == [repr(alone(service, call)) for call in arguments]
 
     store.reads = 0
-    results = service.get_together([idl.UrlStore.get_args(*call) for call in calls])
+    results = service.get_batch([idl.UrlStore.get_args(*call) for call in calls])
     assert store.reads == 1
     assert [type(value).__name__ for value in results[22:]] == ["Missing", "InvalidUrl"]
-    assert not EncodedReads.get_shares({"fields": ["n"], "options": facts})
-    assert not EncodedReads.get_shares({"fields": [], "options": plain})
+    assert not EncodedReads.can_batch_get({"fields": ["n"], "options": facts})
+    assert not EncodedReads.can_batch_get({"fields": [], "options": plain})
 
 
 def alone(service, call):

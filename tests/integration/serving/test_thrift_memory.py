@@ -63,14 +63,14 @@ def read_frame(sock):
     return read(sock, struct.unpack(">I", head)[0]) if head else b""
 
 
-def asked(sock, data):
+def exchange(sock, data):
     sock.sendall(framed(data))
     return read_frame(sock)
 
 
 def result_of(reply):
     """The head of the value or exception in a reply."""
-    return reply[wire.read_head(reply).arguments_at :][:3]
+    return reply[wire.read_head(reply).arguments_offset :][:3]
 
 
 def resident_bytes():
@@ -107,9 +107,9 @@ def test_list_is_limited_before_it_is_decoded(server, name, begin, item):
     call = message(name, begin + struct.pack(">I", count) + item * count + b"\x00")
     before = resident_bytes()
     with server.connect() as sock:
-        reply = asked(sock, call)
+        reply = exchange(sock, call)
         grown = resident_bytes() - before
-        assert asked(sock, PING) == PONG
+        assert exchange(sock, PING) == PONG
 
     assert result_of(reply) == BAD_INPUT
     assert b"at most 1000 items, got %d" % count in reply
@@ -120,7 +120,7 @@ def test_items_of_nested_lists_share_a_limit(server):
     inner = b"\x0c" + struct.pack(">I", 1000) + b"\x00" * 1000
     lists = b"\x0f" + struct.pack(">I", 1000) + inner * 1000
     with server.connect() as sock:
-        reply = asked(sock, message(b"get", b"\x0f\x00\x63" + lists + b"\x00"))
+        reply = exchange(sock, message(b"get", b"\x0f\x00\x63" + lists + b"\x00"))
 
     assert wire.read_head(reply).kind == 3
     assert b"more than 20000 fields and items" in reply
@@ -133,7 +133,7 @@ def test_announced_frames_take_no_memory_from_others(store):
         for sock in silent:
             sock.sendall(struct.pack(">I", 4 << 20) + b"begin")
         with server.connect() as sock:
-            assert result_of(asked(sock, LARGE_GET)) == b"\x0c\x00\x00"
+            assert result_of(exchange(sock, LARGE_GET)) == b"\x0c\x00\x00"
         assert server.server.requests.held_bytes == 0
         for sock in silent:
             sock.close()
@@ -144,10 +144,10 @@ def test_large_frames_are_counted_as_they_arrive(store):
         slow, other = server.connect(), server.connect()
         slow.sendall(framed(LARGE_GET)[:-10])
         wait_until(lambda: server.server.requests.held_bytes > 200_000, otherwise="it is counted")
-        refused = asked(other, LARGE_GET)
+        refused = exchange(other, LARGE_GET)
         end = read_frame(other)
         with server.connect() as third:
-            small = asked(third, get(URL))
+            small = exchange(third, get(URL))
         slow.sendall(framed(LARGE_GET)[-10:])
         answered = read_frame(slow)
         wait_until(lambda: server.server.requests.held_bytes == 0, otherwise="its memory is freed")
@@ -167,20 +167,20 @@ def test_frame_frees_its_memory_when_its_client_disconnects(store):
             wait_until(lambda: server.server.requests.held_bytes > 0, otherwise="it is counted")
         wait_until(lambda: server.server.requests.held_bytes == 0, otherwise="its memory is freed")
         with server.connect() as other:
-            assert asked(other, PING) == PONG
+            assert exchange(other, PING) == PONG
 
 
 def test_frames_are_limited_before_authenticate(store):
     token, entry = new_token("reader", [READ])
     with running(store, tokens=(entry,), head_timeout_s=60) as server:
         with server.connect() as stranger:
-            refused = asked(stranger, LARGE_GET)
+            refused = exchange(stranger, LARGE_GET)
             end = read_frame(stranger)
             held = server.server.requests.held_bytes
         with server.connect() as client:
-            assert result_of(asked(client, get(URL, [b"x"] * 1000))) == UNAUTHORIZED
-            asked(client, authenticate(token))
-            accepted = asked(client, LARGE_GET)
+            assert result_of(exchange(client, get(URL, [b"x"] * 1000))) == UNAUTHORIZED
+            exchange(client, authenticate(token))
+            accepted = exchange(client, LARGE_GET)
         with server.connect() as hasty:  # it does not wait for the reply to `authenticate`
             hasty.sendall(framed(PING) + framed(authenticate(token)) + framed(LARGE_GET))
             replies = [read_frame(hasty) for _ in range(3)]
@@ -213,7 +213,7 @@ def test_unread_replies_share_a_limit_and_leave_memory_for_frames(store):
         wait_until(lambda: sum(server.server.calls.values()) == 6, otherwise="all are answered")
         held, calls = server.server.replies.held_bytes, dict(server.server.calls)
         with server.connect() as other:
-            large_frame, small = asked(other, LARGE_GET), asked(other, get(URL))
+            large_frame, small = exchange(other, LARGE_GET), exchange(other, get(URL))
         sizes = sorted(len(read_frame(sock)) for sock in socks)
         wait_until(lambda: server.server.replies.held_bytes == 0, otherwise="its memory is freed")
         for sock in socks:
@@ -233,4 +233,4 @@ def test_unread_reply_frees_its_memory_when_its_client_disconnects(store):
             wait_until(lambda: server.server.replies.held_bytes > 0, otherwise="it is counted")
         wait_until(lambda: server.server.replies.held_bytes == 0, otherwise="its memory is freed")
         with server.connect() as other:
-            assert asked(other, PING) == PONG
+            assert exchange(other, PING) == PONG

@@ -110,7 +110,7 @@ def test_every_call_is_answered_as_the_contract_declares(server, service, name, 
     reply_head = read_head(reply)
     result = getattr(getattr(idl, service), f"{name}_result")()
     assert reply_head.kind == 2, reply
-    TCyBinaryProtocol(TCyMemoryBuffer(reply[reply_head.arguments_at :])).read_struct(result)
+    TCyBinaryProtocol(TCyMemoryBuffer(reply[reply_head.arguments_offset :])).read_struct(result)
     raised = {n for n, value in vars(result).items() if n != "success" and value is not None}
     # A deadline of 0 expires at once, and on a busy machine so may the default.
     assert not raised & {"internal_error", "unauthorized", "unavailable"}, result

@@ -131,7 +131,7 @@ def store():
     return opened
 
 
-def asked(client, name, url, **options):
+def read_once(client, name, url, **options):
     args, kwargs = CALLS[name](url)
     return getattr(client, name.split()[0])(*args, **kwargs, **options)
 
@@ -148,9 +148,9 @@ def test_no_read_for_a_purpose_shows_a_page_that_refuses_it(ways, name):
     for way in WAYS:
         for host, (_, purposes) in PAGES.items():
             url = url_of(host)
-            assert shows(asked(ways[way], name, url), name, url), way
+            assert shows(read_once(ways[way], name, url), name, url), way
             for purpose in PURPOSES:
-                answer = asked(ways[way], name, url, purpose=purpose)
+                answer = read_once(ways[way], name, url, purpose=purpose)
                 assert shows(answer, name, url) == (purpose in purposes), (way, host, purpose)
 
 
@@ -159,7 +159,7 @@ def test_invalid_purpose_is_refused_over_all_interfaces(ways, name):
     for way in WAYS:
         for purpose in ("", "sale", "search,ai-train"):
             with pytest.raises(BadInput):
-                asked(ways[way], name, url_of("open.example"), purpose=purpose)
+                read_once(ways[way], name, url_of("open.example"), purpose=purpose)
 
 
 def test_every_read_takes_a_purpose_or_has_a_documented_reason():

@@ -78,13 +78,13 @@ def test_markdown_report_has_failures_delays_and_the_time_left():
 
     for line in (
         "| gone: 404 | 6 |",
-        "| by their rates | 30 s, until a.example is done |",
+        "| at current rates | 30 s, until a.example is done |",
         "| on paused domains | 5 URLs |",
         "| silent.example | 5 |",
         "| a.example | 15 | 0.5/s | 30 s | Crawl-delay of 2 s in robots.txt |",
         "| unchanged since they were stored | 5 |",
         "| duplicates of another URL | 2 |",
-        "| left out as traps | 4 |",
+        "| skipped as crawler traps | 4 |",
     ):
         assert line in text.splitlines(), text
     assert f"| unreadable: {EVIL.replace('|', chr(92) + '|')} | a.example | 3 | 2 | 1 |" in text

@@ -23,7 +23,7 @@ _MIN_WAIT_S = 0.002
 
 
 class CallOwner(Protocol):
-    """What a call uses of its server."""
+    """The part of the server that a call depends on."""
 
     def finished(self, call: Call) -> None:
         """Called when `call.reply` is set."""
@@ -38,18 +38,18 @@ class Call(ThreadCall):
     __slots__ = (
         "answered",
         "arguments",
-        "arguments_at",
+        "arguments_offset",
         "connection",
         "counted_bytes",
         "frame",
-        "limit_s",
         "method",
-        "number",
         "outcome",
         "owner",
         "reply",
+        "sequence_id",
         "started_at_s",
         "steps",
+        "timeout_s",
         "timer",
         "token",
     )
@@ -61,18 +61,18 @@ class Call(ThreadCall):
         method: Method,
         frame: bytes,
         head: wire.MessageHead,
-        limit_s: float,
+        timeout_s: float,
     ) -> None:
         self.owner = owner
         self.connection = connection
         self.method = method
         self.frame = frame
-        self.number = head.number
-        self.arguments_at = head.arguments_at
+        self.sequence_id = head.sequence_id
+        self.arguments_offset = head.arguments_offset
         self.started_at_s = now_s = time.monotonic()
-        super().__init__(now_s + limit_s)
-        self.limit_s = limit_s
-        """How long the whole call, or each of its steps, may take."""
+        super().__init__(now_s + timeout_s)
+        self.timeout_s = timeout_s
+        """Maximum duration of the whole call, or of each of its steps."""
         self.arguments: Any = None
         """The arguments, or None until they are decoded."""
         self.reply: bytes | Wait = b""
@@ -81,7 +81,10 @@ class Call(ThreadCall):
         """The outcome for metrics and the access log; set by the call's thread."""
         self.answered = False
         self.counted_bytes = 0
-        """How many of the frame's bytes the server's `requests` counts, until no thread uses it."""
+        """
+        Number of the frame's bytes that are counted in the server's `requests`. They are released
+        when no thread uses the frame any more.
+        """
         self.token: str | None = None
         """The name of the caller's token."""
         self.steps: Steps[Any] | None = None
@@ -97,20 +100,20 @@ class Call(ThreadCall):
         """
         if self.arguments is not None:
             return self.arguments
-        arguments = wire.read_arguments(self.method, self.frame, self.arguments_at)
+        arguments = wire.read_arguments(self.method, self.frame, self.arguments_offset)
         arguments.token = self.token
         options = arguments.__dict__.get("options")
         deadline_ms = getattr(options, "deadline_ms", None)
         if deadline_ms is not None:
-            self.limit_s = min(self.limit_s, max(deadline_ms, 1) / 1000)
-            self.deadline_s = self.started_at_s + self.limit_s
+            self.timeout_s = min(self.timeout_s, max(deadline_ms, 1) / 1000)
+            self.deadline_s = self.started_at_s + self.timeout_s
         self.arguments = arguments
         return arguments
 
-    def wait(self, now_s: float) -> None:
+    def read_deadline_early(self, now_s: float) -> None:
         """
-        Read the deadline of a call that no thread has started; a large call keeps
-        the default.
+        Read the deadline of a call that still waits for a thread. Large calls keep the default
+        deadline until a thread decodes them.
         """
         if self.arguments is not None or now_s - self.started_at_s < _MIN_WAIT_S:
             return
@@ -121,12 +124,12 @@ class Call(ThreadCall):
     def exception_reply(self, reply: WireException) -> bytes:
         """Return the framed reply with an exception of the contract."""
         return wire.exception_reply(
-            self.method.name.encode(), self.number, reply.field, reply.error
+            self.method.name.encode(), self.sequence_id, reply.field, reply.error
         )
 
-    def restart(self) -> None:
+    def restart_deadline(self) -> None:
         """Restart the deadline for the next step of the call."""
-        self.deadline_s = time.monotonic() + self.limit_s
+        self.deadline_s = time.monotonic() + self.timeout_s
 
     # Called by `CallThreads`
 
@@ -148,16 +151,16 @@ class Call(ThreadCall):
                 except StopIteration as end:
                     value = end.value
             self.reply_with(value)
-        except Exception as error:  # noqa: BLE001 - any defect only affects this call, and is logged
+        except Exception as error:  # noqa: BLE001 - fails only this call, and is logged
             self.fail_with(error)
 
     def group_filter(self) -> Callable[[Call], bool] | None:
-        """Return a test for calls that can share one call to the store with this one."""
-        method, rest = self.method, wire.after_string(self.frame, self.arguments_at)
-        if rest is None or method.shares is None:
+        """Return a predicate for calls that can share one call to the store with this one."""
+        method, rest = self.method, wire.after_string(self.frame, self.arguments_offset)
+        if rest is None or method.can_batch is None:
             return None
         with contextlib.suppress(wire.BadArguments):
-            if method.shares(wire.cached(method.arguments, rest)):
+            if method.can_batch(wire.cached(method.arguments, rest)):
                 return partial(_can_group, method, rest)
         return None
 
@@ -170,8 +173,8 @@ class Call(ThreadCall):
                     started.append((call, call.decode_arguments()))
             except Exception as error:  # noqa: BLE001 - see `run`
                 call.fail_with(error)
-        together = self.method.together
-        values = together([arguments for _, arguments in started]) if together else []
+        run_batch = self.method.run_batch
+        values = run_batch([arguments for _, arguments in started]) if run_batch else []
         for (call, _), value in zip(started, values, strict=True):
             if isinstance(value, Exception):
                 call.fail_with(value)
@@ -186,7 +189,7 @@ class Call(ThreadCall):
 
     def reply_with(self, value: Any) -> None:
         """Set the reply to the call's result."""
-        self.reply, self.outcome = wire.reply(self.method, self.number, value), "ok"
+        self.reply, self.outcome = wire.reply(self.method, self.sequence_id, value), "ok"
 
     def fail_with(self, error: Exception) -> None:
         """Set the reply to an error."""
@@ -194,7 +197,7 @@ class Call(ThreadCall):
             error = BadInput(str(error))
         if isinstance(error, wire.BadArguments):
             name = self.method.name.encode()
-            self.reply = wire.refusal_reply(name, self.number, wire.PROTOCOL_ERROR, str(error))
+            self.reply = wire.refusal_reply(name, self.sequence_id, wire.PROTOCOL_ERROR, str(error))
             self.outcome = "malformed"
             return
         exception = wire_exception(error)
@@ -203,7 +206,7 @@ class Call(ThreadCall):
 
 
 def _can_group(method: Method, rest: bytes, call: Call) -> bool:
-    return call.method is method and wire.after_string(call.frame, call.arguments_at) == rest
+    return call.method is method and wire.after_string(call.frame, call.arguments_offset) == rest
 
 
 class ParkedCalls:
@@ -217,7 +220,7 @@ class ParkedCalls:
     def __init__(self, resume: Callable[[Call], None]) -> None:
         self._on_resume = resume
         self._calls: dict[Connection, Call] = {}
-        """By connection, which has one call at a time."""
+        """Keyed by connection, which has one call at a time."""
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -250,11 +253,11 @@ class ParkedCalls:
             self._resume(call)
 
     def _resume(self, call: Call, timer: asyncio.TimerHandle | None = None) -> None:
-        """Run a call's next step; with `timer`, only if none was run since that wait began."""
+        """Run a call's next step. With `timer`, only if the call still waits with this timer."""
         if timer is not None and call.timer is not timer:
             return
         if self._take(call.connection) is not None:
-            call.restart()
+            call.restart_deadline()
             self._on_resume(call)
 
     def _take(self, connection: Connection) -> Call | None:

@@ -46,12 +46,12 @@ class Method:
     """The start of every reply, up to the sequence number."""
     run: Callable[[Any], Any]
     """The handler: takes an argument struct, returns a value, `Encoded` or `Steps`."""
-    together: Callable[[Sequence[Any]], list[Any]] | None = None
+    run_batch: Callable[[Sequence[Any]], list[Any]] | None = None
     """
     Handles several calls together and returns a value or an exception for each. None if
     unsupported.
     """
-    shares: Callable[[Mapping[str, Any]], bool] | None = None
+    can_batch: Callable[[Mapping[str, Any]], bool] | None = None
     """True if calls with these arguments after their URL can share one call to the store."""
 
 
@@ -88,8 +88,8 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
                 getattr(kind, f"{name}_result"),
                 head(REPLY, name.encode()),
                 getattr(handler, name),
-                getattr(handler, f"{name}_together", None),
-                getattr(handler, f"{name}_shares", None),
+                getattr(handler, f"{name}_batch", None),
+                getattr(handler, f"can_batch_{name}", None),
             )
             result[f"{service}:{name}".encode()] = method
             if service == "UrlStore":

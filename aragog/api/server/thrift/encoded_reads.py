@@ -136,7 +136,7 @@ class EncodedReads:
         return _complete_reply(record_template.encode_get(values, fields, from_standby=standby))
 
     @staticmethod
-    def get_shares(arguments: Mapping[str, Any]) -> bool:
+    def can_batch_get(arguments: Mapping[str, Any]) -> bool:
         """
         True if `get` calls that differ only in their URL can share a read, because they select
         fields.
@@ -147,7 +147,7 @@ class EncodedReads:
         )
         return bool(arguments.get("fields")) and not has_more
 
-    def get_together(self, calls: Sequence[Any]) -> list[Any]:
+    def get_batch(self, calls: Sequence[Any]) -> list[Any]:
         """Return the values or exceptions of several `get` calls that share one read."""
         try:
             fields = check_names(calls[0].fields)

@@ -33,7 +33,7 @@ def services(parts: Parts) -> dict[str, Any]:
             handler = handlers.setdefault(service, SimpleNamespace())
             setattr(handler, method, _call(operation, parts))
     encoded_reads = EncodedReads(parts.store, parts.read, handlers["UrlStore"].get)
-    for name in ("get", "get_shares", "get_together", "getMany"):
+    for name in ("get", "can_batch_get", "get_batch", "getMany"):
         setattr(handlers["UrlStore"], name, getattr(encoded_reads, name))
     return handlers
 

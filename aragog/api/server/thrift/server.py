@@ -261,7 +261,7 @@ class ThriftServer:
         self.durations.labels(call.method.name).observe(duration_s)
         if self._log.should_log(failed=outcome in _FAILURES):
             call_labels = {"service": call.method.service, "method": call.method.name}
-            target = wire.first_string(call.frame, call.arguments_at)
+            target = wire.first_string(call.frame, call.arguments_offset)
             self._log.write(call_labels, target, outcome, duration_s * 1000, call.token)
 
     def _park(self, call: Call, wait: Wait) -> None:
@@ -315,21 +315,21 @@ def session_reply(
     call = session_call(message.name)
     if not wire.is_call(message.kind):
         return wire.refusal_reply(
-            message.name, message.number, wire.INVALID_MESSAGE_TYPE, "only calls are accepted"
+            message.name, message.sequence_id, wire.INVALID_MESSAGE_TYPE, "only calls are accepted"
         )
     if call is None:
         return wire.refusal_reply(
-            message.name, message.number, wire.UNKNOWN_METHOD, "unknown method"
+            message.name, message.sequence_id, wire.UNKNOWN_METHOD, "unknown method"
         )
     if call == b"authenticate":
         return _authenticate(connection, frame, message, tokens)
-    return wire.frame(head(REPLY, call), message.number, b"\x00")
+    return wire.frame(head(REPLY, call), message.sequence_id, b"\x00")
 
 
 def _authenticate(
     connection: Connection, frame: bytes, message: wire.MessageHead, tokens: Tokens
 ) -> bytes:
-    at = message.arguments_at
+    at = message.arguments_offset
     token = frame[at + 7 : -1] if frame[at : at + 3] == b"\x0b\x00\x01" else b""
     authorization = f"Bearer {token.decode('utf-8', 'replace')}"
     connection.authorize(None)
@@ -338,6 +338,8 @@ def _authenticate(
     except Problem as problem:
         if problem.status == HTTPStatus.UNAUTHORIZED:
             error = wire_exception(problem)
-            return wire.exception_reply(b"authenticate", message.number, error.field, error.error)
+            return wire.exception_reply(
+                b"authenticate", message.sequence_id, error.field, error.error
+            )
     connection.authorize(authorization)  # the token is known, perhaps with other scopes
-    return wire.frame(head(REPLY, b"authenticate"), message.number, b"\x00")
+    return wire.frame(head(REPLY, b"authenticate"), message.sequence_id, b"\x00")

@@ -56,9 +56,9 @@ class MessageHead(NamedTuple):
 
     name: bytes
     kind: int
-    number: bytes
+    sequence_id: bytes
     """The sequence number, which the reply repeats."""
-    arguments_at: int
+    arguments_offset: int
 
 
 def read_head(frame: bytes) -> MessageHead:
@@ -162,28 +162,32 @@ def _read(kind: Any, data: bytes) -> Any:
     return value
 
 
-def reply(method: Method, number: bytes, value: Any) -> bytes:
+def reply(method: Method, sequence_id: bytes, value: Any) -> bytes:
     """Return the framed reply with a call's result."""
     if not isinstance(value, Encoded):
         result = method.result()
         if value is not None:
             result.success = value
-        return frame(method.reply_head, number, encode_struct(result))
-    return frame(method.reply_head, number, value, b"\x00")
+        return frame(method.reply_head, sequence_id, encode_struct(result))
+    return frame(method.reply_head, sequence_id, value, b"\x00")
 
 
-def exception_reply(method_name: bytes, number: bytes, field: int, error: Any) -> bytes:
+def exception_reply(method_name: bytes, sequence_id: bytes, field: int, error: Any) -> bytes:
     """Return the framed reply with a declared exception; `field` is its position in `throws`."""
     return frame(
-        head(REPLY, method_name), number, _FIELD.pack(_STRUCT, field), encode_struct(error), b"\x00"
+        head(REPLY, method_name),
+        sequence_id,
+        _FIELD.pack(_STRUCT, field),
+        encode_struct(error),
+        b"\x00",
     )
 
 
-def refusal_reply(name: bytes, number: bytes, code: int, text: str) -> bytes:
+def refusal_reply(name: bytes, sequence_id: bytes, code: int, text: str) -> bytes:
     """Return the reply with a TApplicationException, for a call that is not possible at all."""
     message = text.encode()
     return frame(
-        head(EXCEPTION, name), number, b"\x0b\x00\x01", _I32.pack(len(message)), message,
+        head(EXCEPTION, name), sequence_id, b"\x0b\x00\x01", _I32.pack(len(message)), message,
         b"\x08\x00\x02", _I32.pack(code), b"\x00",
     )  # fmt: skip
 

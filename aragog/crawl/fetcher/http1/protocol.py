@@ -18,7 +18,7 @@ class Http1:
     """
 
     version = "1.1"
-    can_repeat = True
+    can_retry = True
 
     def __init__(self, receive: Callable[[], bytes]) -> None:
         self._reader = ResponseReader(receive)
@@ -33,14 +33,14 @@ class Http1:
         # reused.
         return self._reader.has_pending
 
-    def request(self, request: PoliteRequest, target: Target) -> bytes:
+    def encode_request(self, request: PoliteRequest, target: Target) -> bytes:
         lines = [f"{request.method} {target.path} HTTP/1.1", f"Host: {target.host_header}"]
         lines += [f"{name}: {value}" for name, value in request.headers.items()]
         body = request.body if isinstance(request.body, bytes) else b""
         return "\r\n".join((*lines, "", "")).encode("latin-1", "replace") + body
 
-    def head(self, max_bytes: int) -> ResponseHead:
-        return self._reader.head(max_bytes)
+    def read_head(self, max_bytes: int) -> ResponseHead:
+        return self._reader.read_head(max_bytes)
 
     def framing(self, head: ResponseHead) -> Framing:
         return framing_of(head)

@@ -100,7 +100,7 @@ def _connect(proxy: ProxyServer, target: Address, send: Send, receive: Receive) 
     send("\r\n".join((*lines, "", "")).encode("latin-1"))
     try:
         # Read single bytes, because the bytes after the head belong to the target.
-        status = ResponseReader(lambda: receive(1)).head(MAX_HEAD_BYTES).status
+        status = ResponseReader(lambda: receive(1)).read_head(MAX_HEAD_BYTES).status
     except (TransportError, LimitExceeded) as error:
         if isinstance(error, TransportError) and error.kind is UnreachableKind.RESET:
             raise TargetUnreached(error.kind, f"{_action(proxy)}: {error.reason}") from error

@@ -48,7 +48,7 @@ class ResponseReader:
         """True if received bytes have not been consumed yet."""
         return self._position < len(self._buffer)
 
-    def head(self, max_bytes: int) -> ResponseHead:
+    def read_head(self, max_bytes: int) -> ResponseHead:
         """
         Read the head of the final response. Interim responses (100, 103, …) are skipped.
 

@@ -78,7 +78,7 @@ class Http2:
         self._closing = False
         self._can_send = True
         self._received = self._payload = 0
-        self.can_repeat = True
+        self.can_retry = True
         self._start_stream(0)
 
     def _start_stream(self, stream: int) -> None:
@@ -100,7 +100,7 @@ class Http2:
     def is_busy(self) -> bool:
         return self._closing or not self._ended or bool(self._pieces)
 
-    def request(self, request: PoliteRequest, target: Target) -> bytes:
+    def encode_request(self, request: PoliteRequest, target: Target) -> bytes:
         fields: list[tuple[bytes, bytes]] = [
             (b":method", _encode(request.method or "GET")),
             (b":scheme", target.scheme.encode()),
@@ -123,7 +123,7 @@ class Http2:
             reason = f"the HTTP/2 connection accepts no request: {error}"
             raise TransportError(UnreachableKind.RESET, reason) from error
 
-    def head(self, max_bytes: int) -> ResponseHead:
+    def read_head(self, max_bytes: int) -> ResponseHead:
         self._handle_events()
         while self._head is None:
             if self._fault is not None:
@@ -265,7 +265,7 @@ class Http2:
         if code == ngh2.ErrorCode.HTTP_1_1_REQUIRED:
             self._fail(UnreachableKind.PROTOCOL, "the server requires HTTP/1.1 for this page")
         else:
-            self.can_repeat = code == ngh2.ErrorCode.REFUSED_STREAM
+            self.can_retry = code == ngh2.ErrorCode.REFUSED_STREAM
             self._fail(UnreachableKind.RESET, f"the stream was reset by peer: {_error_name(code)}")
 
     def _handle_end(self, code: int) -> None:

@@ -89,7 +89,7 @@ def test_unavailable_store_is_read_once_per_group(error, reads):
         for n in range(5)
     ]
 
-    results = EncodedReads(store, None, None).get_together(calls)
+    results = EncodedReads(store, None, None).get_batch(calls)
 
     assert [type(result) for result in results] == [type(error)] * 5
     assert len(asked) == reads

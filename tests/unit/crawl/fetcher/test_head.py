@@ -223,7 +223,7 @@ def test_head_ends_at_the_first_empty_line_for_any_packet_size(end):
 
     for size in (1, 2, 3, 7, 1000):
         reader = channel_of(data, size)
-        parsed = reader.head(1000)
+        parsed = reader.read_head(1000)
         rest = b"".join(iter(lambda: reader.read_some(100), b""))  # noqa: B023 - used at once
         assert (parsed.headers, rest) == ((("A", "b"),), b"body\r\n\r\nmore")
 
@@ -235,7 +235,7 @@ def test_interim_responses_are_skipped():
         + b"\r\n"
     )
 
-    assert channel_of(data).head(1000).status == 200
+    assert channel_of(data).read_head(1000).status == 200
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_interim_responses_are_skipped():
 )
 def test_invalid_response_is_refused(data, fault):
     with pytest.raises(fault):
-        channel_of(data, 100).head(1000)
+        channel_of(data, 100).read_head(1000)
 
 
 def test_non_http_response_is_refused_at_its_first_byte():
@@ -269,7 +269,7 @@ def test_non_http_response_is_refused_at_its_first_byte():
     received: list[int] = []
 
     with pytest.raises(TransportError, match="not HTTP/1"):
-        type(channel_of(b""))(receive).head(1_000_000)
+        type(channel_of(b""))(receive).read_head(1_000_000)
 
     assert len(received) == 1
 
@@ -278,7 +278,7 @@ def test_non_http_response_is_refused_at_its_first_byte():
 def test_any_bytes_are_a_head_or_a_fault(data, size):
     for start in (b"", OK):
         try:
-            parsed = channel_of(start + data, size).head(1000)
+            parsed = channel_of(start + data, size).read_head(1000)
         except Fault:
             continue
         assert 200 <= parsed.status <= 999
@@ -333,7 +333,7 @@ def test_nul_in_the_status_line_is_refused(nul):
 def test_head_ended_by_the_connection_is_accepted(status, end, size):
     data = b"HTTP/1.1 %d X\r\nLocation: /b" % status + end
 
-    parsed = channel_of(data, size).head(1000)
+    parsed = channel_of(data, size).read_head(1000)
 
     assert (parsed.status, parsed.headers) == (status, (("Location", "/b"),))
 
@@ -353,4 +353,4 @@ def test_head_ended_by_the_connection_is_accepted(status, end, size):
 @pytest.mark.parametrize("size", [1, 1000])
 def test_head_is_refused_if_cut_inside_a_line_or_before_its_page(data, size):
     with pytest.raises(TransportError, match="closed"):
-        channel_of(data, size).head(1000)
+        channel_of(data, size).read_head(1000)

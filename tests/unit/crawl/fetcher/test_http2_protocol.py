@@ -33,7 +33,7 @@ class Exchange:
         self.client = Http2(lambda: next(self.arriving, b""), self.server.receive_data, 65_536)
         deadline = Deadline(SystemClock(), deadline_s=9, connect_timeout_s=9, read_timeout_s=9)
         self.server.receive_data(
-            self.client.request(PoliteRequest(URL, HEADERS, deadline), Target(URL))
+            self.client.encode_request(PoliteRequest(URL, HEADERS, deadline), Target(URL))
         )
         events = self.server.events()
         (self.request,) = (e for e in events if isinstance(e, ngh2.RequestReceived))
@@ -61,7 +61,7 @@ def test_response_does_not_depend_on_packet_sizes(size):
     exchange = Exchange(size)
     exchange.answer(b"x" * 40_000)
 
-    head = exchange.client.head(65_536)
+    head = exchange.client.read_head(65_536)
     body = b"".join(exchange.client.body(exchange.client.framing(head)))
 
     assert (head.status, head.headers) == (
@@ -73,7 +73,7 @@ def test_response_does_not_depend_on_packet_sizes(size):
 def test_framing_overhead_is_counted():
     exchange = Exchange()
     exchange.answer(b"x" * 40_000)
-    list(exchange.client.body(exchange.client.framing(exchange.client.head(65_536))))
+    list(exchange.client.body(exchange.client.framing(exchange.client.read_head(65_536))))
 
     # Settings and fields, then a 9-byte header per frame of at most 16 KiB.
     assert 3 * 9 < exchange.client.framing_bytes < 300
@@ -90,5 +90,7 @@ def test_corrupted_bytes_give_a_response_or_a_fault(data):
     exchange.arriving = pieces_of(bytes(sent), data.draw(st.integers(1, 300)))
 
     with contextlib.suppress(Fault):
-        body = b"".join(exchange.client.body(exchange.client.framing(exchange.client.head(65_536))))
+        body = b"".join(
+            exchange.client.body(exchange.client.framing(exchange.client.read_head(65_536)))
+        )
         assert len(body) <= 16_384 + 100

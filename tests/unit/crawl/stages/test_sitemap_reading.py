@@ -46,13 +46,13 @@ def test_sitemap_enqueues_new_and_changed_urls(ports, chunk):
     ports.clock.advance_ms(3_600_000)
     entries = ((unknown, "2020-01-01"), (stored, "2020-01-01"), (changed, at(NOW_MS + 60_000)))
 
-    count = discovery.sitemaps.sitemap(result(), sitemap(*entries, (OTHER, "2020-01-01"))).enqueued
+    count = discovery.sitemaps.read(result(), sitemap(*entries, (OTHER, "2020-01-01"))).enqueued
 
     assert (count, set(ports.sent.urls())) == (2, {unknown, changed})
 
 
 def test_unreadable_filter_accepts_nothing(ports):
-    count = ports.discovery.sitemaps.sitemap(
+    count = ports.discovery.sitemaps.read(
         result(url_filter="{"), sitemap((SAME, "2020-01-01"))
     ).enqueued
 
@@ -65,7 +65,7 @@ DAY_MS = 86_400_000
 def walked_at(ports, now_ms, lastmod):
     """Whether a walk at `now_ms` fetches a page last seen at NOW_MS."""
     ports.clock.advance_ms(now_ms - ports.clock.now_ms())
-    return ports.discovery.sitemaps.sitemap(result(), sitemap((SAME, lastmod))).enqueued == 1
+    return ports.discovery.sitemaps.read(result(), sitemap((SAME, lastmod))).enqueued == 1
 
 
 def test_future_lastmod_makes_no_page_due(ports):
@@ -114,7 +114,7 @@ def walk(ports, depth=30, request_id="walk"):
             if job.sitemap:
                 fetched = replace(result(), job=job)
                 fetched = replace(fetched, fetch=replace(fetched.fetch, final_url=job.url))
-                ports.discovery.sitemaps.sitemap(fetched, FILES[job.url])
+                ports.discovery.sitemaps.read(fetched, FILES[job.url])
     return requests
 
 
@@ -129,10 +129,10 @@ def test_later_call_with_the_same_request_id_walks_again(ports):
 def test_index_read_twice_enqueues_its_files_once(ports):
     job = replace(result(sitemap=True, depth=1))
 
-    assert ports.discovery.sitemaps.sitemap(job, FILES[INDEX_A]).enqueued == 2
+    assert ports.discovery.sitemaps.read(job, FILES[INDEX_A]).enqueued == 2
     ports.in_flight.clear([INDEX_B, PAGES])
 
-    assert ports.discovery.sitemaps.sitemap(job, FILES[INDEX_A]).enqueued == 0
+    assert ports.discovery.sitemaps.read(job, FILES[INDEX_A]).enqueued == 0
 
 
 @pytest.mark.parametrize(
@@ -147,15 +147,15 @@ def test_sitemap_walk_is_limited_and_logs_the_setting(ports, caplog, setting, li
     discovery = replace(ports.discovery, settings=replace(ports.settings, pipeline=pipeline))
     caplog.set_level(logging.WARNING)
 
-    first = discovery.sitemaps.sitemap(result(sitemap=True, depth=1), listed).enqueued
+    first = discovery.sitemaps.read(result(sitemap=True, depth=1), listed).enqueued
     other = UrlJob(url=A + "2.xml", sitemap=True, depth=1)
-    second = discovery.sitemaps.sitemap(
+    second = discovery.sitemaps.read(
         replace(result(), job=other), listed.replace(b".test/", b".test/x")
     ).enqueued
 
     assert first + second <= 5
     assert first >= 4
-    assert f"see pipeline.{setting}" in caplog.text
+    assert f"over the limit pipeline.{setting}" in caplog.text
 
 
 def reread(**job):
@@ -177,7 +177,7 @@ def test_reread_index_adds_its_newest_files_a_few_at_a_time(ports):
         for n in reversed(range(count))
     )
 
-    ports.discovery.sitemaps.sitemap(reread(), f"<sitemapindex>{listed}</sitemapindex>".encode())
+    ports.discovery.sitemaps.read(reread(), f"<sitemapindex>{listed}</sitemapindex>".encode())
 
     newest = {f"http://www.shop.test/{n}.xml" for n in range(MAX_NEW_FILES)}
     assert set(ports.sent.urls()) == newest
@@ -200,7 +200,7 @@ def test_unchanged_sitemap_is_not_read_again(ports):
         ]
     )
 
-    ports.discovery.sitemaps.sitemap(reread(), index("http://www.shop.test/new.xml"))
+    ports.discovery.sitemaps.read(reread(), index("http://www.shop.test/new.xml"))
 
     assert ports.sent.urls() == []
 
@@ -209,7 +209,7 @@ def test_links_of_entries_obey_the_filter_of_the_call(ports):
     """Regression: in a crawl with a depth, a sitemap entry led to pages matched by `exclude`."""
     wire = UrlFilter(exclude=("*/private/*",)).wire()
 
-    ports.discovery.sitemaps.sitemap(
+    ports.discovery.sitemaps.read(
         result(url_filter=wire, request_id="r"), sitemap((SAME, "2020-01-01"))
     )
 
