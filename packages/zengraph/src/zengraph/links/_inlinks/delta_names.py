@@ -14,7 +14,8 @@ whatever the order in which sources write, and a delta that arrives late is reco
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect, bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 
 DELTA = b"l:p"
 """The prefix of delta columns."""
@@ -25,6 +26,8 @@ _NUMBER_BITS = 56
 _NUMBER = (1 << _NUMBER_BITS) - 1
 _SOURCE_STOP = len(DELTA) + 2
 """The column of a delta begins with `DELTA` and two digits of the source."""
+_AFTER = b"~"
+"""Sorts after all digits, so a prefix with it sorts after all columns with that prefix."""
 
 Upto = Mapping[int, int]
 """The last included number, by source."""
@@ -51,19 +54,25 @@ def number_of(name: int) -> int:
 
 def deltas(row: Iterable[bytes]) -> list[bytes]:
     """Return the delta columns among a row's columns, sorted."""
-    return sorted([column for column in row if column.startswith(DELTA)])
+    columns = sorted(row)
+    return columns[bisect_left(columns, DELTA) : bisect_left(columns, DELTA + _AFTER)]
 
 
-def not_included(upto: Upto, columns: Iterable[bytes]) -> list[bytes]:
+def not_included(upto: Upto, columns: Sequence[bytes]) -> list[bytes]:
     """
-    Return the deltas that a header with that `upto` does not include, in the given order.
+    Return the deltas of the sorted `columns` that a header with that `upto` does not include.
 
-    Compares columns instead of parsing them: a reader of a list looks at dozens.
+    Bisects the columns of each source: a group may have dozens.
     """
-    last = {
-        _source_prefix(source): delta_column(delta_name(source, upto[source])) for source in upto
-    }
-    return [c for c in columns if c > last.get(c[:_SOURCE_STOP], b"")]
+    result, at = list[bytes](), 0
+    while at < len(columns):
+        prefix = columns[at][:_SOURCE_STOP]
+        stop = bisect_left(columns, prefix + _AFTER, at)
+        source = int(prefix[len(DELTA) :], 16)
+        first = bisect(columns, delta_column(delta_name(source, upto.get(source, 0))), at, stop)
+        result += columns[first:stop]
+        at = stop
+    return result
 
 
 def extended(upto: Upto, columns: Iterable[bytes]) -> dict[int, int]:
@@ -77,11 +86,16 @@ def extended(upto: Upto, columns: Iterable[bytes]) -> dict[int, int]:
     return result
 
 
-def last_of(source: int, upto: Upto, columns: Iterable[bytes]) -> int:
-    """Return the last number of a source that a row has received, in its header or as a delta."""
+def last_of(source: int, upto: Upto, columns: Sequence[bytes]) -> int:
+    """
+    Return the last number of a source that a row has received, in its header or as a delta.
+
+    `columns` are the row's deltas, sorted.
+    """
     prefix = _source_prefix(source)
-    received = [column for column in columns if column.startswith(prefix)]
-    number = int(max(received)[_SOURCE_STOP:], 16) if received else 0
+    stop = bisect_left(columns, prefix + _AFTER)
+    last = columns[stop - 1] if stop else b""
+    number = int(last[_SOURCE_STOP:], 16) if last.startswith(prefix) else 0
     return max(number, upto.get(source, 0))
 
 

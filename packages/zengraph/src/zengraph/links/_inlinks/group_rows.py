@@ -14,6 +14,7 @@ hexadecimal digit of the list ids that belong to it. A header cell is
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import orjson
@@ -197,21 +198,30 @@ def _packed(now: Pass | None) -> tuple[object, ...] | None:
 
 class ListGroup:
     """
-    A group as read from its row.
+    A group as read from its row. Nothing is parsed before it is needed.
 
-    Attributes:
-        header: the group's header.
-        deltas: the columns of all deltas.
-        unmerged: the columns of deltas that the header does not include.
+    Most groups that a reader of a list gets do not contain the list.
     """
 
     def __init__(self, key: bytes, row: Row) -> None:
         self.key = key
         self.row = row
-        self.header = GroupHeader.of(row)
-        self.deltas = deltas(row)
+
+    @cached_property
+    def header(self) -> GroupHeader:
+        """The group's header."""
+        return GroupHeader.of(self.row)
+
+    @cached_property
+    def deltas(self) -> list[bytes]:
+        """The columns of all deltas, sorted."""
+        return deltas(self.row)
+
+    @cached_property
+    def unmerged(self) -> list[bytes]:
+        """The columns of deltas that the header does not include, sorted."""
         upto = self.header.upto
-        self.unmerged = not_included(upto, self.deltas) if upto else self.deltas
+        return not_included(upto, self.deltas) if upto else self.deltas
 
     @property
     def merged(self) -> list[bytes]:
@@ -256,6 +266,11 @@ class ListGroup:
     def received(self, source: int) -> int:
         """Return the number of the last delta that the group has received from a source."""
         return last_of(source, self.header.upto, self.deltas)
+
+    def may_contain(self, list_id: bytes) -> bool:
+        """False if none of the row's values contains the id of the list."""
+        local_id = list_id[GROUP_BYTES:]
+        return any(local_id in value for value, _ in self.row.values())
 
     def of_list(self, list_id: bytes, moved: int = 0) -> bytes:
         """

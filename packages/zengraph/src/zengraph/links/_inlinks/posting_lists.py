@@ -125,6 +125,8 @@ def _text(groups: Sequence[ListGroup], target: bytes, row: Row) -> bytes:
     """Return a list's joined lines in groups, without moved lines that a later row contains."""
     texts = []
     for number, group in enumerate(groups):
+        if not group.may_contain(target):
+            continue  # nearly all groups
         below, moved = groups[number + 1 : number + 3], 0
         if group.header.passes or below or row:
             in_row = received(row, group.source) if row else 0
