@@ -56,7 +56,7 @@ def one_input(data: bytes) -> str:
     size = 1 + (data[0] if data else 0)
     reader = channel_of(data[1:], size)
     try:
-        head = reader.head(4096)
+        head = reader.read_head(4096)
         retry_at_ms(next(iter(head.values("retry-after")), None), 0)
         location = location_of(head)
         if location is not None:

@@ -68,8 +68,8 @@ def one_input(data: bytes) -> str:
     client = Http2(lambda: next(arriving, b""), lambda _: None, MAX_HEADER_BYTES)
     deadline = Deadline(ManualClock(), deadline_s=9, connect_timeout_s=9, read_timeout_s=9)
     try:
-        client.request(PoliteRequest(URL, {}, deadline), Target(URL))
-        head = client.head(MAX_HEADER_BYTES)
+        client.encode_request(PoliteRequest(URL, {}, deadline), Target(URL))
+        head = client.read_head(MAX_HEADER_BYTES)
         assert sum(len(name) + len(value) for name, value in head.headers) <= 2 * MAX_HEADER_BYTES
         body = collect(
             client.body(client.framing(head)),

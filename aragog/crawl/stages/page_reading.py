@@ -47,7 +47,7 @@ class SourceReading(NamedTuple):
 class SitemapReader(Protocol):
     """Reads the entries of a sitemap (`aragog.crawl.stages.sitemap_reading`)."""
 
-    def sitemap(self, result: FetchResult, body: bytes) -> SourceReading:
+    def read(self, result: FetchResult, body: bytes) -> SourceReading:
         """Return what was read. Raises `PageTooExpensive` or `MemoryError`."""
 
 

@@ -33,7 +33,7 @@ class Sitemaps:
     error: Exception | None = None
     urls: list[str] = field(default_factory=list)
 
-    def sitemap(self, result, body):
+    def read(self, result, body):
         self.urls.append(result.job.url)
         if self.error:
             raise self.error
