@@ -1,7 +1,7 @@
 """
 Measure what a crawl fetches from sites with traps and real pages, and from harmless sites.
 
-    python -m bench.traps [--sites known|new|scored|blind] [--host NAME]
+    python -m bench.traps [--sites known|new|scored|blind|second | --module FILE.py] [--host NAME]
                           [--system [--qps 20] [--for-s 600]]
 
 Every host is crawled from its home page: by the rules alone, or with `--system` by `aragog run` and
@@ -10,9 +10,11 @@ page is in a trap, and so is a real page that is fetched again under another URL
 
 The sites are in three groups: those that were known when the rules were made, those that were
 written before the rules were changed and may be looked at, and those that are only scored. Without
-`--sites` these are crawled. `--sites blind` crawls sites whose author had not seen the rules. Exits
-with 1 if a page of a harmless site is lost, if more than 1% of the other real pages are lost, or
-if more than 5% of the requests for pages were in traps.
+`--sites` these are crawled. `--sites blind` and `--sites second` crawl sites whose author had not
+seen the rules, with several traps on each host in `second`, and `--module` those of a file outside
+of the project: its `trapped_sites` and `harmless_sites`, lists of sites or functions that return
+them (`bench.traps.site.Site`). Exits with 1 if a page of a harmless site is lost, if more than 1%
+of the other real pages are lost, or if more than 5% of the requests for pages were in traps.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from bench.quick import add_quick
 from bench.traps.blind_harmless import blind_harmless_sites
@@ -28,8 +31,10 @@ from bench.traps.harmless_kinds import harmless_kinds, scored_harmless_kinds
 from bench.traps.harmless_sites import harmless_sites
 from bench.traps.measure import Origin, crawl
 from bench.traps.more_trapped_sites import more_trapped_sites
+from bench.traps.outside import sites_of_file
 from bench.traps.rules import crawl_by_rules
 from bench.traps.scored_kinds import scored_kinds
+from bench.traps.second import second_harmless_sites, second_trapped_sites
 from bench.traps.site import Site
 from bench.traps.trapped_kinds import trapped_kinds
 from bench.traps.trapped_sites import trapped_sites
@@ -41,6 +46,7 @@ PARTS = {
     "new": (trapped_kinds, harmless_kinds),
     "scored": (scored_kinds, scored_harmless_kinds),
     "blind": (blind_trapped_sites, blind_harmless_sites),
+    "second": (second_trapped_sites, second_harmless_sites),
 }
 WITHOUT_SITES = ("known", "new", "scored")
 
@@ -65,13 +71,25 @@ def _report(web: Origin, sites: Sequence[Site], title: str) -> tuple[int, int, i
     pages, fetched, requests, in_trap = sums
     if requests:
         share, lost = 100 * in_trap / requests, pages - fetched
-        print(f"{'':32}{pages:12}{fetched:10}{requests:10}{in_trap:10}   {share:.1f}%, {lost} lost")
+        print(
+            f"{'':32}{pages:12}{fetched:10}{requests:10}{in_trap:10}   {share:.1f} %, {lost} lost"
+        )
     return pages, fetched, requests, in_trap
+
+
+def _sites(options: argparse.Namespace) -> tuple[list[Site], list[Site]]:
+    if options.module:
+        return sites_of_file(options.module)
+    parts = [PARTS[name] for name in ([options.sites] if options.sites else WITHOUT_SITES)]
+    trapped = [site for trapped, _ in parts for site in trapped()]
+    return trapped, [site for _, harmless in parts for site in harmless()]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sites", choices=PARTS)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--sites", choices=PARTS)
+    which.add_argument("--module", type=Path)
     parser.add_argument("--system", action="store_true")
     parser.add_argument("--host", action="append", default=[])
     parser.add_argument("--qps", type=float, default=20)
@@ -79,9 +97,7 @@ def main() -> None:
     parser.add_argument("--max-per-host", type=int, default=2_000)
     add_quick(parser, host=list(QUICK_HOSTS), for_s=250, max_per_host=500)
     options = parser.parse_args()
-    parts = [PARTS[name] for name in ([options.sites] if options.sites else WITHOUT_SITES)]
-    trapped = [site for trapped, _ in parts for site in trapped()]
-    harmless = [site for _, harmless in parts for site in harmless()]
+    trapped, harmless = _sites(options)
     if options.host:
         trapped = [site for site in trapped if site.host in options.host]
         harmless = [site for site in harmless if site.host in options.host]

@@ -270,7 +270,7 @@ def _arrived_page(result: FetchResult, analysis: PageAnalysis | None) -> Arrived
     if analysis is None or analysis.traits is None:
         return ArrivedPage(url, is_failure=result.fetch.outcome is OutcomeKind.GONE)
     name = host(url)
-    links = [link.url for link in analysis.links if host(link.url) == name]
+    links = [(link.url, link.text) for link in analysis.links if host(link.url) == name]
     return ArrivedPage(url, analysis.traits, links)
 
 

@@ -75,7 +75,7 @@ class HeldLinkSweep:
         budget = review.budgets[name].budget
         before = {name: closed_of(budget)}
         budget.forget_pending()
-        waiting = review.release(held, store.decisions(), ended.__contains__)
+        waiting = review.release(held, store.decisions(), ended.__contains__, is_last=True)
         if not review.follow:
             for link in waiting:
                 if link.crawl in quiet:

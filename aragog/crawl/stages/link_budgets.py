@@ -26,7 +26,8 @@ from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.inherited_options import INHERITED
 from aragog.crawl.traps.held_links import HeldLink, HeldLinks, Move, Moved, MovedLink
 from aragog.crawl.traps.host_budget import HostBudget, LinkVerdict
-from aragog.crawl.traps.page_weighing import judge, judge_stored
+from aragog.crawl.traps.link_order import MAX_OF_KIND, best_first
+from aragog.crawl.traps.page_weighing import PageLink, judge, judge_stored
 from aragog.crawl.traps.traits import PageTraits
 from aragog.crawl.traps.trap_store import ClosedTemplate, StoredBudget, TrapStore
 from urlspelling.domain import host
@@ -47,7 +48,8 @@ class ArrivedPage(NamedTuple):
     """The URL of its job."""
     traits: PageTraits | None = None
     """None if the fetch returned no page."""
-    links: Sequence[str] = ()
+    links: Sequence[PageLink] = ()
+    """The links within its host, with their texts."""
     is_failure: bool = False
     """True if the page does not exist."""
     is_stored: bool = False
@@ -68,22 +70,27 @@ class Review:
     follow: dict[EnqueueOptions, list[str]] = field(default_factory=dict)
     moves: dict[str, dict[tuple[int, str], MovedLink]] = field(default_factory=dict)
     """The decision about each link, by host, then by crawl and URL."""
-    useless: set[str] = field(default_factory=set)
-    """Pages that repeat the content of other pages. Their links are not followed."""
 
     def judge(self) -> None:
         """Update the budgets with the content of the pages."""
         for page in self.pages:
             of = host(page.url)
-            if of in self.budgets and not _note(self.budgets[of].budget, page):
-                self.useless.add(page.url)
+            if of in self.budgets:
+                _note(self.budgets[of].budget, page)
 
-    def offer(self, url: str, options: EnqueueOptions, decisions: Mapping[str, Any]) -> LinkVerdict:
+    def offer(
+        self,
+        url: str,
+        options: EnqueueOptions,
+        decisions: Mapping[str, Any],
+        *,
+        is_last: bool = False,
+    ) -> LinkVerdict:
         """Decide whether to follow a link, hold it, or drop it."""
         name = host(url)
         budget = self.budgets[name].budget
         is_new = not budget.was_followed(url)
-        verdict = budget.verdict(url, decisions.get(name, {}))
+        verdict = budget.verdict(url, decisions.get(name, {}), is_last=is_last)
         if verdict is LinkVerdict.FOLLOW:
             self.follow.setdefault(options, []).append(url)
             if is_new or budget.held or budget.left_out:
@@ -94,33 +101,65 @@ class Review:
             self.move(Move.LEAVE_OUT, url, options)
         return verdict
 
-    def pass_over(self, url: str, options: EnqueueOptions) -> None:
-        """Drop a link of a page with repeated content, unless another page has the link too."""
-        if not self.budgets[host(url)].budget.was_followed(url):
-            self.move(Move.LEAVE_OUT_UNHELD, url, options)
-
     def move(self, move: Move, url: str, options: EnqueueOptions) -> None:
         """Record the decision about a link."""
         wire = wire_of(options) if move is Move.HOLD else b""
         moved = MovedLink(move, options.crawl_number, url, wire)
         self.moves.setdefault(host(url), {})[moved.crawl, url] = moved
 
+    def offer_all(
+        self,
+        found: Mapping[str, Sequence[EnqueueOptions]],
+        held: Sequence[HeldLink],
+        decisions: Mapping[str, Any],
+    ) -> None:
+        """Offer the links of one host that pages have or that are held, the best ones first."""
+        known = {(link.url, link.crawl) for link in held}
+        new = [
+            HeldLink(options.crawl_number, url, wire_of(options))
+            for url, some in found.items()
+            for options in some
+        ]
+        new = [one for one in new if (one.url, one.crawl) not in known]
+        waiting = self.release([*held, *new], decisions)
+        for link in waiting:
+            if (link.url, link.crawl) not in known:
+                self.move(Move.HOLD, link.url, options_of(link.options))
+
     def release(
         self,
         held: Iterable[HeldLink],
         decisions: Mapping[str, Any],
         ended: Callable[[int], bool] = lambda _: False,
+        *,
+        is_last: bool = False,
     ) -> list[HeldLink]:
-        """Reconsider held links. Returns the links that stay held."""
+        """
+        Reconsider held links of one host. Returns the links that stay held.
+
+        `is_last` is True if no page of the host is in progress.
+        """
+        found = {(link.url, link.crawl): link for link in held}
         waiting = []
-        for link in sorted(held, key=_simplest_first):
+        for link in self._best_first(found.values(), is_last=is_last):
+            del found[link.url, link.crawl]
             options = options_of(link.options)
             if ended(link.crawl):
                 self.move(Move.FORGET, link.url, options)
-            elif self.offer(link.url, options, decisions) is LinkVerdict.HOLD:
+            elif self.offer(link.url, options, decisions, is_last=is_last) is LinkVerdict.HOLD:
                 del self.moves[host(link.url)][link.crawl, link.url]  # unchanged
                 waiting.append(link)
-        return waiting
+        return [*waiting, *found.values()]
+
+    def _best_first(self, held: Iterable[HeldLink], *, is_last: bool) -> list[HeldLink]:
+        links: dict[str, list[HeldLink]] = {}
+        for link in held:
+            links.setdefault(link.url, []).append(link)
+        if not links:
+            return []
+        budget = self.budgets[host(next(iter(links)))].budget
+        most = len(links) if is_last else MAX_OF_KIND
+        return [link for url in best_first(budget, links, most) for link in links[url]]
 
     def settle(self) -> dict[str, Moved]:
         """Write the decisions and the budgets, after the links were enqueued."""
@@ -191,16 +230,12 @@ class LinkBudgets:
         decisions = self.store.decisions()
         before = {name: closed_of(one.budget) for name, one in review.budgets.items()}
         review.judge()
-        for page_url, by_options in links.items():
-            for options, urls in by_options.items():
-                for url in urls:
-                    if page_url in review.useless:
-                        review.pass_over(url, options)
-                    else:
-                        review.offer(url, options, decisions)
-        for name in came & names:
-            if review.budgets[name].budget.held:
-                review.release(self.links.some(name), decisions)
+        found = _found_links(links)
+        for name in names:
+            budget = review.budgets[name].budget
+            is_due = name in came and budget.held and budget.is_idle
+            held = self.links.some(name) if is_due else []
+            review.offer_all(found.get(name, {}), held, decisions)
         return self.enqueue(review, before, enqueue)
 
     def enqueue(
@@ -215,7 +250,7 @@ class LinkBudgets:
             name: closed_of(one.budget) - before[name] for name, one in review.budgets.items()
         }
         gone = [
-            ClosedTemplate(name, template, review.budgets[name].budget.templates[template].reason)
+            ClosedTemplate(name, template, review.budgets[name].budget.records[template].reason)
             for name, templates in closed.items()
             for template in sorted(templates)
         ]
@@ -245,20 +280,28 @@ def _note_moved(budget: HostBudget, moved: Moved) -> None:
     budget.left_out = max(0, budget.left_out + moved.left_out - moved.taken_back)
 
 
-def _note(budget: HostBudget, page: ArrivedPage) -> bool:
-    """Record a page's content. Returns False if earlier pages had the same content."""
+def _note(budget: HostBudget, page: ArrivedPage) -> None:
+    """Record a page's content."""
     if page.is_stored:
         judge_stored(budget, page.url)
     elif page.traits is not None or page.is_failure:
-        return judge(budget, page.url, page.traits, page.links)
+        judge(budget, page.url, page.traits, page.links)
     else:
         budget.arrived(page.url)
-    return True
 
 
-def _simplest_first(link: HeldLink) -> tuple[int, int]:
-    """Sort key: short paths with few parameters first, before their combinations."""
-    return link.url.count("&"), link.url.count("/")
+def _found_links(
+    links: Mapping[str, LinksByOptions],
+) -> dict[str, dict[str, list[EnqueueOptions]]]:
+    """The links of pages by their hosts, each with the options with which it was found."""
+    found: dict[str, dict[str, list[EnqueueOptions]]] = {}
+    for by_options in links.values():
+        for options, urls in by_options.items():
+            for url in urls:
+                some = found.setdefault(host(url), {}).setdefault(url, [])
+                if options not in some:
+                    some.append(options)
+    return found
 
 
 def wire_of(options: EnqueueOptions) -> bytes:

@@ -1,11 +1,15 @@
 """
-The budgets of a host's URL templates, which decide which of its links may be followed. Pure.
+The budget of a host, which decides which of its links may be followed. Pure.
 
-A template begins with a few trial pages. `page_weighing` adds to the budgets of all templates of a
-useful page and subtracts from those of a useless one. Links of a template whose budget is spent are
-not followed. While a template's trial pages are being fetched, its other links are held. Links of
-all templates without credit are held, too, once the host has spent its allowance for useless pages.
-Parts of URLs that do not change the page are learned, and a link is judged without them.
+For each URL template, a record says what its pages brought. From the records of a link's templates,
+the most precise ones first, follows how likely its page is useful. Links that are likely useful are
+followed. The others are held, and of these a few are followed: as many as the host's allowance
+permits, which is a share of its useful pages. So a host with traps costs a bounded share of
+requests, however the traps look, and a template that was misjudged gets another chance.
+
+Doubtful links wait until no other link of the host is in progress, because what a page adds is only
+known when all simpler pages were fetched. Parts of URLs that do not change the page are learned,
+and a link is judged without them.
 """
 
 from __future__ import annotations
@@ -13,38 +17,36 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from enum import Enum
+from zlib import crc32
 
+from aragog.crawl.traps.link_origins import LinkOrigins
+from aragog.crawl.traps.pair_sample import PairSample
 from aragog.crawl.traps.seen_set import SeenSet
-from aragog.crawl.traps.template_budget import TemplateBudget
-from aragog.crawl.traps.templates import PathWords, UrlPart, UrlTemplates, hash_of, templates_of
+from aragog.crawl.traps.series_ends import MIN_BEYOND, SURELY_BEYOND, SeriesEnds
+from aragog.crawl.traps.template_record import TemplateRecord
+from aragog.crawl.traps.templates import PathWords, UrlTemplates, hash_of, templates_of
 
-FIRST_TRIALS, LESS_PER_PAGE = 12.0, 0.1
-HOST_TRIALS, TRIALS_PER_PAGE = 3.0, 0.02
-HOST_VARIANTS, VARIANTS_PER_PAGE = 4.0, 0.01
+EXPECTED, WEIGHT = 0.6, 2.0
 """
-A host's allowance for useless pages, after which its templates without credit wait. It is large at
-first, shrinks with each useful page, and in the long run is a share of the useful pages. The third
-pair is the same for URLs that were already followed without one of their parts.
+The expected share of useful pages of a template without any, and how many pages this counts as.
 """
-RESERVE = 1.5
-"""Factor on that allowance for a new template next to templates with credit."""
-BEYOND = 3
-"""After this many useless pages numbered above all useful ones, higher numbers wait."""
-MIN_OF_SHAPE = 3
+LIKELY, LAST_CHANCE = 0.5, 0.3
 """
-A new template of a shape is tried even if its host's allowance is spent, if the shape has at least
-this many useful pages, and this many for each useless one.
+Links with at least this chance are followed at once; and with this chance when no others are left,
+whatever the host has spent.
 """
-PENDING_OF_LABYRINTH = 2
-"""Maximum number of pending links of a branch that may be a labyrinth."""
-UNTRIED = 3
-"""After this many pages whose only new links are of templates on trial, those are tried first."""
-MAX_TEMPLATES, MAX_PAGES, MAX_BANDS = 200, 400, 1_000
-MIN_DIFFER = 2
-"""If this many pages differ without a part of their URL, the part matters."""
+FIRST_TRIALS, TRIALS_PER_PAGE = 8.0, 0.03
+"""The allowance: useless pages of a host, and further ones for each useful page."""
+MAX_RECORDS, MAX_PAGES, MAX_BANDS, MAX_ON_TRIAL = 800, 1_000, 2_000, 100
+BEYOND = 0.2
+"""The chance of a page whose number is beyond the end of its series."""
+LINKS_OF_FRAME, MAX_LINKS = 5, 4_096
+AT_FIRST, LESS_PER_PAGE = 20.0, 0.1
+MAX_DOUBTFUL = 3
+"""Maximum number of pending links that waited until no others were pending."""
 MAX_PLAIN = 4
 """Maximum number of meaningless parts that are removed from a URL."""
-SEEN_BYTES, JUDGED_BYTES, PAIRS_BYTES, NAMED_BYTES = 8_192, 4_096, 16_384, 4_096
+SEEN_BYTES, JUDGED_BYTES = 16_384, 8_192
 
 
 class LinkVerdict(Enum):
@@ -64,68 +66,105 @@ class TemplateDecision(Enum):
 
 @dataclass(slots=True)
 class HostBudget:
-    """All budgets of a host."""
+    """What is known about a host's templates and pages."""
 
     words: PathWords = field(default_factory=PathWords)
-    templates: OrderedDict[str, TemplateBudget] = field(default_factory=OrderedDict)
+    records: OrderedDict[str, TemplateRecord] = field(default_factory=OrderedDict)
     useful: int = 0
     """Number of useful pages."""
     spent: float = 0.0
-    """Cost of useless pages so far."""
-    varied: float = 0.0
-    """Cost of pages that were the same without a part of their URL."""
+    """Number of useless pages."""
+    promised: float = 0.0
+    """The part of it for pages that only led to templates that were not tried."""
+    pending: int = 0
+    """Links that were followed and whose pages have not arrived yet."""
+    meaningless: set[str] = field(default_factory=set)
+    """Parts of URLs that may not change the page."""
+    usual_news: float = 0.0
+    """
+    Mean number of new pairs of useful pages, in which each page counts as much as it has new
+    pairs. So many pages with little in them do not lower what is expected of a page.
+    """
+    news: float = 0.0
+    """Number of new pairs of the pages in that mean, at most as many as some pages have."""
     held: int = 0
     """Approximate number of held links."""
     left_out: int = 0
     """Number of links that were not followed, counted once for each crawl that found them."""
+    on_trial: OrderedDict[int, None] = field(default_factory=OrderedDict)
+    """Pending links that were followed on the host's allowance."""
+    doubtful: OrderedDict[int, int] = field(default_factory=OrderedDict)
+    """Pending links that waited until no others were pending, with the kind of each."""
     seen: SeenSet = field(default_factory=lambda: SeenSet(SEEN_BYTES))
-    """Links that were followed, and the same links without each part of their queries."""
-    pairs: SeenSet = field(default_factory=lambda: SeenSet(PAIRS_BYTES))
+    """Links that were followed."""
+    covered: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
+    """URLs whose page was followed under another URL."""
+    linked: SeenSet = field(default_factory=lambda: SeenSet(SEEN_BYTES))
+    """Links that pages have."""
+    judged: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
+    """Pages that were judged, and the canonical URLs that they declared."""
+    relinked: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
+    """Links that several pages have."""
+    listed: SeenSet = field(default_factory=lambda: SeenSet(SEEN_BYTES))
+    """Links in lists, with the section of the list."""
+    lists: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
+    """Lists of links."""
+    rich: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
+    """Pages with much that is new."""
+    ends: SeriesEnds = field(default_factory=SeriesEnds)
+    origins: LinkOrigins = field(default_factory=LinkOrigins)
+    pairs: PairSample = field(default_factory=PairSample)
     """Word pairs of the host's pages."""
+    links: PairSample = field(
+        default_factory=lambda: PairSample(share=LINKS_OF_FRAME, most=MAX_LINKS)
+    )
+    """Links of the host's pages."""
     pages: OrderedDict[int, bytes] = field(default_factory=OrderedDict)
     """Sketches by the hash of a URL, and of the URL without a part."""
     bands: OrderedDict[int, int] = field(default_factory=OrderedDict)
     """The number of pages that had each band of a sketch."""
-    judged: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
-    named: SeenSet = field(default_factory=lambda: SeenSet(NAMED_BYTES))
-    """Links on pages that have new words, not only new numbers."""
-    grown: SeenSet = field(default_factory=lambda: SeenSet(NAMED_BYTES))
-    """Links within a branch that were first found on pages of the same branch."""
-    relinked: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
-    """Pages that other pages of their branch linked to again."""
 
-    def template(self, name: str) -> TemplateBudget:
-        """A template's budget. A new one replaces the least recently used one if there are many."""
-        found = self.templates.get(name)
+    def record(self, name: str) -> TemplateRecord:
+        """A template's record. A new one replaces the least recently used one if there are many."""
+        found = self.records.get(name)
         if found is None:
-            found = self.templates[name] = TemplateBudget()
-            if len(self.templates) > MAX_TEMPLATES:
-                self.templates.popitem(last=False)
+            found = self.records[name] = TemplateRecord()
+            if len(self.records) > MAX_RECORDS:
+                self.records.popitem(last=False)
         else:
-            self.templates.move_to_end(name)
+            self.records.move_to_end(name)
         return found
 
-    def verdict(self, url: str, decisions: dict[str, TemplateDecision]) -> LinkVerdict:
+    def known(self, name: str) -> TemplateRecord:
+        """A template's record, which is kept longer; an empty one if nothing is known of it."""
+        found = self.records.get(name)
+        if found is None:
+            return TemplateRecord()
+        self.records.move_to_end(name)
+        return found
+
+    def verdict(
+        self, url: str, decisions: dict[str, TemplateDecision], *, is_last: bool = False
+    ) -> LinkVerdict:
         """
         Decide whether a link may be followed now. If so, it is recorded as followed.
 
         Args:
             url: a normalized URL of this host.
             decisions: operators' decisions, by template.
+            is_last: True if no page of the host is in progress, so nothing further is learned.
         """
         is_of = templates_of(url, self.words)
         if is_of.own in self.seen:
             return LinkVerdict.FOLLOW  # already followed, so it costs nothing
-        plain = self.plain(is_of)
         decided = {decisions[name] for name in is_of.templates if name in decisions}
         if TemplateDecision.CLOSED in decided:
             return LinkVerdict.DROP
-        if TemplateDecision.OPEN not in decided:
-            verdict = self._learned(plain, is_of.own)
-            if verdict is not LinkVerdict.FOLLOW:
-                return verdict
-        self._follow(plain, is_of.own)
-        return LinkVerdict.FOLLOW
+        plain = self.plain(is_of)
+        if TemplateDecision.OPEN in decided:
+            self._follow(plain, is_of.own)
+            return LinkVerdict.FOLLOW
+        return self._learned(plain, is_of.own, is_last=is_last)
 
     def was_followed(self, url: str) -> bool:
         """True if a link was followed before."""
@@ -133,93 +172,161 @@ class HostBudget:
 
     def plain(self, is_of: UrlTemplates) -> UrlTemplates:
         """The templates of a URL without the parts that do not change the page."""
-        for _ in range(MAX_PLAIN):
-            parts = (p for p in is_of.parts if self._is_meaningless(p.template))
+        for _ in range(MAX_PLAIN if self.meaningless else 0):
+            parts = (
+                part
+                for part in is_of.parts
+                if not part.is_of_path and self._is_meaningless(part.template)
+            )
             part = next(parts, None)
             if part is None:
                 break
             is_of = templates_of(part.url, self.words)
         return is_of
 
-    def differs(self, name: str) -> bool:
-        """True if pages are known to differ without this part of their URLs."""
-        known = self.templates.get(name)
-        return known is not None and known.differ >= MIN_DIFFER
-
     def _is_meaningless(self, name: str) -> bool:
-        known = self.templates.get(name)
+        known = self.records.get(name) if name in self.meaningless else None
         return known is not None and known.is_meaningless
 
-    def _learned(self, plain: UrlTemplates, own: int) -> LinkVerdict:
-        budgets = [self.template(name) for name in plain.templates]
-        if any(one.is_closed for one in budgets) or (plain.own != own and plain.own in self.seen):
-            return LinkVerdict.DROP
-        branch = self.template(plain.branch)
-        if branch.may_be_labyrinth and branch.pending >= PENDING_OF_LABYRINTH:
-            return LinkVerdict.HOLD
-        if not budgets[0].is_untried and plain.branch != plain.templates[0]:
-            budgets.remove(branch)  # the branch's budget only matters for untried templates
-        if not all(one.has_room for one in budgets) or self._is_beyond(plain, budgets[0]):
-            return LinkVerdict.HOLD
-        if self._has_untried() and any(one.is_empty(UNTRIED) for one in budgets):
-            return LinkVerdict.HOLD
-        if any(self._waits(part) for part in plain.in_query):
-            return LinkVerdict.HOLD
-        if not all(one.may_vary for one in self._variants(plain)):
-            return LinkVerdict.HOLD
-        if all(one.has_credit for one in budgets) or self._is_as_others(plain, budgets):
-            return LinkVerdict.FOLLOW
-        is_spent = self._is_spent(RESERVE if self._is_new_sibling(budgets) else 1.0, plain)
-        return LinkVerdict.HOLD if is_spent else LinkVerdict.FOLLOW
+    def expected(self, is_of: UrlTemplates) -> float:
+        """The chance that a page of these templates is useful."""
+        chance, known = EXPECTED, [self.records.get(name) for name in is_of.levels]
+        for at, (name, one) in enumerate(zip(is_of.levels, known, strict=True)):
+            if one is None:
+                break
+            self.records.move_to_end(name)
+            finer = known[at + 1] if at + 1 < len(known) else None
+            alone = _without(one, finer) if finer else one
+            chance = alone.shrunk(chance, WEIGHT)
+        marks = [self.records.get(mark) for mark in is_of.marks]
+        return min([chance, *(one.shrunk(EXPECTED, WEIGHT) for one in marks if one)])
 
-    def _is_as_others(self, plain: UrlTemplates, budgets: list[TemplateBudget]) -> bool:
-        """True if a link has a new template, and useful pages of the same shape are known."""
-        shape = self.templates.get(plain.shape)
-        return (
-            shape is not None
-            and shape.brought >= MIN_OF_SHAPE
-            and shape.brought >= MIN_OF_SHAPE * shape.nothing
-            and all(one.has_credit or one.is_untried for one in budgets)
+    def _learned(self, plain: UrlTemplates, own: int, *, is_last: bool) -> LinkVerdict:
+        if own in self.covered or (plain.own != own and self._is_fetched(plain.own)):
+            return LinkVerdict.DROP
+        if self._is_moved(plain):
+            return LinkVerdict.DROP
+        section = self.known(plain.section)
+        if section.is_labyrinth or self.known(plain.branch).is_labyrinth:
+            return LinkVerdict.DROP
+        if section.pending > 2 * section.good:
+            return LinkVerdict.HOLD
+        chance = self.expected(plain)
+        least = SURELY_BEYOND if section.is_sure else MIN_BEYOND
+        is_beyond = self.ends.is_beyond(plain.url, least)
+        if is_beyond or self.origins.is_tainted(plain.own):
+            chance = min(chance, BEYOND)
+        is_doubtful = chance < LIKELY or self.is_doubtful(plain, section)
+        if is_doubtful and (not self.is_idle or self._is_tried(plain, section)):
+            return LinkVerdict.HOLD
+        if not is_last and self._waits_for_simpler(plain):
+            return LinkVerdict.HOLD
+        is_trial = (
+            chance < LIKELY
+            or not section.brought
+            or self.is_endless(plain, section)
+            or (section.is_poor and not self._is_sure(plain) and self._is_variant(plain))
+        )
+        most = self._most(chance, plain) if is_last else self.allowance
+        if is_trial and self.spent + len(self.on_trial) >= most:
+            return LinkVerdict.HOLD
+        self._follow(plain, own)
+        if is_trial and len(self.on_trial) < MAX_ON_TRIAL:
+            self.on_trial[own] = None
+        if is_doubtful and len(self.doubtful) < MAX_ON_TRIAL:
+            self.doubtful[own] = crc32(plain.levels[0].encode())
+        return LinkVerdict.FOLLOW
+
+    def _most(self, chance: float, plain: UrlTemplates) -> float:
+        """How many useless pages the host may have for a link, when no others are left."""
+        section = self.known(plain.section)
+        names = plain.levels if "?" in plain.url else plain.levels[1:] or plain.levels
+        leads = any(one.brought and not one.is_poor for one in map(self.known, names))
+        is_proven = section.brought or leads
+        if chance >= LIKELY and is_proven and not self.is_endless(plain, section):
+            return float("inf")
+        least = LIKELY if "?" in plain.url else LAST_CHANCE
+        is_new = chance >= least and not any(
+            self.records[name].brought or self.records[name].nothing
+            for name in names
+            if name in self.records
+        )
+        at_first = AT_FIRST - LESS_PER_PAGE * self.useful
+        return max(at_first, self.allowance * (2 if is_new else 1))
+
+    def is_endless(self, plain: UrlTemplates, section: TemplateRecord) -> bool:
+        """
+        True if pages of the section lead to ever more pages, unless some of them have text and
+        several pages link to this one.
+        """
+        return section.is_endless and not (section.has_text and plain.own in self.relinked)
+
+    def _is_fetched(self, plain: int) -> bool:
+        """True if a URL was followed, or another one of which it is the part that matters."""
+        return plain in self.seen or plain in self.covered or plain in self.pages
+
+    def _is_moved(self, plain: UrlTemplates) -> bool:
+        """True if it is a known page with folders before or after its path."""
+        return bool(self.meaningless) and any(
+            part.is_of_path and part.without in self.seen and self._is_meaningless(part.template)
+            for part in plain.parts
         )
 
-    @staticmethod
-    def _is_new_sibling(budgets: list[TemplateBudget]) -> bool:
-        """True if some of a link's templates have credit, and the others are untried."""
-        credited = sum(one.has_credit for one in budgets)
-        return credited > 0 and all(one.has_credit or one.is_untried for one in budgets)
+    @property
+    def is_idle(self) -> bool:
+        """True if no links are pending, save doubtful ones."""
+        return self.pending <= len(self.doubtful)
 
-    def _waits(self, part: UrlPart) -> bool:
-        """True if the URL without a part, which must be fetched first, is still held."""
-        return part.without in self.named and part.without not in self.seen
+    def is_doubtful(self, plain: UrlTemplates, section: TemplateRecord) -> bool:
+        """True if a link waits until no others are pending, although its page may be useful."""
+        return (
+            section.is_growing
+            or section.is_untold
+            or not self.origins.is_grounded(plain.own)
+            or (not self._is_sure(plain) and self._is_variant(plain))
+            or (not section.is_sure and self.known(plain.finest).is_function)
+        )
 
-    def _variants(self, is_of: UrlTemplates) -> list[TemplateBudget]:
-        """The budgets of a URL's parts for which the URL without the part was followed."""
-        return [self.template(p.template) for p in is_of.in_query if p.without in self.seen]
+    def _is_sure(self, plain: UrlTemplates) -> bool:
+        """True if nearly all pages of its templates were useful so far."""
+        names = plain.levels if "?" in plain.url else plain.levels[1:] or plain.levels
+        return any(self.records[name].is_sure for name in names if name in self.records)
 
-    @staticmethod
-    def _is_beyond(is_of: UrlTemplates, path: TemplateBudget) -> bool:
-        number = is_of.number or 0
-        return path.beyond >= BEYOND and number > path.highest + BEYOND
+    def _is_variant(self, plain: UrlTemplates) -> bool:
+        """True if it is a known URL with more in its query, or with folders before its path."""
+        parts = (part.without for part in plain.parts if not part.is_of_path)
+        return any(code in self.linked or code in self.seen for code in (*parts, *plain.endings))
 
-    def _has_untried(self) -> bool:
-        return any(one.pending and not one.brought for one in self.templates.values())
+    def _is_tried(self, plain: UrlTemplates, section: TemplateRecord) -> bool:
+        """True if a doubtful link of its kind is pending, so it is better to wait for its page."""
+        kind = crc32(plain.levels[0].encode())
+        pending = sum(one == kind for one in self.doubtful.values())
+        if self._is_sure(plain):
+            return pending > section.good
+        return pending > 0 or len(self.doubtful) >= MAX_DOUBTFUL
 
-    def _is_spent(self, share: float, plain: UrlTemplates) -> bool:
-        """True if the host has spent its allowance, including templates on trial."""
-        most = share * (HOST_VARIANTS + VARIANTS_PER_PAGE * self.useful)
-        if self.varied >= most and self._variants(plain):
-            return True
-        on_trial = sum(not one.has_credit and one.pending > 0 for one in self.templates.values())
-        at_first = FIRST_TRIALS - LESS_PER_PAGE * self.useful
-        most = share * max(at_first, HOST_TRIALS + TRIALS_PER_PAGE * self.useful)
-        return self.spent + on_trial >= most
+    def _waits_for_simpler(self, plain: UrlTemplates) -> bool:
+        """True if the URL without a part of its query is known and was not followed yet."""
+        if "?" not in plain.url:
+            return False
+        return any(
+            part.without in self.linked
+            and part.without not in self.seen
+            and part.without not in self.covered
+            for part in plain.parts
+        )
+
+    @property
+    def allowance(self) -> float:
+        """How many useless pages the host may have."""
+        return FIRST_TRIALS + TRIALS_PER_PAGE * self.useful
 
     def _follow(self, plain: UrlTemplates, own: int) -> None:
-        for one in self._variants(plain):
-            one.variants += 1
-        for name in plain.templates:
-            self.template(name).pending += 1
-        self.seen.add((own, plain.own, *(part.without for part in plain.in_query)))
+        self.record(plain.section).pending += 1
+        self.pending += 1
+        self.seen.add((own,))
+        if plain.own != own:
+            self.covered.add((plain.own,))
 
     def followed(self, url: str) -> None:
         """Record a link that is followed regardless of its templates."""
@@ -230,9 +337,7 @@ class HostBudget:
     def arrived(self, url: str) -> None:
         """Record that a followed link ended without a result for its templates."""
         is_of = templates_of(url, self.words)
-        for name in {*is_of.templates, *self.plain(is_of).templates}:
-            if one := self.templates.get(name):
-                one.pending = max(0, one.pending - 1)
+        self._end(is_of.own, self.plain(is_of))
 
     def begin_judging(self, url: str) -> UrlTemplates | None:
         """Record that a URL's page arrived. Returns its templates, or None if judged before."""
@@ -241,29 +346,55 @@ class HostBudget:
             return None
         self.judged.add((is_of.own,))
         plain = self.plain(is_of)
-        self.seen.add((is_of.own, plain.own))
-        for name in {*is_of.templates, *plain.templates}:
-            one = self.template(name)
-            one.pending = max(0, one.pending - 1)
+        self.seen.add((is_of.own,))
+        self._end(is_of.own, plain)
         return plain
+
+    def _end(self, own: int, plain: UrlTemplates) -> None:
+        section = self.record(plain.section)
+        section.pending = max(0, section.pending - 1)
+        self.pending = max(0, self.pending - 1)
+        self.on_trial.pop(own, None)
+        self.doubtful.pop(own, None)
 
     def forget_pending(self) -> None:
         """Stop counting links whose pages never arrived."""
-        for one in self.templates.values():
-            one.pending = one.beyond = one.variants = 0
+        self.pending = 0
+        self.on_trial.clear()
+        self.doubtful.clear()
+        for one in self.records.values():
+            one.pending = 0
 
     def why_not(self, url: str, decisions: dict[str, TemplateDecision]) -> str:
         """Why a link is not followed now; "" if it is not blocked. Changes nothing."""
         words = PathWords({place: list(known) for place, known in self.words.words.items()})
         is_of = templates_of(url, words)
-        for name in (*is_of.templates, *(part.template for part in is_of.parts)):
-            one, decision = self.templates.get(name), decisions.get(name)
-            if decision is TemplateDecision.CLOSED:
+        names = (*is_of.templates, *(part.template for part in is_of.parts))
+        for name in names:
+            if decisions.get(name) is TemplateDecision.CLOSED:
                 return f"{name}: closed by an operator"
-            if decision is None and one is not None and one.reason:
-                return f"{name}: {one.reason}"
-        return ""
+        if any(decisions.get(name) is TemplateDecision.OPEN for name in names):
+            return ""
+        closed = self.closed()
+        return next((f"{name}: {closed[name]}" for name in names if name in closed), "")
+
+    def state(self, name: str) -> str:
+        """`open`, `closed` or `on trial`."""
+        one = self.records[name]
+        if one.is_labyrinth or one.is_meaningless:
+            return "closed"
+        if not one.brought and not one.nothing:
+            return "on trial"
+        chance = one.shrunk(EXPECTED, WEIGHT)
+        return "closed" if chance < LAST_CHANCE else "on trial" if chance < LIKELY else "open"
 
     def closed(self) -> dict[str, str]:
         """The closed templates, each with the reason."""
-        return {name: one.reason for name, one in self.templates.items() if one.reason}
+        return {
+            name: one.reason for name, one in self.records.items() if self.state(name) == "closed"
+        }
+
+
+def _without(one: TemplateRecord, finer: TemplateRecord) -> TemplateRecord:
+    """A record without the pages of a more precise template."""
+    return TemplateRecord(good=max(0.0, one.good - finer.good), bad=max(0.0, one.bad - finer.bad))

@@ -51,10 +51,13 @@ def host_templates(store: TrapStore, host: str) -> HostTemplates:
         BrokerUnavailable: Redis does not respond.
     """
     budget = store.read([host])[host].budget
+    closed = budget.closed()
     decided = store.decisions().get(host, {})
     found = {
-        name: HostTemplate(name, one.state, LEARNED, one.brought, one.nothing, one.reason)
-        for name, one in budget.templates.items()
+        name: HostTemplate(
+            name, budget.state(name), LEARNED, one.brought, one.nothing, closed.get(name, "")
+        )
+        for name, one in budget.records.items()
     }
     for name, decision in decided.items():
         one = found.get(name) or HostTemplate(name, "", "")

@@ -1,302 +1,389 @@
 """
-Judges what a page brought, and changes the budgets of its templates accordingly. Pure.
+Judges what a page brought, and records it for the page's templates. Pure.
 
-A page is useful if it has words that no other page of the host had, or links to new pages of useful
-templates. It is useless if it has the text of the page without a part of its URL (sessions, print
-versions), of other pages of its template (soft 404s, empty months), or only text that several pages
-have (searches, facets).
+A page is useful if it has words that no other page of the host had, or leads to new pages of useful
+templates. It is useless if it repeats another page (a session, a print version, a page that names
+another one as canonical), has the text of others of its template (soft 404s, empty months), or only
+leads to further pages of its kind.
 
-Numbers count less than words, because there are infinitely many of them. A page with only new
-numbers is useful if another kind of page links to it, but not if it leads to further pages of its
-own kind (views of a map, statistics of any range).
+Pages with new numbers only, and lists of known pages, are useful if they are grounded
+(`link_origins`): reached from pages of other kinds, as the tables of a league and the authors of a
+library are, and not from each other, as the views of a map and the days of a calendar are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from zlib import crc32
 
-from aragog.crawl.traps.host_budget import MAX_BANDS, MAX_PAGES, UNTRIED, HostBudget
-from aragog.crawl.traps.template_budget import FAR, MIN_BROUGHT, OPEN, TemplateBudget
-from aragog.crawl.traps.templates import AGAIN, UrlTemplates, templates_of
-from aragog.crawl.traps.traits import PageTraits, are_alike
+from aragog.crawl.traps.host_budget import LIKELY, HostBudget
+from aragog.crawl.traps.link_origins import TAINTED, WITHIN, chain_of
+from aragog.crawl.traps.page_copies import PageCopies
+from aragog.crawl.traps.page_links import PROVEN, PageLinks, folders, links_of_page, list_code
+from aragog.crawl.traps.pair_sample import NO_NEWS, News
+from aragog.crawl.traps.template_record import FAR, KEPT, LAST, Flaw, TemplateRecord
+from aragog.crawl.traps.templates import UrlTemplates, hash_of, templates_of
+from aragog.crawl.traps.traits import ALIKE, PageTraits, are_alike
 
-WORDS, LINKS, PROMISES, NOTHING, SAME = 3.0, 1.0, -0.5, -1.0, -2.0
+MIN_NEW, MIN_SHARE = 4, 8
 """
-What a page adds to the budgets of its templates if it brought words of its own; only links; only
-links to templates on trial; nothing; only what other pages had said before.
+Minimum number of new word pairs for new content, and one new pair in this many if the page is like
+another one.
 """
-MIN_NEW, MIN_SHARE = 4, 14
+MIN_TEXT = 0.3
+MIN_DATA = 2.5
+MIN_OWN, MIN_LISTED = 2, 4
+"""Minimum number of new pairs of any kind for a page of numbers."""
+MIN_OF_FUNCTION, MIN_OF_TEXT = 0.15, 0.1
 """
-Minimum number of new word pairs for new content. For a page that is like the one without a part of
-its URL, also one new pair in this many.
+A page behind links that all have the same text needs this share of the new pairs that a useful page
+of the host has.
 """
-PROMISE_COST = 0.5
-"""Cost to the host of a page with only links to templates on trial, until one is useful."""
-MIN_SAID = 2
-"""
-A template with this many pages with words of their own is worth leading to. One is not enough,
-because the first page always has new words.
-"""
-MIN_GROWTH = 2
-"""
-A page with only new numbers and this many new links within its branch is in an infinite space.
-"""
-MAX_BY_LINKS = 6.0
-"""Maximum budget that a template can get by links alone, which do not prove it."""
-MIN_PROMISED, MAX_PROMISES = 1.0, 12
-"""Until `MAX_PROMISES`, at least this much of a budget is left to try what the links lead to."""
-MIN_OF_BRANCH = 1.0
-"""
-The minimum budget of a branch, and of a proven template with pages that repeat others' text. So
-they are never closed for that reason.
-"""
+RICH, PAGES_OF_NEWS, SOME = 4, 50, 20
 TEXT = 20
 """A page with at least this many own word pairs is a text, otherwise a list."""
-MIRRORS, LAST = 8, 3
-"""Number of URLs that may have the same text, such as the versions of a manual."""
+MANY_PROMISES = 12
+COST_OF_GROWTH, COST_OF_PROMISE = 1.0, 1.0
+MAX_NEIGHBORS, MAX_GROWTH = 2, 4
+HUB, WORDS_PER_LINK, MAX_OF_TEXT = 5, 4, 8
+ALIKE_LIST = 0.95
+MIN_COPIED = 6
+"""Minimum number of own word pairs of a page that is compared with those at other paths."""
+MIN_OF_STEP = 3
+"""
+Pages with the same text at other paths are versions of a page if there are at most this many, and
+links with different texts lead to them.
+"""
+LEAF = 0.7
+"""The value of a list of known pages."""
+
+PageLink = tuple[str, str]
+"""The URL of a link, and its text."""
 
 
-def judge(host: HostBudget, url: str, traits: PageTraits | None, links: Iterable[str] = ()) -> bool:
+def judge(
+    host: HostBudget, url: str, traits: PageTraits | None, links: Iterable[PageLink] = ()
+) -> None:
     """
-    Record what a URL's page brought, once per URL. Returns True if its links are worth following.
+    Record what a URL's page brought, once per URL.
 
     Args:
-        host: the budgets of the URL's host.
+        host: the budget of the URL's host.
         url: a normalized URL of the host.
         traits: the traits of its page; None if it could not be fetched or read.
-        links: the page's links within this host, normalized.
+        links: the page's links within this host, normalized, with their texts.
     """
     is_of = host.begin_judging(url)
     if is_of is None:
-        return True
-    weighing = _Weighing(host, is_of, [host.template(name) for name in is_of.templates])
-    return weighing.fail() if traits is None else weighing.weigh(traits, list(links))
+        return
+    is_variant = is_of.url != url
+    if traits is None:
+        _Weighing(host, is_of, PageTraits(), is_variant).record(0.0, Flaw.MISSING)
+    else:
+        _Weighing(host, is_of, traits, is_variant).weigh(list(links))
 
 
 def judge_stored(host: HostBudget, url: str) -> None:
     """Record a URL whose page is already stored, because an earlier crawl found it useful."""
     is_of = host.begin_judging(url)
     if is_of is not None:
-        _Weighing(host, is_of, [host.template(name) for name in is_of.templates]).give(WORDS)
+        _Weighing(host, is_of, PageTraits()).record(1.0, None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Weighing:
     """One page."""
 
     host: HostBudget
     is_of: UrlTemplates
-    budgets: list[TemplateBudget]
+    traits: PageTraits
+    is_variant: bool = False
+    """True if the URL has parts that do not change the page."""
+    words: News = NO_NEWS
+    numbers: News = NO_NEWS
+    twins: list[str] = field(default_factory=list)
+    copies: PageCopies = field(init=False)
+    items: set[int] = field(default_factory=set)
+    nearest: int = FAR
+    others: int = 0
+    """Number of new links that do not lead nearer to content, if most links do not."""
+    is_rich: bool = False
+    """True if much of it is new, compared with other useful pages of the host."""
+    leads: bool = False
+    """True if it leads to content that no other page led to."""
+    is_step: bool = False
+    """True if it is a small page below a page with much that is new."""
 
-    def fail(self) -> bool:
-        self._take(NOTHING)
-        return True
+    def __post_init__(self) -> None:
+        self.copies = PageCopies(self.host, self.is_of, self.traits)
 
-    def weigh(self, traits: PageTraits, links: Sequence[str]) -> bool:
-        """Change the budgets by what the page brought. Returns False if it repeats other pages."""
-        change = self._change(traits, links)
-        self._remember(traits)
-        return change > SAME
+    def weigh(self, links: Sequence[PageLink]) -> None:
+        """Judge the page, and record its text and its links."""
+        host, traits = self.host, self.traits
+        self.words, self.numbers = host.pairs.news(traits.pairs), host.pairs.news(traits.numbers)
+        targets = [(host.plain(templates_of(url, host.words)), text) for url, text in links]
+        value, flaw = self._value([to for to, _ in targets])
+        if self.items:
+            host.lists.add((list_code(self.items),))
+        self.record(value, flaw)
+        self._note_links(targets, value, flaw)
+        self.copies.remember(is_copy=flaw in {Flaw.COPY, Flaw.SAME})
 
-    def _change(self, traits: PageTraits, links: Sequence[str]) -> float:
-        host = self.host
-        targets = [host.plain(templates_of(link, host.words)) for link in links]
-        new, numbers = self._new_of(traits.pairs), self._new_of(traits.numbers)
-        twin = self._twin(traits)
-        if twin and new * MIN_SHARE < len(traits.pairs):
-            return self._take(SAME, [twin])
-        new_links = self._new_links(targets)
-        if new >= MIN_NEW:
-            self._count_inner(targets)
-            self._name(targets)
-            return self.give(WORDS)
-        if new + numbers >= MIN_NEW:
-            return self._take(NOTHING) if self._grows(targets) else self.give(WORDS)
-        copies = self._copies(traits)
-        if copies and len(traits.pairs) >= TEXT:
-            return self._copy(copies)
-        if new_links is not None:
-            self._name(targets)
-            if new_links:
-                return self.give(LINKS, MAX_BY_LINKS)
-            is_tried = self.budgets[0].promises >= UNTRIED
-            return (
-                self._take(NOTHING) if is_tried and self._is_repeated(traits) else self._promise()
-            )
-        if copies >= MIRRORS or self._is_repeated(traits):
-            self.budgets[0].beyond += (self.is_of.number or 0) > self.budgets[0].highest
-            return self._take(SAME)
-        return self._take(PROMISES if copies else NOTHING)
+    def _value(self, targets: Sequence[UrlTemplates]) -> tuple[float | None, Flaw | None]:
+        """What the page is worth from 0 to 1, None if not known yet; and why it is worth little."""
+        found = links_of_page(self.host, self.is_of, targets)
+        self._note_found(found)
+        self._compare(found)
+        if self._is_copy():
+            return 0.0, Flaw.COPY
+        is_text = self._is_text() and not self._is_function(MIN_OF_TEXT)
+        self.is_rich = is_text or self.news >= max(MIN_DATA, self.host.usual_news / RICH)
+        if is_text:
+            return 1.0, None
+        if self._is_new_list(found):
+            return LEAF, None
+        if self.leads and not self._is_hub(found):
+            return found.share, None
+        if not self._is_trusted() and (self._is_hub(found) or found.doubtful >= MAX_GROWTH):
+            return 0.0, Flaw.GROWTH
+        return self._value_of_little(found)
 
-    def _copy(self, copies: int) -> float:
-        """Subtract for a text that another page has."""
-        varied = [p.template for p in self.is_of.in_query if p.without in self.host.judged]
-        if varied or copies >= MIRRORS:
-            return self._take(SAME, varied)
-        is_moved = any(name == AGAIN or name.startswith("**/") for name in self.is_of.templates)
-        return self._take(NOTHING if is_moved else PROMISES)
+    def _value_of_little(self, found: PageLinks) -> tuple[float | None, Flaw | None]:
+        """The value of a page that neither has a text nor leads to one."""
+        if self.copies.is_mirror:
+            return LEAF, None
+        is_data = self.news >= MIN_DATA
+        is_single = len(found.items) < MIN_LISTED and self._is_single()
+        if not is_data and not is_single and not found.promised and self._is_same(found.items):
+            return 0.0, Flaw.SAME
+        if self._may_stand_alone(found):
+            return LEAF, None
+        if not self._is_function(MIN_OF_FUNCTION):
+            if (is_data or is_single) and self.host.origins.is_grounded(self.is_of.own):
+                return (1.0 if is_data else LEAF), None
+            if self._is_list(found):
+                return LEAF, None
+        if is_single and self.words.own >= MIN_OF_STEP and self._is_below_rich_page():
+            self.is_step = True
+            return LEAF, None
+        if found.promised and self.host.record(self.is_of.section).promises < MANY_PROMISES:
+            return None, None
+        grows = is_data or found.doubtful
+        return found.share, Flaw.GROWTH if grows else Flaw.NOTHING
 
-    def _name(self, targets: Iterable[UrlTemplates]) -> None:
-        self.host.named.add(to.own for to in targets)
+    def _may_stand_alone(self, found: PageLinks) -> bool:
+        """True if it has a text, although a known one, and leads nowhere: a version of a page."""
+        leads = found.promised or found.doubtful or found.dead
+        return self.words.own >= MIN_COPIED and not leads and self.copies.may_be_version()
 
-    def _grows(self, targets: Iterable[UrlTemplates]) -> bool:
-        """True if a page with only new numbers belongs to an infinite space."""
-        within = self._within(targets)
-        own = self.is_of.own
-        is_grown = own in self.host.grown and own not in self.host.named
-        return within >= MIN_GROWTH or is_grown
+    @property
+    def news(self) -> float:
+        """Number of new pairs of words and numbers."""
+        return self.words.new + self.numbers.new
 
-    def _count_inner(self, targets: Iterable[UrlTemplates]) -> None:
-        """Count a page with words that was found only from its branch, to detect a labyrinth."""
-        within = self._within(targets)
-        if self.is_of.own in self.host.grown:
-            branch = self.host.template(self.is_of.branch)
-            branch.inner += 1
-            branch.new_links += within
+    def _note_found(self, found: PageLinks) -> None:
+        self.items, self.nearest = found.items, found.nearest
+        self.leads = found.share >= LIKELY
+        is_list = len(found.items) >= MIN_LISTED
+        others = found.others - (found.dead + found.strange if is_list else 0)
+        self.others = 0 if self.leads else others
 
-    def _within(self, targets: Iterable[UrlTemplates]) -> int:
-        """Count and record links to pages of the same branch that no page has linked to before."""
-        host, own = self.host, self.is_of
-        found = {to.own for to in targets if to.branch == own.branch and not self._is_known(to)}
-        host.grown.add(found)
-        return len(found)
+    def _is_new_list(self, found: PageLinks) -> bool:
+        """True if it lists known pages as no other page at its path did, and leads nowhere new."""
+        return (
+            len(found.items) >= MIN_LISTED
+            and found.novel >= LIKELY
+            and not found.promised
+            and found.doubtful == found.strange
+            and self.host.origins.is_grounded(self.is_of.own)
+        )
 
-    def _is_known(self, to: UrlTemplates) -> bool:
-        """True if a page was linked to, perhaps with other values of possibly meaningless names."""
-        host = self.host
-        places = [to.own, *(p.without for p in to.in_query if not host.differs(p.template))]
-        return any(place in host.named or place in host.seen for place in places)
+    def _is_list(self, found: PageLinks) -> bool:
+        """True if it lists known pages, and is linked from content or lists them as the first."""
+        is_due = found.novel >= LIKELY or self.host.origins.is_direct(self.is_of.own)
+        return bool(found.items) and is_due and found.doubtful <= MAX_NEIGHBORS
 
-    def _new_of(self, pairs: Sequence[int]) -> int:
-        return sum(1 for code in pairs if code not in self.host.pairs)
+    def _is_trusted(self) -> bool:
+        """True if several pages link to it, and some pages of its section have text."""
+        section = self.host.known(self.is_of.section)
+        return self.is_of.own in self.host.relinked and section.has_text
 
-    def give(self, change: float, most: float = OPEN) -> float:
-        self.host.useful += 1
-        for one in self.budgets:
-            self.host.spent = max(0.0, self.host.spent - one.charged)
-            one.charged, one.promises, one.row = 0.0, 0, 0
-            one.brought += 1
-            one.said += change == WORDS
-            if one.said >= MIN_SAID:
-                one.steps = 0
-            one.add(change, most)
-        if self.is_of.shape:
-            self.host.template(self.is_of.shape).brought += 1
-        path, number = self.budgets[0], self.is_of.number or 0
-        if number > path.highest:
-            path.highest, path.beyond = number, 0
-        return change
+    def _is_hub(self, found: PageLinks) -> bool:
+        """True if it says little, and leads to many pages that are not known to be useful."""
+        unproven = found.strange
+        if self.host.spent >= self.host.allowance:
+            unproven += found.promised
+        return unproven >= HUB and unproven * WORDS_PER_LINK > self.news and not self.leads
 
-    def _promise(self) -> float:
-        """Subtract a little for links of unknown value, at first without spending the budget."""
-        self.host.spent += PROMISE_COST
-        for one in self.budgets:
-            if not one.is_open:
-                one.promises += 1
-                one.charged += PROMISE_COST / len(self.budgets)
-                one.add(PROMISES, least=MIN_PROMISED if one.promises <= MAX_PROMISES else 0.0)
-        return PROMISES
-
-    def _take(self, change: float, names: Sequence[str] = ()) -> float:
-        """
-        Subtract from the templates that are not proven, or from all if all are proven.
-
-        If the URL has a query, only its names are charged, because the path may be useful without
-        them.
-        """
-        if self.is_of.shape:
-            self.host.template(self.is_of.shape).nothing += 1
-        names = names or self.is_of.templates
-        of_query = [name for name in names if name.startswith("?")]
-        some = [(name, self.host.template(name)) for name in of_query or names]
-        cost = min(1.0, -change)
-        if change == SAME and all(name.startswith(("?", ";", "**/")) for name in names):
-            self.host.varied += cost
-        else:
-            self.host.spent += cost
-        for name, one in [(name, one) for name, one in some if not one.is_open] or some:
-            if not one.brought and change > SAME:
-                one.charged += cost / len(some)
-            one.nothing += change <= NOTHING
-            one.row += change <= NOTHING and not name.endswith("/...")
-            is_kept = name.endswith("/...") or (change == PROMISES and one.brought >= MIN_BROUGHT)
-            one.add(change, least=MIN_OF_BRANCH if is_kept else 0.0)
-        return change
-
-    def _new_links(self, targets: Iterable[UrlTemplates]) -> bool | None:
-        """
-        True if the page has new links to templates nearer to words. None if it has no new link.
-
-        Templates that only lead to each other are never nearer, however many links they have.
-        """
-        host, is_of = self.host, self.is_of
-        found, steps = False, FAR
-        for to in targets:
-            if self._is_known(to):
-                self._count_again(to)
-            if to.own in host.seen:
-                continue
-            if set(to.templates) <= set(is_of.templates):
-                continue  # more links of the same templates are not useful
-            known = [one for name in to.templates if (one := host.templates.get(name))]
-            if any(one.is_closed for one in known):
-                continue
-            found = True
-            if len(known) == len(to.templates) and all(one.has_credit for one in known):
-                steps = min(steps, known[0].steps)
-        if not found:
-            return None
-        own = self.budgets[0]
-        if steps >= max(own.steps, 1):
+    def _is_below_rich_page(self) -> bool:
+        """True if the URL is one below that of a page with much that is new: a recipe's step."""
+        parent = self.is_of.url.partition("?")[0].rstrip("/").rpartition("/")[0]
+        if parent.count("/") < 3:
             return False
-        own.steps = min(own.steps, steps + 1)
-        return True
+        return any(hash_of(url) in self.host.rich for url in (parent, f"{parent}/"))
 
-    def _count_again(self, to: UrlTemplates) -> None:
-        """Count a link to a known page of a branch, once per page; a labyrinth has few of them."""
+    def _is_single(self) -> bool:
+        """True if no other page had just this text, whatever of it is new."""
         host = self.host
-        places = [to.own, *(p.without for p in to.in_query if not host.differs(p.template))]
-        if any(place in host.grown for place in places) and places[-1] not in host.relinked:
-            host.relinked.add((places[-1],))
-            host.template(to.branch).old_links += 1
+        own = [*host.pairs.own(self.traits.pairs), *host.pairs.own(self.traits.numbers)]
+        place = crc32(" ".join(map(str, sorted(own))).encode())
+        is_new = len(own) >= MIN_OWN and place not in host.lists
+        host.lists.add((place,))
+        return is_new
 
-    def _twin(self, traits: PageTraits) -> str:
-        """The part of the URL without which the page is the same; "" if none is known."""
-        found = ""
+    def _is_text(self) -> bool:
+        """True if a good part of the text is new."""
+        new = self.words.new
+        is_some = new >= self.host.usual_news / SOME and not self._is_little()
+        return new >= MIN_NEW and (new >= MIN_TEXT * self.words.own or is_some)
+
+    def _compare(self, found: PageLinks) -> None:
+        """Find out whether the page has the text of another one."""
+        is_listed = bool(found.items) and found.novel >= LIKELY
+        own = self.words.own + self.numbers.own
+        has_text = own >= TEXT
+        least = ALIKE_LIST if is_listed else ALIKE
+        self.twins = self.copies.twins(least) if has_text else []
+        is_text = own >= MIN_COPIED and self.numbers.new < MIN_DATA and found.share < LIKELY
+        if is_text and self._is_little():
+            self.copies.compare()
+
+    def _is_little(self) -> bool:
+        return self.words.new < MIN_NEW or self.words.new * MIN_SHARE < self.words.own
+
+    def _is_copy(self) -> bool:
+        host, canonical = self.host, self.traits.canonical
+        if canonical:
+            known = templates_of(canonical, host.words).own
+            self._learn_canonical(canonical)
+            if known in host.judged:
+                return True
+            host.judged.add((known,))
+            host.covered.add((known,))
+        return bool(self.twins and self._is_little()) or self.copies.is_repeated
+
+    def _learn_canonical(self, canonical: str) -> None:
         for part in self.is_of.parts:
-            other, known = self.host.pages.get(part.without), part.template in self.host.templates
-            if other is None:
-                continue
-            if known:
-                one = self.host.template(part.template)
-                one.variants = max(0, one.variants - 1)
-            if are_alike(other, traits.sketch):
-                self.host.template(part.template).twins += 1
-                found = found or part.template
-            elif known:
-                self.host.template(part.template).differ += 1
-        return found
+            if part.url == canonical:
+                self.copies.count_twin(part.template)
 
-    def _is_repeated(self, traits: PageTraits) -> bool:
-        """True if at least two of the template's last useless pages had the same text."""
-        path = self.budgets[0]
-        same = sum(are_alike(other, traits.sketch) for other in path.last)
-        path.last = (*path.last, traits.sketch)[-LAST:]
-        return same >= 2
+    def _is_function(self, least: float) -> bool:
+        """True if the page is behind links like `Print` and says little."""
+        if not self._is_of_function():
+            return False
+        return self.news < least * self.host.usual_news
 
-    def _copies(self, traits: PageTraits) -> int:
-        """The number of the host's pages that had nearly the same text."""
-        return max((self.host.bands.get(band, 0) for band in traits.bands), default=0)
+    def _is_of_function(self) -> bool:
+        return self.host.known(self.is_of.finest).is_function
 
-    def _remember(self, traits: PageTraits) -> None:
+    def record(self, value: float | None, flaw: Flaw | None) -> None:
+        """Record the value for the page's templates, and in the host's sums."""
         host = self.host
-        host.pairs.add((*traits.pairs, *traits.numbers))
-        for place in (self.is_of.own, *(part.without for part in self.is_of.in_query)):
-            host.pages.setdefault(place, traits.sketch)
-        while len(host.pages) > MAX_PAGES:
-            host.pages.popitem(last=False)
-        for band in traits.bands:
-            host.bands[band] = host.bands.get(band, 0) + 1
-        while len(host.bands) > MAX_BANDS:
-            host.bands.popitem(last=False)
+        if value is None:
+            host.record(self.is_of.section).promises += 1
+            host.spent += COST_OF_PROMISE
+            host.promised += COST_OF_PROMISE
+            return
+        if flaw is Flaw.COPY and self.is_variant:
+            return  # its superfluous part is known, so such links are not followed any more
+        if value >= LIKELY:
+            host.useful += 1
+            self._note_news()
+            if self.is_rich:
+                host.rich.add((self.is_of.own,))
+                kept = min(host.promised, COST_OF_PROMISE)  # a promise led to it
+                host.promised, host.spent = host.promised - kept, host.spent - kept
+            elif not self.is_step and host.is_endless(self.is_of, host.record(self.is_of.section)):
+                host.spent += COST_OF_GROWTH
+        else:
+            chance = host.expected(self.is_of)
+            host.spent += 1.0 if self.twins else min(1.0, 2 - 2 * chance)
+        if flaw in {Flaw.SAME, Flaw.COPY, Flaw.NOTHING} or value >= LIKELY:
+            is_empty = not self.items and flaw is not None
+            host.ends.note(self.is_of.url, is_useful=value >= LIKELY, is_empty=is_empty)
+        if flaw is Flaw.COPY and self.twins:
+            for name in dict.fromkeys(self.twins):
+                host.record(name).add(value, flaw)
+            return
+        names = list(self.is_of.levels)
+        names += [mark for mark in self.is_of.marks if value >= LIKELY or not self._is_proven(mark)]
+        for name in dict.fromkeys(names):
+            host.record(name).add(value, flaw)
+        if value >= LIKELY:
+            self._note_steps(host.record(self.is_of.section))
+
+    def _note_news(self) -> None:
+        host, news = self.host, self.news
+        if news and self.is_rich:
+            host.news = min(host.news + news, PAGES_OF_NEWS * max(news, host.usual_news))
+            host.usual_news += (news - host.usual_news) * news / host.news
+
+    def _note_steps(self, section: TemplateRecord) -> None:
+        """Record how many links lead from pages of the section to pages with content."""
+        if len(self.items) < MIN_LISTED and self.is_rich:
+            section.said += 1
+        if section.said >= PROVEN:
+            section.steps = 0
+        section.steps = min(section.steps, self.nearest + 1)
+
+    def _is_proven(self, mark: str) -> bool:
+        one = self.host.record(mark)
+        return len(self.is_of.marks) > 1 and one.good > 2 and one.good > 3 * one.bad
+
+    def _note_links(
+        self,
+        targets: Sequence[tuple[UrlTemplates, str]],
+        value: float | None,
+        flaw: Flaw | None,
+    ) -> None:
+        host, own = self.host, self.is_of
+        chain = host.origins.of(own.own)
+        is_useful = value is not None and value >= LIKELY
+        if is_useful:
+            for place in folders(own.url)[:1]:
+                host.listed.add(to.own ^ place for to, _ in targets)
+        is_content = is_useful and self.news >= MIN_DATA and len(self.items) <= MAX_OF_TEXT
+        inner = inner_of_branch = 0
+        for to, text in targets:
+            is_known = to.own in host.linked
+            if not is_known and any(character.isalpha() for character in text):
+                host.record(to.finest).link(crc32(text.encode()))
+            if to.section == own.section and to.own != own.own:
+                inner += not is_known
+            inner_of_branch += to.branch == own.branch and not is_known
+            if is_known and flaw is not Flaw.COPY and to.own not in host.relinked:
+                host.relinked.add((to.own,))
+                for name in {to.section, to.branch}:
+                    host.record(name).old_links += 1
+                host.record(to.finest).link_again(crc32(text.encode()))
+            if flaw in {Flaw.COPY, Flaw.SAME}:
+                found = TAINTED
+            elif is_content and to.branch != own.branch:
+                found = b""
+            elif is_content and self.words.new >= MIN_NEW:
+                found = WITHIN
+            else:
+                found = chain_of(chain, own.section, to.section)
+            host.origins.add(to.own, found)
+        section = host.record(own.section)
+        section.grown = section.grown * KEPT + (0 if self.is_step else min(self.others, 1))
+        section.text = section.text * KEPT + (self.is_rich or self.leads)
+        if self.words.new >= MIN_NEW and host.origins.is_within(own.own):
+            section.inner += 1
+            section.new_links += inner
+            if own.branch != own.section:
+                branch = host.record(own.branch)
+                branch.inner += 1
+                branch.new_links += inner_of_branch
+        host.linked.add(to.own for to, _ in targets)
+        host.links.add({to.own for to, _ in targets})
+
+    def _is_same(self, items: set[int]) -> bool:
+        """True if the page has no text of its own, and no list or one that was there before."""
+        if not items:
+            section = self.host.record(self.is_of.section)
+            same = any(are_alike(other, self.traits.sketch) for other in section.last)
+            section.last = (*section.last, self.traits.sketch)[-LAST:]
+            return same
+        return list_code(items) in self.host.lists

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -25,13 +27,22 @@ MAX_PARTS = 12
 MAX_PAIRED = 5
 """Up to this many names of a query, each pair of names is tried as a meaningless part."""
 MAX_WORDS_OF_PLACE, MAX_WORDS = 16, 128
+MAX_CACHED = 20_000
+MAX_FRONT = 4
+MIN_SLASHES = 3
+"""The slashes of a URL with one folder."""
 _NUMBER = re.compile(r"v?\d[\d.:_T+-]*Z?", re.IGNORECASE)
 _ID = re.compile(
     r"(?=[^\d]*\d)(?:[0-9a-f]{8,}|[0-9a-f-]{32,40}|[\w=~-]{20,}(?<![a-z]))|\(\w\(\w+\)\)+",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"\d+[-_][^\W\d_]+")
+_WORD = re.compile(r"[A-Za-z][A-Za-z_-]{0,19}")
+_LISTED = re.compile(r"[,|;+]|%2C|%7C|%3B|%20")
+_JOINED = re.compile(r"[,|+]|%2C|%7C")
+_LIST = "{list}"
 _DIGITS = re.compile(r"\d+")
+_LAST_NUMBER = re.compile(r"(?<![0-9A-Za-z%])(\d+)(?=\D*$)")
 _SLUG = re.compile(r"[^\W\d_]*(?:[-_+][^-_+]+){2,}|.{25,}")
 
 
@@ -46,33 +57,79 @@ class UrlPart(NamedTuple):
     """The URL without the part."""
 
     @property
+    def is_of_path(self) -> bool:
+        """True if it is the last folder of the path, or one of the first."""
+        return "**" in self.template
+
+    @property
     def without(self) -> int:
         """The hash of the URL without the part."""
         return hash_of(self.url)
 
 
-class UrlTemplates(NamedTuple):
+@dataclass(frozen=True)
+class UrlTemplates:
     """The templates and parts of a URL."""
 
+    url: str
     own: int
     """The hash of the URL."""
-    templates: tuple[str, ...]
-    """The URL's templates, beginning with the path's."""
+    levels: tuple[str, ...]
+    """
+    The path and the names of the query, beginning with the most general: without words
+    (`/*/{n}?page=`), with the first word (`/news/{n}?page=`), with all words and values that few
+    URLs have.
+    """
+    marks: tuple[str, ...]
+    """Templates of the whole host: query names, the last word of the path, and `AGAIN`."""
     branch: str
-    """The URL's branch, one of its templates. If the path has one part, the path's template."""
-    parts: tuple[UrlPart, ...]
-    number: int | None = None
-    """The number in the URL if it has exactly one."""
-    shape: str = ""
-    """
-    The path's template without the words at its first two positions (`~/*/page/{n}/`), if more is
-    left: the shape of lists in all sections. It is not among the templates.
-    """
+    """The first part of the path, with all that follows (`/news/...`)."""
+    path: str
+    """The template of the path."""
 
-    @property
-    def in_query(self) -> list[UrlPart]:
-        """The parts in the query or after a semicolon."""
-        return [part for part in self.parts if part.template.startswith(("?", ";"))]
+    @cached_property
+    def parts(self) -> tuple[UrlPart, ...]:
+        """Parts that may not change the page."""
+        split = urlsplit(self.url)
+        names = split.query.split("&")[:MAX_PARTS] if split.query else []
+        segments = split.path.split("/")[1 : MAX_PARTS + 1]
+        return (
+            *_parts_of_query(self.url, names),
+            *_parts_of_path(self.url, segments, self.path),
+        )
+
+    @cached_property
+    def endings(self) -> tuple[int, ...]:
+        """Hashes of the URLs whose path is the end of this one, without its first folders."""
+        split = urlsplit(self.url)
+        base = f"{split.scheme}://{split.netloc}"
+        folders = split.path.split("/")[1 : MAX_PARTS + 1]
+        ends = ["/".join(folders[at:]) for at in range(1, len(folders))]
+        return tuple(hash_of(f"{base}/{end}") for end in ends if end)
+
+    @cached_property
+    def parents(self) -> frozenset[int]:
+        """Hashes of the URLs above this one, with and without a slash at their end."""
+        above, found = self.url.partition("?")[0].rstrip("/"), set[int]()
+        while above.count("/") > MIN_SLASHES:
+            above = above.rpartition("/")[0]
+            found |= {hash_of(above), hash_of(f"{above}/")}
+        return frozenset(found)
+
+    @cached_property
+    def section(self) -> str:
+        """The level with the first word of the path."""
+        return self.levels[1] if len(self.levels) > 1 else self.levels[0]
+
+    @cached_property
+    def finest(self) -> str:
+        """The most precise level."""
+        return self.levels[-1]
+
+    @cached_property
+    def templates(self) -> tuple[str, ...]:
+        """All names under which an operator may open or close this URL, most precise first."""
+        return tuple(dict.fromkeys((*self.levels[::-1], self.branch, *self.marks)))
 
 
 class PathWords:
@@ -81,6 +138,8 @@ class PathWords:
     def __init__(self, words: dict[str, list[str]] | None = None) -> None:
         self.words: dict[str, list[str]] = words or {}
         self._count = sum(map(len, self.words.values()))
+        self.cache: dict[str, UrlTemplates] = {}
+        """The templates of some URLs, until a new word changes them."""
 
     def place(self, before: str, word: str) -> str:
         """The word, or `*`."""
@@ -92,8 +151,10 @@ class PathWords:
         if len(known) >= MAX_WORDS_OF_PLACE:
             self._count += 1 - len(known)
             self.words[before] = list(_MANY)
+            self.cache.clear()
             return "*"
         self.words.setdefault(before, []).append(word)
+        self.cache.clear()
         self._count += 1
         return word
 
@@ -108,44 +169,73 @@ _MANY = ["*"]
 
 def templates_of(url: str, words: PathWords) -> UrlTemplates:
     """The templates of a normalized URL. New words are added to `words`."""
+    found = words.cache.get(url)
+    if found is None:
+        found = _templates_of(url, words)
+        if len(words.cache) >= MAX_CACHED:
+            words.cache.clear()
+        words.cache[url] = found
+    return found
+
+
+def _templates_of(url: str, words: PathWords) -> UrlTemplates:
     split = urlsplit(url)
     segments = split.path.split("/")[1 : MAX_PARTS + 1]
     path = _path(segments, words)
-    first, slash, rest = path[1:].partition("/")
     names = split.query.split("&")[:MAX_PARTS] if split.query else []
     named = [piece.partition("=")[0] for piece in names]
-    path += _together(named) if named else ""
+    first, slash, rest = path[1:].partition("/")
     branch = f"/{first}/..." if slash and rest else path
-    found = [path, branch, *(f"?{name[:40]}=" for name in named)]
+    general = "".join(f"/{_folded(segment)}" for segment in path.split("/")[1:])
+    section = f"/{first}" + general[1 + len(_folded(first)) :]
+    folded = _together(names, path, None) if names else ""
+    finest = path + (_together(names, path, words) if names else "")
+    levels = tuple(dict.fromkeys((general + folded, section + folded, finest)))
+    marks = [f"?{name[:40]}=" for name in dict.fromkeys(named)]
     last = next((s for s in reversed(segments) if s), "")
-    if _is_word(last) and words.is_at_several_places(last):
-        found.append(f"**/{last[:40]}")
+    if rest and _is_word(last) and words.is_at_several_places(last):
+        marks.append(f"**/{last[:40]}")
     if (
         _repeats([s for s in segments if s])
         or len(set(named)) < len(named)
         or "amp%3B" in split.query
     ):
-        found.append(AGAIN)
-    parts = (*_parts_of_query(url, names), *_parts_of_path(url, segments, path))
-    number = _number(split.path + split.query)
-    own, templates = hash_of(url), tuple(dict.fromkeys(found))
-    return UrlTemplates(own, templates, branch, parts, number, _shape(path))
+        marks.append(AGAIN)
+    return UrlTemplates(url, hash_of(url), levels, tuple(marks), branch, path)
 
 
-def _shape(path: str) -> str:
-    segments = path.split("/")[1:]
-    rest = [segment for segment in segments[1:] if segment]
-    if not rest or all(segment in ("*", "{n}", "{id}") for segment in rest):
+def _folded(segment: str) -> str:
+    """A segment of a template without its word."""
+    if not segment or segment.startswith("{"):
+        return segment
+    stem, dot, ending = segment.rpartition(".")
+    return f"*.{ending}" if dot and stem else "*"
+
+
+def _value(name: str, value: str, path: str, words: PathWords | None) -> str:
+    """A value of a query, if few URLs have others: the name of an action, not of a thing."""
+    if _LISTED.search(value):
+        return _LIST
+    if words is None or not _WORD.fullmatch(value):
         return ""
-    first, name, query = segments[0], segments[1], ""
-    if len(segments) == 2:
-        name, query = "*", segments[1].partition("?")[2]
-        return f"~/{first}/*?{query}" if query else ""
-    return "~/" + "/".join(["*", name, *segments[2:]])
+    kept = words.place(f"{path}?{name}", value)
+    return "" if kept == "*" else kept
 
 
-def _together(names: Iterable[str]) -> str:
-    return "?" + "&".join(f"{name[:20]}=" for name in sorted(set(names)))
+def _together(names: Iterable[str], path: str, words: PathWords | None) -> str:
+    pieces = {}
+    for piece in names:
+        name, _, value = piece.partition("=")
+        pieces[name[:20]] = _value(name, value, path, words)
+    return "?" + "&".join(f"{name}={value}" for name, value in sorted(pieces.items()))
+
+
+def series_of(url: str) -> tuple[int, int | None]:
+    """A hash of the URL without its last number, and that number if it has at most 12 digits."""
+    found = _LAST_NUMBER.search(url, url.find("/", 8))
+    if found is None or len(found[1]) > 12:
+        return 0, None
+    return hash_of(f"{url[: found.start(1)]}#{url[found.end(1) :]}"), int(found[1])
 
 
 def hash_of(text: str) -> int:
@@ -174,16 +264,13 @@ def _mark_of(segment: str, before: str, words: PathWords, *, is_last: bool) -> s
     stem, dot, ending = segment.rpartition(".")
     if is_last and dot and stem and len(ending) <= 5:
         return f"{_mark_of(stem, before, words, is_last=False)}.{ending}"
+    if _JOINED.search(segment):
+        return _LIST
     if _SLUG.fullmatch(segment):
         return "*"
     if _NUMBERED.fullmatch(segment):
         return "{n}-*"
     return words.place(before, _DIGITS.sub("{n}", segment)[:40])
-
-
-def _number(text: str) -> int | None:
-    found = _DIGITS.findall(text)
-    return int(found[0]) if len(found) == 1 and len(found[0]) <= 12 else None
 
 
 def _is_word(segment: str) -> bool:
@@ -205,7 +292,7 @@ def _parts_of_query(url: str, names: list[str]) -> Iterator[UrlPart]:
     for count in sorted(counts) if named else ():
         for some in combinations(named, count):
             left = "&".join(p for p in query.split("&") if p.partition("=")[0] not in some)
-            template = f"?{some[0][:40]}=" if count == 1 else _together(some)
+            template = f"?{some[0][:40]}=" if count == 1 else _together(some, "", None)
             yield UrlPart(template, f"{front}?{left}" if left else front)
 
 
@@ -222,3 +309,13 @@ def _parts_of_path(url: str, segments: list[str], path: str) -> Iterator[UrlPart
         folder = url[: url.rindex(f"/{named[-1]}")]
         template = f"**/{_DIGITS.sub('{n}', named[-1])[:40]}"
         yield UrlPart(template, f"{folder}/" if url.endswith("/") else folder)
+    yield from _parts_of_front(url, named)
+
+
+def _parts_of_front(url: str, named: list[str]) -> Iterator[UrlPart]:
+    """Yield the first parts of the path, which relative links and language switches put there."""
+    scheme, _, rest = url.partition("://")
+    host, _, path = rest.partition("/")
+    for _ in named[1 : MAX_FRONT + 1]:
+        first, _, path = path.partition("/")
+        yield UrlPart(f"/{first[:40]}/**", f"{scheme}://{host}/{path}")

@@ -15,15 +15,19 @@ from urllib.parse import unquote, urlsplit
 from zlib import crc32
 
 from richpins.text_sketch import MIN_WORDS, sketch_of
+from urlspelling.domain import host
 
 if TYPE_CHECKING:
     from richpins.document import Document
 
 SKETCH_BYTES = 24
+BREAK = "\x1e"
+"""Replaces links in the text outside of them. Words on its two sides are no pair."""
 MAX_ESCAPES = 5
-MAX_PAIRS, MAX_WORDS = 96, 1_024
+MAX_WORDS = 1_024
 _WORD = re.compile(r"\w+(?:[.,:]\d+)*")
-_MIN_ALIKE = 0.75
+_PIECE = re.compile(r"[^\W_]+")
+ALIKE = 0.75
 """
 The share of bins in which two sketches must agree to be alike. Lower than in the store, because
 pages may differ in a time of day.
@@ -35,13 +39,15 @@ class PageTraits:
     """The traits by which a page is compared with others."""
 
     pairs: tuple[int, ...] = ()
-    """Hashes of word pairs outside links: the lowest `MAX_PAIRS`."""
+    """Hashes of different word pairs outside links, at most `MAX_WORDS`."""
     numbers: tuple[int, ...] = ()
     """The same for pairs with a number, such as a date, a price or a coordinate."""
     sketch: bytes = b""
     """A sketch of the page's text, including links, with `SKETCH_BYTES` bins; empty if no words."""
     bands: tuple[int, ...] = ()
     """Hashes of parts of the sketch. Pages that are nearly the same share at least one."""
+    canonical: str = ""
+    """Another URL of the same host that the page declares as canonical."""
 
 
 def traits_of(page: Document, url: str = "") -> PageTraits:
@@ -51,23 +57,51 @@ def traits_of(page: Document, url: str = "") -> PageTraits:
         text_without_links,
     )
 
-    return traits_of_texts(compared_text(page), text_without_links(page), url)
+    return traits_of_texts(
+        compared_text(page), text_without_links(page, BREAK), url, canonical=_canonical(page, url)
+    )
 
 
-def traits_of_texts(text: str, own: str, url: str = "") -> PageTraits:
+def _canonical(page: Document, url: str) -> str:
+    for link in page.link_elements:
+        if "canonical" in link.rel and link.in_head and link.href:
+            named = page.resolve(link.href) or ""
+            return named if named != url and host(named) == host(url) else ""
+    return ""
+
+
+def traits_of_texts(text: str, own: str, url: str = "", *, canonical: str = "") -> PageTraits:
     """
-    Return the traits of a page with this text, of which `own` is outside links.
+    Return the traits of a page with this text. `own` is the text outside links, with a `BREAK` for
+    each.
 
-    Words of the URL are not counted as the page's own, because a search page shows the words that
-    were searched for.
+    Words of the query and numbers of the URL are not counted as the page's own, because a search
+    page shows the words that were searched for, and a calendar the day that was asked for. Nor is
+    a pair of words of the path, such as a filter that the title repeats.
     """
-    echoed = set(_WORD.findall(_plain(urlsplit(url).query).lower()))
-    words = _WORD.findall(own.lower())[:MAX_WORDS]
-    found = [pair for pair in pairwise(words) if echoed.isdisjoint(pair)]
-    pairs = _some(pair for pair in found if not _has_number(pair))
-    numbers = _some(pair for pair in found if _has_number(pair))
+    split = urlsplit(url)
+    echoed = set(_WORD.findall(_plain(split.query).lower()))
+    echoed |= {word for word in _PIECE.findall(split.path.lower()) if word.isdecimal()}
+    path = set(_PIECE.findall(unquote(split.path).lower()))
+    found = [
+        pair
+        for pair in _pairs_of(own.lower())
+        if echoed.isdisjoint(pair) and not path.issuperset(pair)
+    ]
+    pairs = _codes(pair for pair in found if not _has_number(pair))
+    numbers = _codes(pair for pair in found if _has_number(pair))
     bins = _bins(text)
-    return PageTraits(pairs, numbers, bins[:SKETCH_BYTES], _bands(bins))
+    return PageTraits(pairs, numbers, bins[:SKETCH_BYTES], _bands(bins), canonical)
+
+
+def _pairs_of(text: str) -> list[tuple[str, str]]:
+    """Neighboring words that no link separates, of the first `MAX_WORDS` words."""
+    found: list[tuple[str, str]] = []
+    for piece in text.split(BREAK):
+        found += pairwise(_WORD.findall(piece))
+        if len(found) >= MAX_WORDS:
+            break
+    return found[:MAX_WORDS]
 
 
 def _plain(query: str) -> str:
@@ -81,9 +115,8 @@ def _has_number(pair: tuple[str, str]) -> bool:
     return any(character.isdecimal() for word in pair for character in word)
 
 
-def _some(pairs: Iterable[tuple[str, str]]) -> tuple[int, ...]:
-    """The lowest hashes. Pages with a common text share most of that text's hashes."""
-    return tuple(sorted({crc32(" ".join(pair).encode()) for pair in pairs})[:MAX_PAIRS])
+def _codes(pairs: Iterable[tuple[str, str]]) -> tuple[int, ...]:
+    return tuple({crc32(" ".join(pair).encode()) for pair in pairs})
 
 
 def _bins(text: str) -> bytes:
@@ -99,7 +132,7 @@ def _bands(bins: bytes) -> tuple[int, ...]:
     return tuple(crc32(part, at) for at, part in enumerate(parts) if part and part.count(0) < 4)
 
 
-def are_alike(one: bytes, other: bytes) -> bool:
+def are_alike(one: bytes, other: bytes, least: float = ALIKE) -> bool:
     """True if two sketches are of nearly the same text."""
     used = [pair for pair in zip(one, other, strict=False) if pair != (0, 0)]
-    return bool(used) and sum(a == b for a, b in used) >= _MIN_ALIKE * len(used)
+    return bool(used) and sum(a == b for a, b in used) >= least * len(used)

@@ -20,7 +20,7 @@ from tests.support.origin import answer
 pytestmark = pytest.mark.redis
 
 HOST = "a.test"
-ITEMS, LISTS = 12, 14
+ITEMS, LISTS = 12, 60
 HOME = f"http://{HOST}/"
 OPTIONS = EnqueueOptions(depth=9, crawl="docs")
 

@@ -26,20 +26,24 @@ def compared_text(page: Document) -> str:
     return _text_without(page, ())
 
 
-def text_without_links(page: Document) -> str:
-    """Return the compared text without link text, which describes other pages."""
+def text_without_links(page: Document, gap: str = " ") -> str:
+    """
+    Return the compared text without link text, which describes other pages.
+
+    Each omitted element becomes `gap`.
+    """
     if page.text is not None:
         return f"{page.title or ''} {page.text[:MAX_CHARS]}"
-    return _text_without(page, ("a",))
+    return _text_without(page, ("a",), gap)
 
 
-def _text_without(page: Document, tags: tuple[str, ...]) -> str:
+def _text_without(page: Document, tags: tuple[str, ...], gap: str = " ") -> str:
     main = page.tree.css_first("main, [role=main]") or page.tree.body
     if main is None:
         return page.title or ""
     names = [*(tag[1:] for tag in NOT_MAIN if tag in page.words), *tags]
     text = (
-        text_without(main, ",".join(names), max_chars=MAX_CHARS)
+        text_without(main, ",".join(names), gap, max_chars=MAX_CHARS)
         if names
         else main.text(separator=" ")
     )

@@ -6,6 +6,7 @@ from aragog.crawl.traps.templates import (
     MAX_WORDS,
     MAX_WORDS_OF_PLACE,
     PathWords,
+    series_of,
     templates_of,
 )
 
@@ -45,8 +46,8 @@ def test_each_query_parameter_is_a_template_in_any_order():
     one = templates_of(f"{SITE}/shop?color=red&size=42", PathWords())
     other = templates_of(f"{SITE}/shop?size=36&color=blue", PathWords())
 
-    assert set(one.templates) == set(other.templates)
-    assert set(one.templates) == {"/shop?color=&size=", "?color=", "?size="}
+    assert one.section == other.section == "/shop?color=&size="
+    assert set(one.marks) == {"?color=", "?size="}
 
 
 def test_url_that_repeats_a_part_of_itself_is_marked():
@@ -60,7 +61,39 @@ def test_hash_without_a_parameter_equals_the_hash_of_the_url_without_it():
     plain = templates_of(f"{SITE}/article/x", PathWords()).own
     printed = templates_of(f"{SITE}/article/x?print=1", PathWords())
 
-    assert [part.without for part in printed.parts] == [plain]
+    assert [part.without for part in printed.parts if not part.is_of_path] == [plain]
+
+
+def test_values_that_few_urls_have_tell_templates_apart():
+    words = PathWords()
+    found = [
+        templates_of(f"{SITE}/index.php?action={action}&title=Old_bridge_{n}", words).finest
+        for n in range(20)
+        for action in ("edit", "history")
+    ]
+
+    assert set(found) == {"/index.php?action=edit&title=", "/index.php?action=history&title="}
+
+
+def test_lists_of_values_are_told_from_single_ones():
+    one, many = (templates_of(f"{SITE}/flows?tags={t}", PathWords()) for t in ("ai", "ai,csv"))
+
+    assert one.section == "/flows?tags="
+    assert many.section == "/flows?tags={list}"
+
+
+def test_the_last_number_of_a_url_tells_its_place_in_a_series():
+    one, other = series_of(f"{SITE}/list?id=7&page=2"), series_of(f"{SITE}/list?id=7&page=19")
+
+    assert one[0] == other[0]
+    assert (one[1], other[1]) == (2, 19)
+    assert series_of(f"{SITE}/about")[1] is None
+
+
+def test_a_path_behind_other_folders_is_one_of_the_parts():
+    moved = templates_of(f"{SITE}/news/old/contact/", PathWords())
+
+    assert f"{SITE}/contact/" in [part.url for part in moved.parts if part.is_of_path]
 
 
 @given(st.lists(st.text(alphabet="abc/?&=-1", max_size=30), max_size=60))

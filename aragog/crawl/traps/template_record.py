@@ -1,0 +1,181 @@
+"""The record of one URL template: what its pages brought, of late more than long ago."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+KEPT = 0.8
+"""
+What each page leaves of the weight of earlier ones, so the last five count most: a list may have
+real pages and end in empty ones.
+"""
+GROWING, MIN_SURE, MIN_PROMISES, MIN_ENDLESS = 0.8, 6, 3, 2
+TWINS = 3
+"""
+After this many pages that were the same without a part of their URL, the part is meaningless.
+"""
+FAR = 9
+"""The value of `steps` for a template that is not known to lead to content."""
+MAX_ANCHORS = 6
+MIN_ANCHORS = 4
+"""A function (`Reply`, `Print`) is recognized after this many links with the same few texts."""
+LABYRINTH_PAGES, LABYRINTH_LINKS = 12, 3
+"""
+A section is a labyrinth after this many pages that were found only from within it, if they have
+this many new links within it each, and other pages hardly link back to known ones.
+"""
+LAST = 4
+PAGES_PER_TEXT = 10
+
+
+class Flaw(IntEnum):
+    """Why a page was useless."""
+
+    COPY = 0
+    SAME = 1
+    GROWTH = 2
+    NOTHING = 3
+    MISSING = 4
+
+
+_TEXTS = (
+    "repeated pages of the host",
+    "had the same text as others of it",
+    "only led to further pages of its kind",
+    "brought nothing new",
+    "were missing",
+)
+
+
+@dataclass(slots=True)
+class TemplateRecord:
+    """What is known about one template."""
+
+    good: float = 0.0
+    """The weight of useful pages."""
+    bad: float = 0.0
+    """The weight of useless pages."""
+    grown: float = 0.0
+    """The weight of new links from its pages that do not lead nearer to content."""
+    text: float = 0.0
+    """The weight of its pages with text, and of those that lead to pages with text."""
+    pending: int = 0
+    """Links that were followed and whose pages have not arrived yet."""
+    brought: int = 0
+    """Number of useful pages."""
+    said: int = 0
+    """Number of useful pages that are no lists."""
+    steps: int = FAR
+    """Number of links from its pages to pages with content; 0 if they are such pages."""
+    nothing: int = 0
+    """Number of useless pages."""
+    promises: int = 0
+    """Number of pages in a row that only led to templates that were not tried."""
+    twins: int = 0
+    """Number of pages that were the same without this part of their URL."""
+    differ: int = 0
+    """Number of pages that differed without this part of their URL."""
+    repeated: int = 0
+    """Number of links to it whose text earlier links to other pages of it had."""
+    named: int = 0
+    """Number of links to it with a text of their own."""
+    inner: int = 0
+    """Number of pages with own text that were found only from within."""
+    new_links: int = 0
+    """Number of new links from those pages to further pages of it."""
+    old_links: int = 0
+    """Number of its pages that another page linked to again."""
+    flaws: list[int] = field(default_factory=lambda: [0] * len(Flaw))
+    """Number of useless pages by reason."""
+    anchors: list[int] = field(default_factory=list)
+    """Hashes of the texts of the first links to it."""
+    last: tuple[bytes, ...] = ()
+    """Sketches of the last pages without text of their own."""
+
+    def add(self, value: float, flaw: Flaw | None) -> None:
+        """Record a page of a value from 0 to 1."""
+        self.good, self.bad = self.good * KEPT + value, self.bad * KEPT + 1 - value
+        if flaw is None:
+            self.brought += 1
+            self.promises = 0
+        else:
+            self.nothing += 1
+            self.flaws[flaw] += 1
+
+    def shrunk(self, expected: float, weight: float) -> float:
+        """The share of useful pages, if `weight` further pages were as expected."""
+        return (self.good + weight * expected) / (self.good + self.bad + weight)
+
+    def link(self, anchor: int) -> None:
+        """Record the text of a link to a page of it that was not known."""
+        if anchor in self.anchors:
+            self.repeated += 1
+            return
+        self.named += 1
+        self.anchors = [*self.anchors, anchor][-MAX_ANCHORS:]
+
+    def link_again(self, anchor: int) -> None:
+        """Record the text of a second link to a page of it."""
+        if anchor not in self.anchors:
+            self.named += 1
+
+    @property
+    def is_growing(self) -> bool:
+        """True if each of its pages leads to a further one."""
+        return self.grown >= GROWING * (self.good + self.bad) > 0
+
+    @property
+    def is_untold(self) -> bool:
+        """True if nothing is known of what its pages lead to."""
+        return self.promises >= MIN_PROMISES and not self.brought
+
+    @property
+    def is_endless(self) -> bool:
+        """True if each of its pages leads to a further one, and most have no text of their own."""
+        pages = self.good + self.bad
+        return pages >= MIN_ENDLESS and self.is_growing and self.text < pages / 4
+
+    @property
+    def has_text(self) -> bool:
+        """True if at least one in `PAGES_PER_TEXT` of its useful pages has text."""
+        return self.said > 0 and self.said * PAGES_PER_TEXT >= self.brought
+
+    @property
+    def is_poor(self) -> bool:
+        """True if most of its pages neither have text nor lead to pages with text."""
+        return self.text < (self.good + self.bad) / 2
+
+    @property
+    def is_sure(self) -> bool:
+        """True if nearly all of its pages were useful so far."""
+        return self.brought >= MIN_SURE and self.brought >= 3 * self.nothing
+
+    @property
+    def is_function(self) -> bool:
+        """True if links to many pages have the same few texts."""
+        return self.repeated >= MIN_ANCHORS and self.repeated > 3 * self.named
+
+    @property
+    def is_meaningless(self) -> bool:
+        """True if URLs without this part usually lead to the same page."""
+        return self.twins >= TWINS and self.twins > 9 * self.differ
+
+    @property
+    def is_labyrinth(self) -> bool:
+        """True if its pages lead to ever more new pages of it and never back."""
+        return (
+            self.inner >= LABYRINTH_PAGES
+            and self.new_links >= LABYRINTH_LINKS * self.inner
+            and self.old_links * 20 < self.inner
+        )
+
+    @property
+    def reason(self) -> str:
+        """Why its pages are not worth a request; "" if there is no reason."""
+        if self.is_labyrinth:
+            return f"all of its {self.new_links} links led to further pages of it"
+        if self.is_meaningless:
+            return f"{self.twins} pages were the same without it"
+        most = max(self.flaws)
+        return f"{most} pages {_TEXTS[self.flaws.index(most)]}" if most else ""

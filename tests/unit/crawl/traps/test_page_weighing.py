@@ -1,0 +1,95 @@
+from aragog.crawl.traps.host_budget import HostBudget, LinkVerdict
+from aragog.crawl.traps.link_order import MAX_OF_KIND, best_first
+from aragog.crawl.traps.page_weighing import judge
+from aragog.crawl.traps.traits import BREAK, traits_of_texts
+from bench.traps.writer import Writer
+
+SITE = "https://www.example.org"
+
+
+def saying(text):
+    return traits_of_texts(text, text)
+
+
+def article(seed):
+    return saying(Writer(str(seed)).paragraph(8))
+
+
+def test_texts_on_two_sides_of_a_link_are_no_pair_of_words():
+    one = traits_of_texts("", f"12.90{BREAK}4.50{BREAK}red socks{BREAK}")
+    other = traits_of_texts("", f"4.50{BREAK}red socks{BREAK}12.90{BREAK}")
+
+    assert (one.pairs, one.numbers) == (other.pairs, other.numbers)
+    assert len(one.pairs) == 1
+    assert not one.numbers
+
+
+def test_a_link_that_varies_a_known_page_waits_until_no_other_is_in_progress():
+    budget = HostBudget()
+    links = [(f"{SITE}/bulbs", "Bulbs"), (f"{SITE}/bulbs?sort=name", "Name")]
+    judge(budget, f"{SITE}/", article("home"), links)
+
+    assert budget.verdict(f"{SITE}/bulbs", {}) is LinkVerdict.FOLLOW
+    assert budget.verdict(f"{SITE}/bulbs?sort=name", {}) is LinkVerdict.HOLD
+
+    judge(budget, f"{SITE}/bulbs", article("bulbs"), links)
+
+    assert budget.verdict(f"{SITE}/bulbs?sort=name", {}) is LinkVerdict.FOLLOW
+
+
+def test_of_links_that_wait_one_of_a_kind_is_followed_at_a_time():
+    budget = HostBudget()
+    links = [(f"{SITE}/bulbs?sort={name}", name) for name in ("name", "new", "price")]
+    judge(budget, f"{SITE}/bulbs", article("bulbs"), links)
+
+    verdicts = [budget.verdict(url, {}) for url, _ in links]
+
+    assert verdicts == [LinkVerdict.FOLLOW, LinkVerdict.HOLD, LinkVerdict.HOLD]
+
+
+def test_a_page_that_only_leads_to_unknown_templates_costs_a_request():
+    budget = HostBudget()
+    links = [(f"{SITE}/map/{n}/{n}", "Zoom") for n in range(9)]
+    judge(budget, f"{SITE}/start", saying(""), links)
+
+    assert budget.spent == 1.0
+
+
+def test_many_small_pages_do_not_lower_what_is_usual_on_a_host():
+    budget = HostBudget()
+    for n in range(9):
+        judge(budget, f"{SITE}/story/{n}", article(n))
+    usual = budget.usual_news
+    for n in range(200):
+        judge(budget, f"{SITE}/member/{n}", saying(f"joined {n * 7} posts {n * 3}"))
+
+    assert budget.usual_news >= 0.9 * usual
+
+
+def test_another_version_of_a_manual_is_useful():
+    budget = HostBudget()
+    for version in ("main", "old"):
+        for n in range(6):
+            judge(budget, f"{SITE}/{version}/api/part{n}.html", article(n))
+
+    assert budget.spent == 0.0
+
+
+def test_the_same_page_behind_more_folders_is_a_copy():
+    budget = HostBudget()
+    judge(budget, f"{SITE}/contact/", article("contact"))
+    judge(budget, f"{SITE}/news/old/contact/", article("contact"))
+
+    assert budget.spent > 0.0
+
+
+def test_of_a_kind_that_is_not_proven_a_bounded_number_is_judged_at_once():
+    budget = HostBudget()
+    urls = [f"{SITE}/item/{n}" for n in range(3 * MAX_OF_KIND)]
+
+    assert len(best_first(budget, urls)) == MAX_OF_KIND
+
+    for url in urls[:9]:
+        judge(budget, url, article(url))
+
+    assert len(best_first(budget, urls)) == len(urls)
