@@ -79,8 +79,8 @@ def test_sweep_deletes_old_feed_entries(a_stand):
     a_stand.store.write_pages([fetched(A, NOW_MS + 9, fields={"page.title": b"2"})])
     a_stand.clock.advance_ms(100_000)
 
-    assert a_stand.store.feed.sweep(kept_s=101) == 0
-    assert a_stand.store.feed.sweep(kept_s=99) == 1
+    assert a_stand.store.feed.sweep(retention_s=101) == 0
+    assert a_stand.store.feed.sweep(retention_s=99) == 1
     assert reported(a_stand) == []
 
 

@@ -35,7 +35,7 @@ def test_unix_socket_and_tcp_port_work(redis_url, folder):
 
 def test_socket_path_that_is_too_long_is_reported(tmp_path):
     path = f"{tmp_path}/{'x' * 108}/redis.sock"
-    with pytest.raises(InvalidConfig, match=r"Redis URL: .* too long a path for a unix socket"):
+    with pytest.raises(InvalidConfig, match=r"Redis URL: .* is too long for a unix socket"):
         connect(f"unix://{path}")
 
 

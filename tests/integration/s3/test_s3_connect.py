@@ -24,7 +24,8 @@ def test_connected_bucket_has_a_client_and_a_connection_before_the_first_call(s3
     packs.put(NAME, b"data", b"index")
 
     assert packs.read_all(NAME) == b"data"
-    assert pool.num_connections <= 2  # a pack and its index are put at the same time
+    # A pack and its index are put at the same time, perhaps before the first connection is free.
+    assert pool.num_connections <= 3
 
 
 def _pools(packs):

@@ -58,6 +58,8 @@ _PROBLEMS = {status: _problem(text) for status, text in statuses()}
 _READ: list[dict[str, list[str]]] = [{"bearer": ["read"]}, {}]
 _UNIQUE = ("put", "put_node", "mutate")
 """Operations that write properties in `store.unique`."""
+_OF_CRAWLS = ("delete_crawl",)
+"""Operations that need crawls, in a pool that every server has."""
 SERVER = "Server"
 _GROUPS = {
     "reading": "Read",
@@ -172,7 +174,8 @@ def _operation_entry(choices_of_route: Sequence[Choice]) -> Operation:
     problems |= {"412"} if conditional else set()
     problems |= {"409"} if operation.name in _UNIQUE else set()
     pools = {other.pool for other, _ in choices_of_route}
-    problems |= {"501"} if pools & {Pool.BROKER, Pool.FETCH, Pool.EXPLAIN} else set()
+    optional = pools & {Pool.BROKER, Pool.FETCH, Pool.EXPLAIN}
+    problems |= {"501"} if optional or operation.name in _OF_CRAWLS else set()
     return _operation(
         name,
         route.text or operation.text.partition("\n")[0],

@@ -69,7 +69,7 @@ class _Histories(RuleBasedStateMachine):
     @rule(
         priority=st.sampled_from([0, 0, 3, 9]),
         hours=st.sampled_from([0, 0, 0, 1, 3]),
-        allowed=st.sampled_from([0, 1, 2]),
+        max_attempts=st.sampled_from([0, 1, 2]),
         key=st.sampled_from(["", "", "k", "l|%"]),
         count=st.integers(1, 3),
     )
@@ -80,7 +80,7 @@ class _Histories(RuleBasedStateMachine):
     @rule(
         priority=st.sampled_from([0, 3]),
         hours=st.lists(st.sampled_from([0, 0, 1, 3]), min_size=1, max_size=4),
-        allowed=st.sampled_from([0, 2]),
+        max_attempts=st.sampled_from([0, 2]),
     )
     def collect(self, priority: int, hours: list[int], max_attempts: int) -> None:
         items = [JobItem(b"i", h * HOUR_MS) for h in hours]

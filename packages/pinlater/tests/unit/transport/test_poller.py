@@ -57,7 +57,7 @@ def poller(hub):
 def test_turn_that_delivered_jobs_is_followed_by_another(poller, hub):
     poller._channels.add(Channel(due=1))
 
-    poller.turn()
+    poller.run_iteration()
 
     assert not hub.would_wait
 
@@ -65,6 +65,6 @@ def test_turn_that_delivered_jobs_is_followed_by_another(poller, hub):
 def test_turn_that_delivered_nothing_is_not_followed_by_another(poller, hub):
     poller._channels.add(Channel(due=0))
 
-    poller.turn()
+    poller.run_iteration()
 
     assert hub.would_wait
