@@ -32,7 +32,7 @@ from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets, follow_al
 from aragog.crawl.stages.listings import ListingPage, Listings, listing_page
 from aragog.crawl.stages.page_analysis import PageAnalysis
 from aragog.crawl.stages.page_scope import filter_of, in_scope
-from aragog.crawl.stages.sitemap_reading import SitemapReader
+from aragog.crawl.stages.sitemap_reading import SitemapEnqueuer
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.items import load_kinds
 from aragog.runtime.clock import Clock
@@ -78,9 +78,9 @@ class Discovery:
     """Follows or drops held links if the pages that they wait for are never fetched."""
 
     @property
-    def sitemaps(self) -> SitemapReader:
+    def sitemaps(self) -> SitemapEnqueuer:
         """Enqueues what sitemaps and feeds list."""
-        return SitemapReader(
+        return SitemapEnqueuer(
             self.enqueuer,
             self.store,
             self.settings,

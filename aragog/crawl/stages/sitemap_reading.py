@@ -50,7 +50,7 @@ _WITH_SIGNALS, _WITHOUT_SIGNALS, _UNCHANGED = map(SOURCE_READINGS.labels, SOURCE
 
 
 @dataclass(frozen=True, slots=True)
-class SitemapReader:
+class SitemapEnqueuer:
     """Handles the entries of sitemaps and feeds."""
 
     enqueuer: Enqueuer
