@@ -63,7 +63,7 @@ class MetricsPart:
         self._failed = False
 
     def start_read(self, threads: ThreadPoolExecutor) -> Future[None]:
-        """Return the read in progress. Starts one if there is none."""
+        """Return the read in progress, or start one."""
         with self._lock:
             if self._running is None or self._running.done():
                 if self._unanswered_since_s is None:

@@ -95,7 +95,7 @@ class Renderer:
         return result
 
     async def _browser(self) -> Browser:
-        """Return this thread's browser. Starts a new one if there is none or it has exited."""
+        """Return this thread's browser. Starts one at the first call, and after it has exited."""
         browser: Browser | None = self._thread.browser
         if browser is not None and browser.chromium.is_connected():
             return browser

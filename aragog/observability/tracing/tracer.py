@@ -54,7 +54,7 @@ class Tracer(Protocol):
     """The fraction of URLs without a traced caller that start a trace."""
 
     def active(self) -> str:
-        """Return the `traceparent` of this program's current span, or "" if there is none."""
+        """Return the `traceparent` of this program's current span, or "" outside of a span."""
 
     def root(
         self, name: str, kind: SpanPart, attributes: Attributes, link: str = ""

@@ -128,7 +128,7 @@ class ShardPoller(Protocol):
     """
 
     connection: Any
-    """The current connection; None while there is none. Compare it by identity."""
+    """The current connection, or None while disconnected. Compare it by identity."""
     waiting_since_s: float | None
     """When it last started to wait, on the monotonic clock; None while it does not wait."""
     check_every_s: float

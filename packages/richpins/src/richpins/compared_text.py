@@ -1,7 +1,7 @@
 """
 Extract the text used to compare a page with others. Pure.
 
-It consists of the title and the words of `<main>` or, if there is none, of the body, without
+It consists of the title and the words of `<main>` or, in a page without it, of the body, without
 navigation, header, footer, asides and forms. Link text is included, because lists consist of links.
 The text of `main_text` is not used, because its extra may not be installed and it omits lists.
 """

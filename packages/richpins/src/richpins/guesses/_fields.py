@@ -41,7 +41,7 @@ class Part:
     ending: str
     """The end of the rule: empty for the text, `::link`, `::attr(datetime)` …"""
     name: str
-    """The name of the field, or an empty string if there is none."""
+    """The name of the field, or an empty string if it has no name."""
 
     @property
     def rule(self) -> str:
