@@ -46,7 +46,7 @@ from pinlater.redis.connect import connect
 from richpins.items import Item
 from richpins.text_sketch import sketch_of
 from tests.support.api_server import Running, running
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, page, store_harness
 from urlspelling import explain as steps
 from urlspelling import normalize
 from urlspelling.domain import host
@@ -140,8 +140,8 @@ def filled_store() -> Any:
         unique=("team.code",),
         history=("product.price", "items.cards"),
     )
-    a_stand = stand(MemoryTables(ManualClock(NOW_MS)), settings=settings)
-    store = a_stand.store
+    harness = store_harness(MemoryTables(ManualClock(NOW_MS)), settings=settings)
+    store = harness.store
     lamp = {
         "page.title": b'"Brass reading lamp"',
         "product.price": b'"99.90"',
@@ -174,8 +174,8 @@ def filled_store() -> Any:
         cards = PageItems("www.shop.test", (card,)).stored()
         written = page(LAMPS, at_ms, fields={"items.cards": orjson.dumps(cards)}, facts=facts)
         store.write_pages([written])
-    a_stand.compact()
-    a_stand.clock.advance_ms(60_000)
+    harness.compact()
+    harness.clock.advance_ms(60_000)
     return store
 
 

@@ -253,7 +253,7 @@ def test_fetching_page_lists_the_facts():
     from aragog.pages.preferences import UseStatement
     from aragog.settings import Settings
     from tests.support.fetch_results import fetch_result
-    from tests.support.stores import stand
+    from tests.support.stores import store_harness
     from urlspelling.canonical import Evidence, decide
     from zengraph.tables.memory import MemoryTables
 
@@ -274,7 +274,7 @@ def test_fetching_page_lists_the_facts():
         nofollow=False, complete=True, problems=("links: ValueError",), unavailable_after_ms=1,
         preferences=(UseStatement("search", "y", "header Content-Usage: search=y"),),
     )  # fmt: skip
-    store = stand(MemoryTables()).store
+    store = store_harness(MemoryTables()).store
     settings = Settings()
     store.write_pages([page_write(fetched, analysis, decide(evidence), settings).write])
     stored = set(store.get(url).facts)

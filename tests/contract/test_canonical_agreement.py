@@ -43,180 +43,180 @@ def shown(store, url):
     return text
 
 
-def write(a_stand, *pages):
+def write(harness, *pages):
     for one in pages:
-        a_stand.clock.advance_ms(10)
-        a_stand.store.write_pages([one])
+        harness.clock.advance_ms(10)
+        harness.store.write_pages([one])
 
 
-def test_second_list_page_does_not_replace_the_first(a_stand):
-    write(a_stand, fetched(LIST), fetched(SECOND, NOW_MS + 5, canonical_url=LIST))
+def test_second_list_page_does_not_replace_the_first(harness):
+    write(harness, fetched(LIST), fetched(SECOND, NOW_MS + 5, canonical_url=LIST))
 
     for url in (LIST, SECOND):
-        assert shown(a_stand.store, url) == f"the page of {url}"
-        assert a_stand.store.resolve(url) == url
-    assert a_stand.store.aliases.of(LIST) == []
-    assert any(f"{LIST} was fetched" in why for why in a_stand.store.aliases.reasons(SECOND))
+        assert shown(harness.store, url) == f"the page of {url}"
+        assert harness.store.resolve(url) == url
+    assert harness.store.aliases.of(LIST) == []
+    assert any(f"{LIST} was fetched" in why for why in harness.store.aliases.reasons(SECOND))
 
 
 @pytest.mark.parametrize("other", ["http://m.shop.example/list", "http://www.shop.example/list"])
-def test_agreeing_page_is_served_as_the_fetched_one_on_any_host(a_stand, other):
+def test_agreeing_page_is_served_as_the_fetched_one_on_any_host(harness, other):
     write(
-        a_stand,
+        harness,
         fetched(LIST, same="x"),
         fetched(other, NOW_MS + 5, canonical_url=LIST, same="x"),
     )
 
-    assert shown(a_stand.store, other) == shown(a_stand.store, LIST) == f"the page of {LIST}"
-    assert a_stand.store.aliases.of(LIST) == [other]
-    assert not a_stand.store.get(other).provisional
+    assert shown(harness.store, other) == shown(harness.store, LIST) == f"the page of {LIST}"
+    assert harness.store.aliases.of(LIST) == [other]
+    assert not harness.store.get(other).provisional
 
 
-def test_page_that_later_agrees_loses_its_own_record(a_stand):
+def test_page_that_later_agrees_loses_its_own_record(harness):
     write(
-        a_stand,
+        harness,
         fetched(LIST),
         fetched(SECOND, NOW_MS + 5, canonical_url=LIST),
         fetched(SECOND, NOW_MS + 20, canonical_url=LIST, same=f"the page of {LIST}"),
     )
 
-    assert shown(a_stand.store, SECOND) == shown(a_stand.store, LIST) == f"the page of {LIST}"
-    assert len(list(a_stand.content.keys())) == 1
+    assert shown(harness.store, SECOND) == shown(harness.store, LIST) == f"the page of {LIST}"
+    assert len(list(harness.content.keys())) == 1
 
 
-def test_alias_that_no_longer_agrees_gets_its_own_record(a_stand):
+def test_alias_that_no_longer_agrees_gets_its_own_record(harness):
     write(
-        a_stand,
+        harness,
         fetched(LIST, same="x"),
         fetched(SECOND, NOW_MS + 5, canonical_url=LIST, same="x"),
         fetched(SECOND, NOW_MS + 20, canonical_url=LIST),
     )
 
-    assert shown(a_stand.store, SECOND) == f"the page of {SECOND}"
-    assert shown(a_stand.store, LIST) == f"the page of {LIST}"
-    assert a_stand.store.aliases.of(LIST) == []
+    assert shown(harness.store, SECOND) == f"the page of {SECOND}"
+    assert shown(harness.store, LIST) == f"the page of {LIST}"
+    assert harness.store.aliases.of(LIST) == []
 
 
-def test_unfetched_canonical_url_shows_the_first_page_that_names_it(a_stand):
-    write(a_stand, fetched(P1, canonical_url=DECLARED))
+def test_unfetched_canonical_url_shows_the_first_page_that_names_it(harness):
+    write(harness, fetched(P1, canonical_url=DECLARED))
 
-    assert shown(a_stand.store, DECLARED) == shown(a_stand.store, P1) == f"the page of {P1}"
-    assert a_stand.store.get(P1).provisional
+    assert shown(harness.store, DECLARED) == shown(harness.store, P1) == f"the page of {P1}"
+    assert harness.store.get(P1).provisional
 
 
-def test_second_page_joins_an_unfetched_canonical_url_if_it_agrees(a_stand):
+def test_second_page_joins_an_unfetched_canonical_url_if_it_agrees(harness):
     write(
-        a_stand,
+        harness,
         fetched(P1, canonical_url=DECLARED, same="x"),
         fetched(P2, NOW_MS + 5, canonical_url=DECLARED, same="x"),
     )
 
-    assert {shown(a_stand.store, url) for url in (P1, P2, DECLARED)} == {f"the page of {P1}"}
-    assert sorted(a_stand.store.aliases.of(DECLARED)) == [P1, P2]
+    assert {shown(harness.store, url) for url in (P1, P2, DECLARED)} == {f"the page of {P1}"}
+    assert sorted(harness.store.aliases.of(DECLARED)) == [P1, P2]
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_first_disagreement_ends_trust_in_an_unfetched_canonical_url(a_stand, together):
+def test_first_disagreement_ends_trust_in_an_unfetched_canonical_url(harness, together):
     pages = [
         fetched(P1, canonical_url=DECLARED, due_at_ms=NOW_MS + 99),
         fetched(P2, NOW_MS + 5, canonical_url=DECLARED),
         fetched(P3, NOW_MS + 6, canonical_url=DECLARED, same=f"the page of {P1}"),
     ]
     if together:
-        a_stand.clock.advance_ms(10)
-        written = a_stand.store.write_pages(pages)
+        harness.clock.advance_ms(10)
+        written = harness.store.write_pages(pages)
         assert [one.unconfirmed for one in written] == [None, DECLARED, DECLARED]
     else:
-        write(a_stand, *pages)
+        write(harness, *pages)
 
     for url in (P1, P2, P3):
-        assert shown(a_stand.store, url) == f"the page of {url}"
-        assert not a_stand.store.get(url).provisional
-        assert any("not trusted" in why for why in a_stand.store.aliases.reasons(url))
-    assert a_stand.store.get(DECLARED) is None
-    assert list(a_stand.store.aliases.of(DECLARED)) == []
+        assert shown(harness.store, url) == f"the page of {url}"
+        assert not harness.store.get(url).provisional
+        assert any("not trusted" in why for why in harness.store.aliases.reasons(url))
+    assert harness.store.get(DECLARED) is None
+    assert list(harness.store.aliases.of(DECLARED)) == []
     # Nobody asked for the declared URL, so it is not due either.
-    due = {due.url for due in a_stand.store.schedule.claim_due(NOW_MS + 10**9, 9, 60)}
+    due = {due.url for due in harness.store.schedule.claim_due(NOW_MS + 10**9, 9, 60)}
     assert DECLARED not in due
 
 
-def test_joined_pages_keep_a_page_when_trust_ends(a_stand):
+def test_joined_pages_keep_a_page_when_trust_ends(harness):
     write(
-        a_stand,
+        harness,
         fetched(P1, canonical_url=DECLARED, same="x"),
         fetched(P2, NOW_MS + 5, canonical_url=DECLARED, same="x"),
         fetched(P3, NOW_MS + 6, canonical_url=DECLARED),
     )
 
-    assert shown(a_stand.store, P1) == shown(a_stand.store, P2) == f"the page of {P1}"
-    assert a_stand.store.resolve(P2) == P1
-    assert shown(a_stand.store, P3) == f"the page of {P3}"
-    assert any(P3 in why for why in a_stand.store.aliases.reasons(P2))
+    assert shown(harness.store, P1) == shown(harness.store, P2) == f"the page of {P1}"
+    assert harness.store.resolve(P2) == P1
+    assert shown(harness.store, P3) == f"the page of {P3}"
+    assert any(P3 in why for why in harness.store.aliases.reasons(P2))
 
 
 @pytest.mark.parametrize("agrees", [True, False])
-def test_declared_url_decides_once_it_is_fetched(a_stand, agrees):
+def test_declared_url_decides_once_it_is_fetched(harness, agrees):
     same = f"the page of {P1}" if agrees else None
     write(
-        a_stand,
+        harness,
         fetched(P1, canonical_url=DECLARED),
         fetched(P2, NOW_MS + 5, canonical_url=DECLARED),
         fetched(DECLARED, NOW_MS + 20, same=same),
     )
-    assert shown(a_stand.store, DECLARED) == f"the page of {DECLARED}"
-    assert shown(a_stand.store, P1) == f"the page of {P1}"
+    assert shown(harness.store, DECLARED) == f"the page of {DECLARED}"
+    assert shown(harness.store, P1) == f"the page of {P1}"
 
     write(
-        a_stand,
+        harness,
         fetched(P1, NOW_MS + 40, canonical_url=DECLARED),
         fetched(P2, NOW_MS + 41, canonical_url=DECLARED),
     )
 
-    assert shown(a_stand.store, DECLARED) == f"the page of {DECLARED}"
-    assert shown(a_stand.store, P1) == f"the page of {DECLARED if agrees else P1}"
-    assert shown(a_stand.store, P2) == f"the page of {P2}"
+    assert shown(harness.store, DECLARED) == f"the page of {DECLARED}"
+    assert shown(harness.store, P1) == f"the page of {DECLARED if agrees else P1}"
+    assert shown(harness.store, P2) == f"the page of {P2}"
 
 
 @pytest.mark.parametrize("agrees", [True, False])
-def test_fetching_a_provisional_canonical_url_confirms_or_ends_trust(a_stand, agrees):
+def test_fetching_a_provisional_canonical_url_confirms_or_ends_trust(harness, agrees):
     write(
-        a_stand,
+        harness,
         fetched(P1, canonical_url=DECLARED, same="x"),
         fetched(P2, NOW_MS + 5, canonical_url=DECLARED, same="x"),
         fetched(DECLARED, NOW_MS + 20, same="x" if agrees else "y"),
     )
 
-    assert shown(a_stand.store, DECLARED) == f"the page of {DECLARED}"
+    assert shown(harness.store, DECLARED) == f"the page of {DECLARED}"
     kept = f"the page of {DECLARED if agrees else P1}"
-    assert shown(a_stand.store, P1) == shown(a_stand.store, P2) == kept
-    assert not a_stand.store.get(P1).provisional
+    assert shown(harness.store, P1) == shown(harness.store, P2) == kept
+    assert not harness.store.get(P1).provisional
 
 
-def test_gone_target_gets_no_alias(a_stand):
+def test_gone_target_gets_no_alias(harness):
     gone = page(DECLARED, facts={"status": 404, "outcome": "Gone"}, gone=True)
-    write(a_stand, gone, fetched(P1, NOW_MS + 5, canonical_url=DECLARED))
+    write(harness, gone, fetched(P1, NOW_MS + 5, canonical_url=DECLARED))
 
-    assert a_stand.store.resolve(P1) == P1
-    assert shown(a_stand.store, P1) == f"the page of {P1}"
+    assert harness.store.resolve(P1) == P1
+    assert shown(harness.store, P1) == f"the page of {P1}"
 
 
 @pytest.mark.parametrize("agrees", [True, False])
-def test_redirecting_target_leads_to_the_last_url_of_its_chain(a_stand, agrees):
+def test_redirecting_target_leads_to_the_last_url_of_its_chain(harness, agrees):
     moved = fetched(DECLARED, final_url=LIST, text=f"the page of {LIST}", same="x")
     moved = page(
         DECLARED, final_url=LIST, canonical_url=LIST, fields=moved.fields, content=moved.content,
         links=[f"{LIST}/link"], facts=OK, likeness=moved.likeness,
     )  # fmt: skip
     other = fetched(P1, NOW_MS + 5, canonical_url=DECLARED, same="x" if agrees else "y")
-    write(a_stand, moved, other)
+    write(harness, moved, other)
 
-    assert a_stand.store.resolve(P1) == (LIST if agrees else P1)
-    assert shown(a_stand.store, P1) == f"the page of {LIST if agrees else P1}"
-    assert shown(a_stand.store, DECLARED) == f"the page of {LIST}"
+    assert harness.store.resolve(P1) == (LIST if agrees else P1)
+    assert shown(harness.store, P1) == f"the page of {LIST if agrees else P1}"
+    assert shown(harness.store, DECLARED) == f"the page of {LIST}"
 
 
 @pytest.mark.parametrize("order", list(permutations(range(4))))
-def test_no_page_is_served_as_a_different_one_in_any_order(a_stand, order):
+def test_no_page_is_served_as_a_different_one_in_any_order(harness, order):
     pages = [
         fetched(P1, NOW_MS + 1, canonical_url=DECLARED),
         fetched(P2, NOW_MS + 2, canonical_url=DECLARED),
@@ -224,58 +224,58 @@ def test_no_page_is_served_as_a_different_one_in_any_order(a_stand, order):
         fetched(DECLARED, NOW_MS + 4),
     ]
     chosen = [pages[n] for n in order]
-    write(a_stand, *chosen, *chosen)
+    write(harness, *chosen, *chosen)
 
     for url in (P1, P2, P3, DECLARED):
-        assert shown(a_stand.store, url) == f"the page of {url}"
-    a_stand.clock.advance_ms(3_600_000)
-    a_stand.store.maintenance.repair(grace_s=0.001)
+        assert shown(harness.store, url) == f"the page of {url}"
+    harness.clock.advance_ms(3_600_000)
+    harness.store.maintenance.repair(grace_s=0.001)
     for url in (P1, P2, P3, DECLARED):
-        assert shown(a_stand.store, url) == f"the page of {url}"
+        assert shown(harness.store, url) == f"the page of {url}"
 
 
-def test_aliases_of_older_versions_stay_until_they_can_be_compared(a_stand):
+def test_aliases_of_older_versions_stay_until_they_can_be_compared(harness):
     """A page stored without a likeness is neither joined nor separated by a guess."""
     old = page(LIST, fields={"t": b"list"}, content=body("list"), facts=OK)
-    a_stand.store.write_pages([old])
-    a_stand.store.aliases.merge(SECOND, LIST, at_ms=NOW_MS)
+    harness.store.write_pages([old])
+    harness.store.aliases.merge(SECOND, LIST, at_ms=NOW_MS)
 
     write(
-        a_stand,
+        harness,
         fetched(SECOND, NOW_MS + 5, canonical_url=LIST),
         fetched(P1, NOW_MS + 6, canonical_url=LIST),
     )
 
-    assert a_stand.store.resolve(SECOND) == LIST
-    assert a_stand.store.get(LIST).fields == {"t": b"list"}
-    assert shown(a_stand.store, P1) == f"the page of {P1}"
+    assert harness.store.resolve(SECOND) == LIST
+    assert harness.store.get(LIST).fields == {"t": b"list"}
+    assert shown(harness.store, P1) == f"the page of {P1}"
 
 
-def test_watches_stay_with_their_pages_when_trust_ends(a_stand):
-    write(a_stand, fetched(P1, canonical_url=DECLARED))
-    a_stand.store.schedule.watch(P1, "team")
+def test_watches_stay_with_their_pages_when_trust_ends(harness):
+    write(harness, fetched(P1, canonical_url=DECLARED))
+    harness.store.schedule.watch(P1, "team")
 
-    write(a_stand, fetched(P2, NOW_MS + 20, canonical_url=DECLARED))
+    write(harness, fetched(P2, NOW_MS + 20, canonical_url=DECLARED))
 
-    assert a_stand.store.schedule.watchers(P1) == ["team"]
-    assert a_stand.store.schedule.watchers(P2) == a_stand.store.schedule.watchers(DECLARED) == []
+    assert harness.store.schedule.watchers(P1) == ["team"]
+    assert harness.store.schedule.watchers(P2) == harness.store.schedule.watchers(DECLARED) == []
 
 
-def test_watches_of_an_alias_leave_with_it_when_it_no_longer_agrees(a_stand):
+def test_watches_of_an_alias_leave_with_it_when_it_no_longer_agrees(harness):
     write(
-        a_stand,
+        harness,
         fetched(LIST, same="x"),
         fetched(SECOND, NOW_MS + 5, canonical_url=LIST, same="x"),
     )
     for url, owner in ((LIST, "lists"), (SECOND, "seconds")):
-        a_stand.store.schedule.watch(url, owner)
+        harness.store.schedule.watch(url, owner)
 
-    write(a_stand, fetched(SECOND, NOW_MS + 30, canonical_url=LIST))
+    write(harness, fetched(SECOND, NOW_MS + 30, canonical_url=LIST))
 
-    assert a_stand.store.schedule.watchers(LIST) == ["lists"]
-    assert a_stand.store.schedule.watchers(SECOND) == ["seconds"]
-    assert shown(a_stand.store, SECOND) == f"the page of {SECOND}"
-    assert a_stand.store.zen.get_edge(node_id(SECOND), ALIAS, node_id(LIST)) is None
+    assert harness.store.schedule.watchers(LIST) == ["lists"]
+    assert harness.store.schedule.watchers(SECOND) == ["seconds"]
+    assert shown(harness.store, SECOND) == f"the page of {SECOND}"
+    assert harness.store.zen.get_edge(node_id(SECOND), ALIAS, node_id(LIST)) is None
 
 
 def test_likeness_agrees_with_itself_unless_it_is_empty():
@@ -283,57 +283,57 @@ def test_likeness_agrees_with_itself_unless_it_is_empty():
     assert not Likeness().agrees(Likeness())
 
 
-def test_only_one_of_two_simultaneous_first_writers_gets_the_canonical_url(a_stand):
+def test_only_one_of_two_simultaneous_first_writers_gets_the_canonical_url(harness):
     """The other keeps its own record for now and may join when it is fetched again."""
-    leases = a_stand.store.zen.nodes.leases(nodes.CLAIM, CLAIM_MS, a_stand.clock)
+    leases = harness.store.zen.nodes.leases(nodes.CLAIM, CLAIM_MS, harness.clock)
     assert leases.take(node_id(DECLARED), None, url_key(P2))
 
-    write(a_stand, fetched(P1, canonical_url=DECLARED))
-    assert a_stand.store.resolve(P1) == P1
-    assert shown(a_stand.store, P1) == f"the page of {P1}"
-    assert a_stand.store.get(DECLARED) is None
+    write(harness, fetched(P1, canonical_url=DECLARED))
+    assert harness.store.resolve(P1) == P1
+    assert shown(harness.store, P1) == f"the page of {P1}"
+    assert harness.store.get(DECLARED) is None
 
-    write(a_stand, fetched(P2, NOW_MS + 5, canonical_url=DECLARED))
-    assert shown(a_stand.store, DECLARED) == f"the page of {P2}"
+    write(harness, fetched(P2, NOW_MS + 5, canonical_url=DECLARED))
+    assert shown(harness.store, DECLARED) == f"the page of {P2}"
 
 
-def test_claim_of_a_lost_process_expires(a_stand):
-    leases = a_stand.store.zen.nodes.leases(nodes.CLAIM, CLAIM_MS, a_stand.clock)
+def test_claim_of_a_lost_process_expires(harness):
+    leases = harness.store.zen.nodes.leases(nodes.CLAIM, CLAIM_MS, harness.clock)
     leases.take(node_id(DECLARED), None, url_key(P2))
-    a_stand.clock.advance_ms(CLAIM_MS + 1)
+    harness.clock.advance_ms(CLAIM_MS + 1)
 
-    write(a_stand, fetched(P1, NOW_MS + CLAIM_MS, canonical_url=DECLARED))
+    write(harness, fetched(P1, NOW_MS + CLAIM_MS, canonical_url=DECLARED))
 
-    assert shown(a_stand.store, DECLARED) == shown(a_stand.store, P1) == f"the page of {P1}"
+    assert shown(harness.store, DECLARED) == shown(harness.store, P1) == f"the page of {P1}"
 
 
-def test_older_fetch_of_an_alias_does_not_mix_into_its_page(a_stand):
+def test_older_fetch_of_an_alias_does_not_mix_into_its_page(harness):
     write(
-        a_stand,
+        harness,
         fetched(LIST, same="x"),
         fetched(SECOND, NOW_MS + 20, canonical_url=LIST, same="x"),
         fetched(SECOND, NOW_MS + 10, same="older"),
     )
 
-    assert shown(a_stand.store, SECOND) == shown(a_stand.store, LIST) == f"the page of {LIST}"
+    assert shown(harness.store, SECOND) == shown(harness.store, LIST) == f"the page of {LIST}"
 
 
 @pytest.mark.parametrize("same", ["x", "y"])
-def test_joined_page_keeps_a_page_when_its_canonical_url_names_another(a_stand, same):
+def test_joined_page_keeps_a_page_when_its_canonical_url_names_another(harness, same):
     write(
-        a_stand,
+        harness,
         fetched(P1, canonical_url=P2, same="x"),
         fetched(P2, NOW_MS + 5, same="x"),
         fetched(P2, NOW_MS + 20, canonical_url=P3, same=same),
     )
 
     for url in (P1, P2, P3):
-        assert shown(a_stand.store, url) == f"the page of {P2}"
-        assert a_stand.store.resolve(url) == P3
+        assert shown(harness.store, url) == f"the page of {P2}"
+        assert harness.store.resolve(url) == P3
 
 
 @pytest.mark.parametrize("gone", [True, False])
-def test_joined_pages_are_refetched_when_their_canonical_url_changes(a_stand, gone):
+def test_joined_pages_are_refetched_when_their_canonical_url_changes(harness, gone):
     """Without their own schedule, they would be served as a page that they differ from."""
     later = (
         page(LIST, NOW_MS + 20, facts={"status": 404, "outcome": "Gone"}, gone=True)
@@ -341,29 +341,29 @@ def test_joined_pages_are_refetched_when_their_canonical_url_changes(a_stand, go
         else fetched(LIST, NOW_MS + 20, same="y")
     )
     write(
-        a_stand,
+        harness,
         fetched(LIST, same="x"),
         fetched(SECOND, NOW_MS + 5, canonical_url=LIST, same="x"),
         fetched(P1, NOW_MS + 6, canonical_url=LIST, same="x"),
         later,
     )
-    due = a_stand.store.schedule.claim_due(NOW_MS + 10**9, 9, 60)
+    due = harness.store.schedule.claim_due(NOW_MS + 10**9, 9, 60)
     assert {one.url for one in due} >= {SECOND, P1}
 
     failed = page(P1, NOW_MS + 39, facts={"status": 500, "outcome": "Unreachable"})
-    write(a_stand, fetched(SECOND, NOW_MS + 40, canonical_url=LIST, same="x"), failed)
+    write(harness, fetched(SECOND, NOW_MS + 40, canonical_url=LIST, same="x"), failed)
 
-    assert shown(a_stand.store, SECOND) == f"the page of {SECOND}"
-    due = a_stand.store.schedule.claim_due(NOW_MS + 10**10, 9, 60)
+    assert shown(harness.store, SECOND) == f"the page of {SECOND}"
+    due = harness.store.schedule.claim_due(NOW_MS + 10**10, 9, 60)
     assert P1 not in {one.url for one in due}
 
 
-def test_page_that_still_agrees_makes_no_alias_due(a_stand):
+def test_page_that_still_agrees_makes_no_alias_due(harness):
     write(
-        a_stand,
+        harness,
         fetched(LIST, same="x"),
         fetched(SECOND, NOW_MS + 5, canonical_url=LIST, same="x"),
         fetched(LIST, NOW_MS + 20, same="x", text="the page of " + LIST),
     )
 
-    assert SECOND not in {d.url for d in a_stand.store.schedule.claim_due(NOW_MS + 10**9, 9, 60)}
+    assert SECOND not in {d.url for d in harness.store.schedule.claim_due(NOW_MS + 10**9, 9, 60)}

@@ -11,7 +11,7 @@ from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from tests.support.faults import Fuse, Killed
 from tests.support.hooked_tables import HookedTables
-from tests.support.stores import NAMING, NOW_MS, Stand, page, stand
+from tests.support.stores import NAMING, NOW_MS, Harness, page, store_harness
 from tests.support.turns import Turns
 from zengraph.links import ListLimits
 from zengraph.links import _compaction as compaction
@@ -37,25 +37,25 @@ def write_some(store, rng, at_ms):
     )
 
 
-def assert_exact(a_stand):
+def assert_exact(harness):
     """Inlinks and their counts match the outlinks."""
     expected = {target: [] for target in TARGETS}
     for url in sorted(PAGES):
-        for link in a_stand.store.links.outlinks(url).items:
+        for link in harness.store.links.outlinks(url).items:
             expected[link.url].append(url)
     for target in TARGETS:
-        assert a_stand.sources(target) == expected[target]
-        assert a_stand.store.links.count_inlinks(target) == len(expected[target])
+        assert harness.sources(target) == expected[target]
+        assert harness.store.links.count_inlinks(target) == len(expected[target])
 
 
-def assert_settled(a_stand):
+def assert_settled(harness):
     """The state after everything is compacted, much later."""
-    a_stand.clock.advance_ms(2 * compaction.GRACE_MS)
-    a_stand.compact()
-    assert_exact(a_stand)
-    assert not [key for key, _ in a_stand.tables["j"].scan(b"", b"\xff")]
-    assert a_stand.store.maintenance.repair().repaired.keys() <= {"segment that no head names"}
-    assert_exact(a_stand)
+    harness.clock.advance_ms(2 * compaction.GRACE_MS)
+    harness.compact()
+    assert_exact(harness)
+    assert not [key for key, _ in harness.tables["j"].scan(b"", b"\xff")]
+    assert harness.store.maintenance.repair().repaired.keys() <= {"segment that no head names"}
+    assert_exact(harness)
 
 
 class Pause(Fuse):
@@ -74,11 +74,11 @@ def two_stores(limits):
     """Two stores on the same tables and clock; the writes of the first go through a fuse."""
     clock, fuse, content = ManualClock(NOW_MS), Pause(), MemoryContent()
     inner = MemoryTables(clock, masking=True)
-    stands = []
+    harnesses = []
     for tables in (HookedTables(inner, fuse.burn), inner):
         store = UrlStore(tables, content, StoreSettings(), clock, lists=limits)
-        stands.append(Stand(store, tables, content, clock))
-    return fuse, *stands
+        harnesses.append(Harness(store, tables, content, clock))
+    return fuse, *harnesses
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
@@ -140,18 +140,18 @@ def test_compaction_killed_at_any_write_is_completed_by_another_process(limits):
         assert_settled(other)
 
 
-def compacting(a_stand, rng):
+def compacting(harness, rng):
     def act():
         for _ in range(6):
-            a_stand.store.maintenance.compact_links(rng.choice((1, 3, 1000)))
+            harness.store.maintenance.compact_links(rng.choice((1, 3, 1000)))
 
     return act
 
 
-def writing(a_stand, rng):
+def writing(harness, rng):
     def act():
         for step in range(4):
-            write_some(a_stand.store, rng, NOW_MS + 10 * step)
+            write_some(harness.store, rng, NOW_MS + 10 * step)
 
     return act
 
@@ -161,21 +161,22 @@ def test_lists_and_counts_stay_exact_with_three_compactors_and_two_writers(quick
     inner, turns = quick_tables(), Turns(seed)
     rng = random.Random(seed)
     limits = LIMITS[seed % len(LIMITS)]
-    write_some(stand(inner, lists=limits).store, rng, NOW_MS - 1)
-    stands = [
-        stand(HookedTables(inner, turns.pass_on, turns.pass_on), lists=limits) for _ in range(5)
+    write_some(store_harness(inner, lists=limits).store, rng, NOW_MS - 1)
+    harnesses = [
+        store_harness(HookedTables(inner, turns.pass_on, turns.pass_on), lists=limits)
+        for _ in range(5)
     ]
 
     turns.run(
         [
             act(each, random.Random(10 * seed + number))
             for number, (act, each) in enumerate(
-                zip([compacting] * 3 + [writing] * 2, stands, strict=True)
+                zip([compacting] * 3 + [writing] * 2, harnesses, strict=True)
             )
         ]
     )
 
-    assert_settled(stand(inner, lists=limits))
+    assert_settled(store_harness(inner, lists=limits))
 
 
 class RowByRow(HookedTables):
@@ -191,18 +192,18 @@ class RowByRow(HookedTables):
         return table
 
 
-def links_of(a_stand):
+def links_of(harness):
     """(page, target) of all current links, compacted or not."""
-    outlinks = a_stand.store.links.outlinks
+    outlinks = harness.store.links.outlinks
     return {(url, link.url) for url in PAGES for link in outlinks(url).items}
 
 
-def reading(a_stand, rng, read):
+def reading(harness, rng, read):
     def act():
         for _ in range(30):
             target = rng.choice(TARGETS)
-            count = a_stand.store.links.count_inlinks(target)
-            read.append((target, a_stand.sources(target), count))
+            count = harness.store.links.count_inlinks(target)
+            read.append((target, harness.sources(target), count))
 
     return act
 
@@ -215,7 +216,7 @@ def test_readers_see_each_link_once_while_two_processes_compact(quick_tables, se
     """
     inner, turns, rng = quick_tables(), Turns(seed), random.Random(seed)
     limits = LIMITS[seed % len(LIMITS)]
-    still = stand(inner, lists=limits)
+    still = store_harness(inner, lists=limits)
     for step in range(2):
         write_some(still.store, rng, NOW_MS + step)
         still.compact()
@@ -223,13 +224,15 @@ def test_readers_see_each_link_once_while_two_processes_compact(quick_tables, se
     for step in range(2, 5):
         write_some(still.store, rng, NOW_MS + step)
         states.append(links_of(still))
-    stands = [stand(RowByRow(inner, turns.pass_on, turns.pass_on), lists=limits) for _ in range(4)]
+    harnesses = [
+        store_harness(RowByRow(inner, turns.pass_on, turns.pass_on), lists=limits) for _ in range(4)
+    ]
     read = []
 
     turns.run(
         [
-            *[compacting(each, random.Random(seed + n)) for n, each in enumerate(stands[:2])],
-            *[reading(each, random.Random(seed + n), read) for n, each in enumerate(stands[2:])],
+            *[compacting(each, random.Random(seed + n)) for n, each in enumerate(harnesses[:2])],
+            *[reading(each, random.Random(seed + n), read) for n, each in enumerate(harnesses[2:])],
         ]
     )
 
@@ -249,20 +252,20 @@ def test_compaction_that_reports_no_more_work_left_nothing_behind(limit):
     """
     The pages span more lanes than one compaction claims, and it takes `limit` pages at a time.
     """
-    a_stand = stand(MemoryTables())
+    harness = store_harness(MemoryTables())
     for first in range(0, 24, 4):
         hosts = [f"http://host{(first + number) % 12}.example" for number in range(4)]
-        a_stand.store.write_pages([page(f"{h}/{first}", links=TARGETS[:2]) for h in hosts])
+        harness.store.write_pages([page(f"{h}/{first}", links=TARGETS[:2]) for h in hosts])
 
-    while a_stand.store.maintenance.compact_links(limit).left:
+    while harness.store.maintenance.compact_links(limit).left:
         pass
 
-    assert a_stand.store.maintenance.compaction_lag_ms() == 0
-    assert not [key for key, _ in a_stand.tables["j"].scan(b"", b"\xff")]
+    assert harness.store.maintenance.compaction_lag_ms() == 0
+    assert not [key for key, _ in harness.tables["j"].scan(b"", b"\xff")]
 
 
-def test_lanes_are_divided_between_compactors(a_stand):
-    claims = [ClaimCell(a_stand.tables["j"], a_stand.clock, 3) for _ in range(4)]
+def test_lanes_are_divided_between_compactors(harness):
+    claims = [ClaimCell(harness.tables["j"], harness.clock, 3) for _ in range(4)]
 
     first = claims[0].begin(range(LANES), 40)
     second = claims[1].begin(range(LANES), LANES)
@@ -277,10 +280,10 @@ def test_lanes_are_divided_between_compactors(a_stand):
     assert claims[3].begin(range(LANES), 1) is None, "three processes compact at once"
 
 
-def test_expired_claim_cannot_store_a_plan(a_stand):
-    claims = ClaimCell(a_stand.tables["j"], a_stand.clock, 4)
+def test_expired_claim_cannot_store_a_plan(harness):
+    claims = ClaimCell(harness.tables["j"], harness.clock, 4)
     late = claims.begin([1, 2], 2)
-    a_stand.clock.advance_ms(LOCK_MS + 1)
+    harness.clock.advance_ms(LOCK_MS + 1)
     next_one = claims.begin([1, 2], 2)
 
     assert claims.plan(late, {1}) is None
@@ -288,13 +291,13 @@ def test_expired_claim_cannot_store_a_plan(a_stand):
     assert claims.plan(next_one, {1}) is not None
 
 
-def test_stored_plan_stays_until_another_process_takes_it_over(a_stand):
-    claims = ClaimCell(a_stand.tables["j"], a_stand.clock, 4)
+def test_stored_plan_stays_until_another_process_takes_it_over(harness):
+    claims = ClaimCell(harness.tables["j"], harness.clock, 4)
     planned = claims.plan(claims.begin([1, 2], 2), {1})
-    a_stand.clock.advance_ms(LOCK_MS + 1)
+    harness.clock.advance_ms(LOCK_MS + 1)
 
     assert claims.begin([1], 1) is None
-    found = claims.read().abandoned(a_stand.clock.now_ms())
+    found = claims.read().abandoned(harness.clock.now_ms())
     taken = claims.take_over(found)
 
     assert (taken.slot, taken.number, taken.lanes) == (planned.slot, planned.number, {1})
@@ -306,7 +309,7 @@ def test_stored_plan_stays_until_another_process_takes_it_over(a_stand):
 def test_row_withdrawn_late_by_its_writer_does_not_come_back(tables):
     """One of two changes is overtaken, and its row is compacted before its writer withdraws it."""
     a, b = f"{HOSTS[0]}/a", f"{HOSTS[0]}/b"
-    slow, fast = stand(Interrupted(tables)), stand(tables)
+    slow, fast = store_harness(Interrupted(tables)), store_harness(tables)
 
     def meanwhile():
         fast.store.write_pages([page(b, NOW_MS + 50, links=[PAGES[1]])])
@@ -361,12 +364,12 @@ class InterruptedTable:
         return self.inner.check_and_put_many(items)
 
 
-def test_all_changes_of_a_page_are_in_one_lane(a_stand):
+def test_all_changes_of_a_page_are_in_one_lane(harness):
     for step in range(3):
-        a_stand.clock.advance_ms(10)
-        a_stand.store.write_pages([page(PAGES[0], NOW_MS + step, links=TARGETS[: 2 + step])])
+        harness.clock.advance_ms(10)
+        harness.store.write_pages([page(PAGES[0], NOW_MS + step, links=TARGETS[: 2 + step])])
 
-    keys = [key for key, _ in a_stand.tables["j"].scan(b"", b"\xff")]
+    keys = [key for key, _ in harness.tables["j"].scan(b"", b"\xff")]
     lane = lane_of(NAMING, PAGES[0].encode())
     assert {key[:2] for key in keys} == {bytes([lane % 16, 128 + lane])}
     assert len(keys) == 3

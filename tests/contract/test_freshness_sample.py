@@ -8,7 +8,7 @@ HOUR_MS = 3_600_000
 FACTS = {"page_type": "page"}
 
 
-def test_sample_includes_pages_of_one_large_host(a_stand):
+def test_sample_includes_pages_of_one_large_host(harness):
     """After a random key come the first pages of a host, and most of those hosts are small."""
     large = [f"https://large.example/{n}" for n in range(1200)]
     small = [f"https://s{n}.example/" for n in range(400)]
@@ -18,11 +18,11 @@ def test_sample_includes_pages_of_one_large_host(a_stand):
         for url in large + small
     ]
     for at in range(0, len(pages), 200):
-        a_stand.store.write_pages(pages[at : at + 200])
+        harness.store.write_pages(pages[at : at + 200])
 
-    found = freshness(a_stand.store.zen, NOW_MS, len(chosen) // 4)["page"]
+    found = freshness(harness.store.zen, NOW_MS, len(chosen) // 4)["page"]
 
     assert len(chosen) // 4 <= found.pages < len(chosen)
     assert found.age_p50_s == 3600
-    everything = freshness(a_stand.store.zen, NOW_MS)["page"]
+    everything = freshness(harness.store.zen, NOW_MS)["page"]
     assert everything.pages == len(pages)

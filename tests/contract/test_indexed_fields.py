@@ -7,7 +7,7 @@ import pytest
 from aragog.errors import BadInput
 from aragog.settings import StoreSettings
 from aragog.urlstore.store import UrlStore
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, page, store_harness
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 BRAND = "product.brand"
@@ -15,13 +15,13 @@ BRAND = "product.brand"
 
 @pytest.fixture
 def indexed(tables):
-    return stand(tables, StoreSettings(indexed=(BRAND,)))
+    return store_harness(tables, StoreSettings(indexed=(BRAND,)))
 
 
-def pages_of(a_stand, value):
+def pages_of(harness, value):
     found, cursor = [], None
     while True:
-        part = a_stand.store.pages.with_value(BRAND, value, cursor, limit=2)
+        part = harness.store.pages.with_value(BRAND, value, cursor, limit=2)
         found += part.items
         if (cursor := part.cursor) is None:
             return sorted(found)
@@ -63,7 +63,7 @@ def test_takedown_removes_values_from_the_index(indexed):
 
 
 def test_repair_indexes_pages_stored_before_the_field_was_indexed(tables):
-    before = stand(tables)
+    before = store_harness(tables)
     before.store.put(A, {BRAND: b"acme"})
     before.clock.advance_ms(10)
     settings = StoreSettings(indexed=(BRAND,))
@@ -77,6 +77,6 @@ def test_repair_indexes_pages_stored_before_the_field_was_indexed(tables):
     assert store.maintenance.repair().repaired == {}
 
 
-def test_lookup_by_a_field_without_an_index_is_refused(a_stand):
+def test_lookup_by_a_field_without_an_index_is_refused(harness):
     with pytest.raises(BadInput, match=r"store\.indexed"):
-        a_stand.store.pages.with_value("title", b"x")
+        harness.store.pages.with_value("title", b"x")

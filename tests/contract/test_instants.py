@@ -17,8 +17,8 @@ WRONG = (1 << 62, -1, NOW_MS + MAX_AHEAD_MS + 1)
 
 
 @pytest.mark.parametrize("at_ms", WRONG)
-def test_every_write_refuses_a_time_in_the_future_or_below_0(a_stand, at_ms):
-    store = a_stand.store
+def test_every_write_refuses_a_time_in_the_future_or_below_0(harness, at_ms):
+    store = harness.store
     store.put(A, {"t": b"1"})
     for write in (
         lambda: store.put(A, {"t": b"2"}, at_ms=at_ms),
@@ -30,7 +30,7 @@ def test_every_write_refuses_a_time_in_the_future_or_below_0(a_stand, at_ms):
     ):
         with pytest.raises(BadInput, match="at_ms"):
             write()
-    a_stand.clock.advance_ms(5)
+    harness.clock.advance_ms(5)
     store.put(A, {"t": b"3"})
 
     assert store.get(A).fields == {"t": b"3"}
@@ -39,20 +39,20 @@ def test_every_write_refuses_a_time_in_the_future_or_below_0(a_stand, at_ms):
     assert store.schedule.watchers(A) == []
 
 
-def test_time_up_to_a_minute_ahead_is_stored(a_stand):
-    a_stand.store.put(A, {"t": b"1"}, at_ms=NOW_MS + MAX_AHEAD_MS)
+def test_time_up_to_a_minute_ahead_is_stored(harness):
+    harness.store.put(A, {"t": b"1"}, at_ms=NOW_MS + MAX_AHEAD_MS)
 
-    assert a_stand.store.get(A, info=True).info["t"].at_ms == NOW_MS + MAX_AHEAD_MS
+    assert harness.store.get(A, info=True).info["t"].at_ms == NOW_MS + MAX_AHEAD_MS
 
 
 @pytest.mark.parametrize("due_at_ms", [-1, 1 << 62])
-def test_due_time_out_of_range_is_refused(a_stand, due_at_ms):
+def test_due_time_out_of_range_is_refused(harness, due_at_ms):
     with pytest.raises(BadInput, match="due_at_ms"):
-        a_stand.store.schedule.plan(A, due_at_ms)
+        harness.store.schedule.plan(A, due_at_ms)
 
 
-def test_import_reports_records_with_future_times_by_number(a_stand):
-    writer = BulkWriter(a_stand.store, a_stand.store.zen, StoreSettings(), a_stand.clock)
+def test_import_reports_records_with_future_times_by_number(harness):
+    writer = BulkWriter(harness.store, harness.store.zen, StoreSettings(), harness.clock)
     problems = {}
     records = [
         UrlRecord(url=A, fields={"t": b"1"}, at_ms={"t": NOW_MS + 10**9}),
@@ -63,11 +63,11 @@ def test_import_reports_records_with_future_times_by_number(a_stand):
     assert writer.write(list(enumerate(records, 1)), problems.__setitem__) == 1
 
     assert sorted(problems) == [1, 2]
-    assert a_stand.store.get(A).fields == {"t": b"2"}
+    assert harness.store.get(A).fields == {"t": b"2"}
 
 
-def test_future_time_of_another_machine_is_capped_and_logged(a_stand, caplog):
-    clock = WriteClock(a_stand.clock)
+def test_future_time_of_another_machine_is_capped_and_logged(harness, caplog):
+    clock = WriteClock(harness.clock)
 
     with caplog.at_level(logging.WARNING):
         assert clock.capped(NOW_MS + 5000, "fetch of x") == NOW_MS + 5000

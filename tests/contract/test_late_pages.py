@@ -13,28 +13,28 @@ FAILED = page(
 )
 
 
-def facts_after(a_stand, *pages):
+def facts_after(harness, *pages):
     for one in pages:
-        a_stand.clock.advance_ms(10)
-        a_stand.store.write_pages([one])
-    return a_stand.store.get(LIST).facts
+        harness.clock.advance_ms(10)
+        harness.store.write_pages([one])
+    return harness.store.get(LIST).facts
 
 
 @pytest.mark.parametrize("order", list(permutations([FIRST, SECOND, FAILED])))
-def test_facts_are_those_of_the_last_page_and_attempt_in_any_order(a_stand, order):
-    facts = facts_after(a_stand, *order, *order)
+def test_facts_are_those_of_the_last_page_and_attempt_in_any_order(harness, order):
+    facts = facts_after(harness, *order, *order)
 
     assert facts["fetched_at_ms"] == NOW_MS + 6
     assert facts["attempted_at_ms"] == NOW_MS + 10
     assert (facts["outcome"], facts["reason"]) == ("Unreachable", "no answer")
-    assert a_stand.store.content(LIST).body == b"second"
-    assert a_stand.store.get(LIST).fields == {"t": b"second"}
+    assert harness.store.content(LIST).body == b"second"
+    assert harness.store.get(LIST).fields == {"t": b"second"}
 
 
-def test_later_page_replaces_the_facts_of_a_failed_attempt(a_stand):
+def test_later_page_replaces_the_facts_of_a_failed_attempt(harness):
     last = fetched(LIST, NOW_MS + 20, text=f"the page of {LIST}")
-    facts = facts_after(a_stand, FAILED, SECOND, last)
+    facts = facts_after(harness, FAILED, SECOND, last)
 
     assert "reason" not in facts
     assert facts["fetched_at_ms"] == NOW_MS + 20
-    assert shown(a_stand.store, LIST) == f"the page of {LIST}"
+    assert shown(harness.store, LIST) == f"the page of {LIST}"

@@ -19,10 +19,10 @@ def listed(links, url, direction):
             return found
 
 
-def test_links_of_a_page_are_edges_of_its_node(a_stand):
-    store, links = a_stand.store, a_stand.store.link_edges
+def test_links_of_a_page_are_edges_of_its_node(harness):
+    store, links = harness.store, harness.store.link_edges
     store.write_pages([page(A, links=[C, B]), page(B, links=[C]), page(C)])
-    a_stand.compact()
+    harness.compact()
 
     out, into = listed(links, A, OUT), listed(links, C, IN)
 
@@ -37,6 +37,6 @@ def test_links_of_a_page_are_edges_of_its_node(a_stand):
     assert listed(links, "http://unknown.example/", IN) == []
 
 
-def test_links_cannot_be_written_as_single_edges(a_stand):
+def test_links_cannot_be_written_as_single_edges(harness):
     with pytest.raises(InvalidArgument, match="not stored here"):
-        a_stand.store.zen.put_edge(node_id(A), LINK, node_id(B))
+        harness.store.zen.put_edge(node_id(A), LINK, node_id(B))

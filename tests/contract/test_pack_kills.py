@@ -24,7 +24,7 @@ from aragog.urlstore.pack_files import PackFiles
 from aragog.urlstore.packs.pointers import index_name
 from tests.support.hooked_tables import HookedTables
 from tests.support.killed_process import Steps, killed_at, steps_of
-from tests.support.pack_stand import HOUR_MS, PackStand, fetched, pack_stand
+from tests.support.pack_harness import HOUR_MS, PackHarness, fetched, pack_harness
 from tests.support.stores import NOW_MS, node_id
 from zengraph.tables.sqlite import SqliteTables
 
@@ -44,7 +44,7 @@ class Place:
     folder: Path
     s3: ContentSettings | None = None
     client: object = None
-    stands: list[PackStand] = field(default_factory=list)
+    harnesses: list[PackHarness] = field(default_factory=list)
 
     def stores(self) -> tuple[PackFiles, ContentStore]:
         """The stores of packs and of objects."""
@@ -55,7 +55,7 @@ class Place:
 
         return S3Packs(self.s3), S3Content(self.s3)
 
-    def opened(self, steps: Steps | None = None, at_ms: int = NOW_MS, **settings) -> PackStand:
+    def opened(self, steps: Steps | None = None, at_ms: int = NOW_MS, **settings) -> PackHarness:
         """A process on this place; `steps` counts its changes."""
         packs, objects = self.stores()
         tables = SqliteTables(self.folder / "tables", shards=1)
@@ -65,14 +65,14 @@ class Place:
         elif steps is not None:  # the writes to the tables between two requests: as on a folder
             for one in (packs, objects):
                 steps.watch_bucket(one._client())
-        self.stands.append(pack_stand(tables, packs, objects, ManualClock(at_ms), **settings))
-        return self.stands[-1]
+        self.harnesses.append(pack_harness(tables, packs, objects, ManualClock(at_ms), **settings))
+        return self.harnesses[-1]
 
     def close(self) -> None:
         """Close everything that was opened: there is one place per step."""
-        for stand in self.stands:
-            stand.store.close()
-        self.stands.clear()
+        for harness in self.harnesses:
+            harness.store.close()
+        self.harnesses.clear()
 
     def everything(self) -> bytes:
         """All stored bytes, with all versions of a bucket; packs are decompressed."""
@@ -159,13 +159,13 @@ def kill_at_steps(places, prepare, work):
     """
     Yield a place for each step at which `work` is killed, and one where it completed.
 
-    `prepare` gets the stand that fills the place, `work` the stand of the process that is killed.
+    `prepare` gets the harness that fills the place, `work` the harness of the process that is killed.
     """
     for step in places.steps:
         place = places.make()
-        stand = place.opened(layout="packs")
-        prepare(stand)
-        stand.store.close()
+        harness = place.opened(layout="packs")
+        prepare(harness)
+        harness.store.close()
 
         def killed(steps, place=place):
             work(place.opened(steps))
@@ -178,33 +178,33 @@ def kill_at_steps(places, prepare, work):
             return
 
 
-def write(stand, pages):
-    packing = stand.store.pack_pages(pages, now=True)
-    stand.store.write_pages(packing.wait())
+def write(harness, pages):
+    packing = harness.store.pack_pages(pages, now=True)
+    harness.store.write_pages(packing.wait())
     packing.settle()
 
 
-def body(stand, url):
-    found = stand.store.content(url)
+def body(harness, url):
+    found = harness.store.content(url)
     return None if found is None else found.body.decode()
 
 
-def check_pointers(stand, urls):
+def check_pointers(harness, urls):
     """Every pointer of a node leads to the right bytes."""
     for url in urls:
-        row = stand.store.zen.nodes.get(node_id(url))
+        row = harness.store.zen.nodes.get(node_id(url))
         if nodes.content_cell(row) is not None:
-            assert stand.store.bodies.get(row) is not None
+            assert harness.store.bodies.get(row) is not None
         if pointer := pointer_of(row):
-            assert stand.store.bodies.read(pointer).body
+            assert harness.store.bodies.read(pointer).body
 
 
 def run_upkeep_for_a_day(place):
-    """Run upkeep every six hours for a day, in a new process; returns its stand."""
-    stand = place.opened(at_ms=NOW_MS + HOUR_MS)
+    """Run upkeep every six hours for a day, in a new process; returns its harness."""
+    harness = place.opened(at_ms=NOW_MS + HOUR_MS)
     for _ in range(4):
-        assert stand.upkeep(hours=6).problems == []
-    return stand
+        assert harness.upkeep(hours=6).problems == []
+    return harness
 
 
 # Writing
@@ -235,118 +235,118 @@ def test_batch_killed_at_any_step_runs_again_without_loss(places, other_ms):
     newest = "the other text of a" if other_ms == 1500 else "the second text of a"
 
     for place, step in kill_at_steps(
-        places, lambda stand: write(stand, OLD), lambda stand: write(stand, BATCH)
+        places, lambda harness: write(harness, OLD), lambda harness: write(harness, BATCH)
     ):
-        stand = place.opened(at_ms=NOW_MS + 2000)
-        check_pointers(stand, (A, B, C))
-        assert body(stand, B) == "the text of b"
-        assert body(stand, A) in ("the first text of a", "the second text of a")
+        harness = place.opened(at_ms=NOW_MS + 2000)
+        check_pointers(harness, (A, B, C))
+        assert body(harness, B) == "the text of b"
+        assert body(harness, A) in ("the first text of a", "the second text of a")
         if other:
-            write(stand, other)
-        write(stand, BATCH)
-        assert (body(stand, A), body(stand, B), body(stand, C)) == (
+            write(harness, other)
+        write(harness, BATCH)
+        assert (body(harness, A), body(harness, B), body(harness, C)) == (
             newest, "the text of b", "the text of c",
         ), f"killed at step {step}"  # fmt: skip
-        stand.store.close()
+        harness.store.close()
 
-        stand = run_upkeep_for_a_day(place)
-        check_pointers(stand, (A, B, C))
-        assert body(stand, A) == newest
+        harness = run_upkeep_for_a_day(place)
+        check_pointers(harness, (A, B, C))
+        assert body(harness, A) == newest
         assert place.packed().count(b"the text of c") == 1
-        check_order(stand, place)
+        check_order(harness, place)
 
 
-def check_order(stand, place):
+def check_order(harness, place):
     """
     Each pack has its index, and repair finds at most dead records that were not counted.
 
     A process that is killed between two writes leaves them. The node of their URL knows them, so a
     takedown removes them, and repair counts them.
     """
-    stand.clock.advance_ms(FAR_MS - stand.clock.now_ms())
-    repaired = stand.store.maintenance.repair(wait=False).repaired
+    harness.clock.advance_ms(FAR_MS - harness.clock.now_ms())
+    repaired = harness.store.maintenance.repair(wait=False).repaired
     assert set(repaired) <= {"record of a pack that no page has"}
-    assert stand.store.maintenance.repair(wait=False).repaired == {}
+    assert harness.store.maintenance.repair(wait=False).repaired == {}
     names = {name for name, _ in place.files()}
     assert {index_name(name) for name in names if ".warc." in name} <= names
-    stand.store.close()
+    harness.store.close()
 
 
 # Upkeep
 
 
-def write_half_dead_pack(stand):
-    write(stand, [fetched(f"{A}{n}", f"old {n}") for n in range(3)])
-    write(stand, [fetched(f"{A}{n}", SECRET, NOW_MS + 1) for n in range(2)])
-    stand.store.takedowns.take_down(url=f"{A}0")
+def write_half_dead_pack(harness):
+    write(harness, [fetched(f"{A}{n}", f"old {n}") for n in range(3)])
+    write(harness, [fetched(f"{A}{n}", SECRET, NOW_MS + 1) for n in range(2)])
+    harness.store.takedowns.take_down(url=f"{A}0")
 
 
-def run_upkeep_rounds(stand):
+def run_upkeep_rounds(harness):
     for hours in (13, 1, 1):
-        stand.upkeep(hours=hours)
+        harness.upkeep(hours=hours)
 
 
 def test_upkeep_killed_at_any_step_is_completed_by_the_next(places):
     for place, step in kill_at_steps(places, write_half_dead_pack, run_upkeep_rounds):
-        stand = place.opened(at_ms=NOW_MS + 20 * HOUR_MS)
-        check_pointers(stand, (f"{A}1", f"{A}2"))
-        assert body(stand, f"{A}0") is None
+        harness = place.opened(at_ms=NOW_MS + 20 * HOUR_MS)
+        check_pointers(harness, (f"{A}1", f"{A}2"))
+        assert body(harness, f"{A}0") is None
         for _ in range(4):
-            stand.upkeep(hours=6)
-        assert (body(stand, f"{A}1"), body(stand, f"{A}2")) == (SECRET, "old 2")
+            harness.upkeep(hours=6)
+        assert (body(harness, f"{A}1"), body(harness, f"{A}2")) == (SECRET, "old 2")
         left = place.everything()
         assert f"{A}0".encode() not in left, f"killed at step {step}"
         # The copy from a killed run that the page's node already knows may stay as dead space.
         assert left.count(SECRET.encode()) in (1, 2)
-        check_order(stand, place)
+        check_order(harness, place)
 
 
 # Takedowns
 
 
 def test_takedown_killed_at_any_step_runs_again_and_leaves_no_byte(places):
-    def prepare(stand):
-        write(stand, [fetched(A, SECRET), fetched(B, "stays")])
-        write(stand, [fetched(A, f"{SECRET}, changed", NOW_MS + 1)])
-        objects = stand.reopened(layout="objects")
+    def prepare(harness):
+        write(harness, [fetched(A, SECRET), fetched(B, "stays")])
+        write(harness, [fetched(A, f"{SECRET}, changed", NOW_MS + 1)])
+        objects = harness.reopened(layout="objects")
         objects.store.write_pages([fetched(f"{A}object", SECRET)])
 
-    def take_down(stand):
-        stand.store.takedowns.take_down(host="a.example")
+    def take_down(harness):
+        harness.store.takedowns.take_down(host="a.example")
 
     for place, step in kill_at_steps(places, prepare, take_down):
-        stand = place.opened(at_ms=NOW_MS + 1000)
-        take_down(stand)
-        assert body(stand, A) is None
-        assert body(stand, f"{A}object") is None
-        stand.store.close()
-        stand = run_upkeep_for_a_day(place)
+        harness = place.opened(at_ms=NOW_MS + 1000)
+        take_down(harness)
+        assert body(harness, A) is None
+        assert body(harness, f"{A}object") is None
+        harness.store.close()
+        harness = run_upkeep_for_a_day(place)
         left = place.everything()
         assert SECRET.encode() not in left, f"killed at step {step}"
         assert b"a.example" not in left
-        assert body(stand, B) == "stays"
-        check_order(stand, place)
+        assert body(harness, B) == "stays"
+        check_order(harness, place)
 
 
 # Moving objects into packs
 
 
 def test_objects_move_into_packs_after_a_kill_at_any_step(places):
-    def prepare(stand):
-        objects = stand.reopened(layout="objects")
+    def prepare(harness):
+        objects = harness.reopened(layout="objects")
         objects.store.write_pages([fetched(A, "one"), fetched(B, "two")])
 
-    def move(stand):
-        stand.store.maintenance.pack_objects()
+    def move(harness):
+        harness.store.maintenance.pack_objects()
 
     for place, step in kill_at_steps(places, prepare, move):
-        stand = place.opened(at_ms=NOW_MS + 1000)
-        assert (body(stand, A), body(stand, B)) == ("one", "two")
-        move(stand)
-        assert (body(stand, A), body(stand, B)) == ("one", "two")
-        assert list(stand.content.keys()) == [], f"killed at step {step}"
-        stand.store.close()
-        stand = run_upkeep_for_a_day(place)
-        assert (body(stand, A), body(stand, B)) == ("one", "two")
+        harness = place.opened(at_ms=NOW_MS + 1000)
+        assert (body(harness, A), body(harness, B)) == ("one", "two")
+        move(harness)
+        assert (body(harness, A), body(harness, B)) == ("one", "two")
+        assert list(harness.content.keys()) == [], f"killed at step {step}"
+        harness.store.close()
+        harness = run_upkeep_for_a_day(place)
+        assert (body(harness, A), body(harness, B)) == ("one", "two")
         assert place.everything().count(b"\r\n\r\ntwo") == 1
-        check_order(stand, place)
+        check_order(harness, place)

@@ -7,7 +7,7 @@ import pytest
 from aragog.transfer.copy import copy_packs, copy_tables
 from aragog.urlstore.content import FolderPacks, MemoryPacks
 from aragog.urlstore.packs.pointers import index_name
-from tests.support.pack_stand import fetched, pack_stand
+from tests.support.pack_harness import fetched, pack_harness
 from tests.support.stores import NOW_MS
 from zengraph.tables.memory import MemoryTables
 
@@ -17,10 +17,10 @@ FAR_MS = 4_000_000_000_000
 """A time at which every file written by a test is old."""
 
 
-def write(stand, *pages):
+def write(harness, *pages):
     """Write pages, with all bodies in one pack."""
-    packing = stand.store.pack_pages(pages, now=True)
-    stand.store.write_pages(packing.wait())
+    packing = harness.store.pack_pages(pages, now=True)
+    harness.store.write_pages(packing.wait())
     packing.settle()
 
 
@@ -41,16 +41,16 @@ def backup(request, tmp_path):
 
 def test_backup_made_under_load_can_be_restored(backup):
     files, kept, copy = backup
-    stand = pack_stand(files=files)
-    write(stand, *(fetched(f"{A}{n}", f"old {n}") for n in range(5)))
-    write(stand, fetched(B, SECRET), fetched(C, "stays"))
+    harness = pack_harness(files=files)
+    write(harness, *(fetched(f"{A}{n}", f"old {n}") for n in range(5)))
+    write(harness, fetched(B, SECRET), fetched(C, "stays"))
 
-    tables = MemoryTables(stand.clock)
-    copy_tables(stand.tables, tables)
-    write(stand, *(fetched(f"{A}{n}", f"new {n}", NOW_MS + 1) for n in range(4)))
-    assert stand.upkeep().rewritten == 1
+    tables = MemoryTables(harness.clock)
+    copy_tables(harness.tables, tables)
+    write(harness, *(fetched(f"{A}{n}", f"new {n}", NOW_MS + 1) for n in range(4)))
+    assert harness.upkeep().rewritten == 1
     copy(files, kept)
-    again = pack_stand(tables, kept, clock=stand.clock)
+    again = pack_harness(tables, kept, clock=harness.clock)
 
     assert [again.store.content(f"{A}{n}").body for n in range(5)] == [
         f"old {n}".encode() for n in range(5)
@@ -77,17 +77,17 @@ def test_backup_made_under_load_can_be_restored(backup):
 def test_page_whose_pack_was_deleted_before_the_copy_is_refetched(backup):
     """The copy of the packs began more than 15 minutes after a rewrite."""
     files, kept, copy = backup
-    stand = pack_stand(files=files)
-    write(stand, *(fetched(f"{A}{n}", f"old {n}") for n in range(3)))
-    write(stand, fetched(B, "stays"))
-    tables = MemoryTables(stand.clock)
-    copy_tables(stand.tables, tables)
-    write(stand, *(fetched(f"{A}{n}", f"new {n}", NOW_MS + 1) for n in range(2)))
-    stand.upkeep()
-    assert stand.upkeep(hours=1).deleted == 1
+    harness = pack_harness(files=files)
+    write(harness, *(fetched(f"{A}{n}", f"old {n}") for n in range(3)))
+    write(harness, fetched(B, "stays"))
+    tables = MemoryTables(harness.clock)
+    copy_tables(harness.tables, tables)
+    write(harness, *(fetched(f"{A}{n}", f"new {n}", NOW_MS + 1) for n in range(2)))
+    harness.upkeep()
+    assert harness.upkeep(hours=1).deleted == 1
     copy(files, kept)
 
-    again = pack_stand(tables, kept, clock=stand.clock)
+    again = pack_harness(tables, kept, clock=harness.clock)
     again.clock.advance_ms(FAR_MS - again.clock.now_ms())
     found = again.store.maintenance.repair(wait=False).repaired
     assert found["content missing or damaged"] == 3
@@ -96,16 +96,16 @@ def test_page_whose_pack_was_deleted_before_the_copy_is_refetched(backup):
 
 
 def test_interrupted_copy_is_continued_with_complete_indexes():
-    stand, kept = pack_stand(), MemoryPacks()
+    harness, kept = pack_harness(), MemoryPacks()
     for n in range(4):
-        write(stand, fetched(f"{A}{n}", f"text {n}"))
-    first, second, *_ = stand.names()
-    kept.put(first, stand.files.stored[first][:-7], b"")
+        write(harness, fetched(f"{A}{n}", f"text {n}"))
+    first, second, *_ = harness.names()
+    kept.put(first, harness.files.stored[first][:-7], b"")
 
     copied = []
-    copy_packs(stand.files, kept, on_progress=lambda name, _: copied.append(name))
+    copy_packs(harness.files, kept, on_progress=lambda name, _: copied.append(name))
 
-    assert copied == stand.names()
-    assert kept.stored == stand.files.stored
-    assert kept.indexes == stand.files.indexes
+    assert copied == harness.names()
+    assert kept.stored == harness.files.stored
+    assert kept.indexes == harness.files.indexes
     assert index_name(second) in kept.indexes

@@ -13,7 +13,7 @@ from aragog.urlstore import nodes
 from aragog.urlstore.bodies import pointer_of
 from aragog.urlstore.pack_files import MemoryPacks as Memory
 from aragog.urlstore.packs.pointers import index_name
-from tests.support.pack_stand import fetched, pack_stand
+from tests.support.pack_harness import fetched, pack_harness
 from tests.support.stores import NOW_MS, node_id
 from tests.support.waiting import wait_until
 from zengraph.tables.sqlite import SqliteTables
@@ -68,163 +68,163 @@ def test_invalid_pack_name_is_refused(files, name):
 
 @pytest.mark.parametrize("compression", ["zstd", "gzip"])
 def test_page_is_read_as_written(files, compression):
-    stand = pack_stand(files=files, pack_compression=compression)
-    stand.store.write_pages([fetched(A, "the text"), fetched(B, "another")])
+    harness = pack_harness(files=files, pack_compression=compression)
+    harness.store.write_pages([fetched(A, "the text"), fetched(B, "another")])
 
-    content = stand.store.content(A)
+    content = harness.store.content(A)
     assert content.body == b"the text"
     assert content.meta["url"] == A
     assert content.meta["status"] == "200"
     assert '["Content-Encoding","gzip"]' in content.meta["headers"]
-    assert stand.store.content(B).body == b"another"
-    assert len(stand.names()) == 1
+    assert harness.store.content(B).body == b"another"
+    assert len(harness.names()) == 1
 
 
 def test_content_put_by_an_application_keeps_its_metadata(files):
-    stand = pack_stand(files=files)
-    stand.store.put_content(A, b"mine", {"content_type": "text/plain", "é": "ü\r\nWARC-Type: x"})
+    harness = pack_harness(files=files)
+    harness.store.put_content(A, b"mine", {"content_type": "text/plain", "é": "ü\r\nWARC-Type: x"})
 
-    content = stand.store.content(A)
+    content = harness.store.content(A)
     assert content.body == b"mine"
     assert content.meta["é"] == "ü\r\nWARC-Type: x"
     assert content.meta["content_type"] == "text/plain"
 
 
 def test_newer_page_replaces_an_older_one_in_any_order(files):
-    stand = pack_stand(files=files)
+    harness = pack_harness(files=files)
     for at_ms, text in ((NOW_MS, "first"), (NOW_MS + 10, "second"), (NOW_MS + 5, "late")):
-        stand.store.write_pages([fetched(A, text, at_ms)])
+        harness.store.write_pages([fetched(A, text, at_ms)])
 
-    assert stand.store.content(A).body == b"second"
+    assert harness.store.content(A).body == b"second"
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_two_writers_of_a_page_leave_the_newest_in_any_order(order):
-    stand = pack_stand()
-    other = stand.reopened()
+    harness = pack_harness()
+    other = harness.reopened()
     packing = [
         store.pack_pages([fetched(A, f"text {n}", NOW_MS + n)], now=True)
-        for n, store in enumerate((stand.store, other.store, stand.store))
+        for n, store in enumerate((harness.store, other.store, harness.store))
     ]
     for n in order:
-        (stand.store, other.store)[n % 2].write_pages(packing[n].wait())
+        (harness.store, other.store)[n % 2].write_pages(packing[n].wait())
         packing[n].settle()
 
-    assert stand.store.content(A).body == b"text 2"
+    assert harness.store.content(A).body == b"text 2"
 
 
 def test_bodies_of_many_batches_share_a_pack():
-    stand = pack_stand(pack_wait_s=0.3)
+    harness = pack_harness(pack_wait_s=0.3)
     packing = [
-        stand.store.pack_pages([fetched(f"{A}{n}/{m}", f"{n} {m}") for m in range(3)])
+        harness.store.pack_pages([fetched(f"{A}{n}/{m}", f"{n} {m}") for m in range(3)])
         for n in range(4)
     ]
     for one in packing:
-        stand.store.write_pages(one.wait())
+        harness.store.write_pages(one.wait())
         one.settle()
 
-    assert len(stand.names()) == 1
-    assert stand.store.content(f"{A}2/1").body == b"2 1"
-    assert stand.upkeep(hours=48).rewritten == 0
+    assert len(harness.names()) == 1
+    assert harness.store.content(f"{A}2/1").body == b"2 1"
+    assert harness.upkeep(hours=48).rewritten == 0
 
 
 def test_full_pack_is_closed():
-    stand = pack_stand(pack_wait_s=600, pack_bytes=2_000)
+    harness = pack_harness(pack_wait_s=600, pack_bytes=2_000)
     pages = [fetched(f"{A}{n}", f"{n}") for n in range(10)]
-    packing = [stand.store.pack_pages([page]) for page in pages[:9]]
-    packing.append(stand.store.pack_pages(pages[9:], now=True))
+    packing = [harness.store.pack_pages([page]) for page in pages[:9]]
+    packing.append(harness.store.pack_pages(pages[9:], now=True))
     for one in packing:
-        stand.store.write_pages(one.wait())
+        harness.store.write_pages(one.wait())
 
-    sizes = [file.size for file in stand.files.packs()]
+    sizes = [file.size for file in harness.files.packs()]
     assert 2 <= len(sizes) < 10
-    assert all(stand.store.content(page.url) for page in pages)
+    assert all(harness.store.content(page.url) for page in pages)
 
 
 @pytest.mark.parametrize(("waiting_bytes", "packs"), [(10_000, 1), (1_100_000, 2)])
 def test_urgent_page_does_not_wait_for_a_large_pack(waiting_bytes, packs):
     """Putting 8 MB into a bucket took a quarter of a second."""
-    stand = pack_stand(pack_wait_s=600)
+    harness = pack_harness(pack_wait_s=600)
     text = random.Random(1).randbytes(waiting_bytes).hex()[:waiting_bytes]
     others = [fetched(f"{A}{n}", f"{n} {text}") for n in range(2)]
-    waiting = stand.store.pack_pages(others)
-    urgent = stand.store.pack_pages([fetched(B, "urgent")], now=True)
-    stand.store.write_pages(urgent.wait())
+    waiting = harness.store.pack_pages(others)
+    urgent = harness.store.pack_pages([fetched(B, "urgent")], now=True)
+    harness.store.write_pages(urgent.wait())
 
-    assert stand.store.content(B).body == b"urgent"
-    assert len(stand.names()) == 1
-    stand.store.bodies.packs.writer.put_open()
-    stand.store.write_pages(waiting.wait())
-    assert len(stand.names()) == packs
-    assert stand.store.content(f"{A}1").body == f"1 {text}".encode()
+    assert harness.store.content(B).body == b"urgent"
+    assert len(harness.names()) == 1
+    harness.store.bodies.packs.writer.put_open()
+    harness.store.write_pages(waiting.wait())
+    assert len(harness.names()) == packs
+    assert harness.store.content(f"{A}1").body == f"1 {text}".encode()
 
 
 def test_open_pack_is_put_when_the_store_closes():
-    stand = pack_stand(pack_wait_s=600)
-    packing = stand.store.pack_pages([fetched(A, "text")])
-    stand.store.bodies.packs.writer.close()
+    harness = pack_harness(pack_wait_s=600)
+    packing = harness.store.pack_pages([fetched(A, "text")])
+    harness.store.bodies.packs.writer.close()
 
-    stand.store.write_pages(packing.wait())
-    assert stand.store.content(A).body == b"text"
+    harness.store.write_pages(packing.wait())
+    assert harness.store.content(A).body == b"text"
 
 
 def test_unchanged_body_becomes_a_revisit_and_stays_in_place():
-    stand = pack_stand()
-    stand.store.write_pages([fetched(A, "same")])
-    before = pointer_of(stand.store.zen.nodes.get(node_id(A)))
-    packing = stand.store.pack_pages([fetched(A, "same", NOW_MS + 1000)], now=True)
-    stand.store.write_pages(packing.wait())
+    harness = pack_harness()
+    harness.store.write_pages([fetched(A, "same")])
+    before = pointer_of(harness.store.zen.nodes.get(node_id(A)))
+    packing = harness.store.pack_pages([fetched(A, "same", NOW_MS + 1000)], now=True)
+    harness.store.write_pages(packing.wait())
 
-    row = stand.store.zen.nodes.get(node_id(A))
+    row = harness.store.zen.nodes.get(node_id(A))
     assert pointer_of(row) == before
     assert row[nodes.CONTENT_HASH].at_ms == NOW_MS + 1000
-    assert b"WARC-Type: revisit" in stand.everything()
-    assert stand.store.content(A).body == b"same"
+    assert b"WARC-Type: revisit" in harness.everything()
+    assert harness.store.content(A).body == b"same"
 
 
 def test_repeated_batch_writes_no_record():
-    stand = pack_stand()
-    stand.store.write_pages([fetched(A, "text")])
-    packing = stand.store.pack_pages([fetched(A, "text")], now=True)
-    stand.store.write_pages(packing.wait())
+    harness = pack_harness()
+    harness.store.write_pages([fetched(A, "text")])
+    packing = harness.store.pack_pages([fetched(A, "text")], now=True)
+    harness.store.write_pages(packing.wait())
 
-    assert len(stand.names()) == 1
+    assert len(harness.names()) == 1
 
 
 def test_pages_in_objects_are_readable_and_move_to_packs_when_changed():
-    stand = pack_stand()
-    objects = stand.reopened(layout="objects")
+    harness = pack_harness()
+    objects = harness.reopened(layout="objects")
     objects.store.write_pages([fetched(A, "old"), fetched(B, "stays")])
-    stand.store.write_pages([fetched(A, "new", NOW_MS + 1), fetched(B, "stays", NOW_MS + 1)])
+    harness.store.write_pages([fetched(A, "new", NOW_MS + 1), fetched(B, "stays", NOW_MS + 1)])
 
-    assert (stand.store.content(A).body, stand.store.content(B).body) == (b"new", b"stays")
-    assert list(stand.content.keys()) == [stand.store.get(B).content_key]
-    assert nodes.CONTENT_KEY not in stand.store.zen.nodes.get(node_id(A))
+    assert (harness.store.content(A).body, harness.store.content(B).body) == (b"new", b"stays")
+    assert list(harness.content.keys()) == [harness.store.get(B).content_key]
+    assert nodes.CONTENT_KEY not in harness.store.zen.nodes.get(node_id(A))
 
 
 def test_pages_in_packs_are_readable_and_move_to_objects_when_changed():
-    stand = pack_stand()
-    stand.store.write_pages([fetched(A, "old")])
-    objects = stand.reopened(layout="objects")
+    harness = pack_harness()
+    harness.store.write_pages([fetched(A, "old")])
+    objects = harness.reopened(layout="objects")
     assert objects.store.content(A).body == b"old"
     objects.store.write_pages([fetched(A, "new", NOW_MS + 1)])
 
     assert objects.store.content(A).body == b"new"
-    assert len(list(stand.content.keys())) == 1
+    assert len(list(harness.content.keys())) == 1
 
 
 def test_damage_in_a_pack_is_detected(files):
-    stand = pack_stand(files=Memory())
-    stand.store.write_pages([fetched(A, "text")])
-    (name,) = stand.names()
-    data = stand.files.read_all(name)
-    stand.files.put(name, data[:-20] + b"x" + data[-19:], b"")
+    harness = pack_harness(files=Memory())
+    harness.store.write_pages([fetched(A, "text")])
+    (name,) = harness.names()
+    data = harness.files.read_all(name)
+    harness.files.put(name, data[:-20] + b"x" + data[-19:], b"")
 
     with pytest.raises(CorruptContent, match="do not match their pointer"):
-        stand.store.content(A)
-    stand.files.delete(name)
+        harness.store.content(A)
+    harness.files.delete(name)
     with pytest.raises(CorruptContent, match="is missing"):
-        stand.store.content(A)
+        harness.store.content(A)
 
 
 def test_failed_pack_writes_no_page():
@@ -232,28 +232,28 @@ def test_failed_pack_writes_no_page():
         def put(self, name, data, index):
             raise ContentUnavailable("folder", "the disk is full")
 
-    stand = pack_stand(files=Full())
-    packing = stand.store.pack_pages([fetched(A, "text")], now=True)
+    harness = pack_harness(files=Full())
+    packing = harness.store.pack_pages([fetched(A, "text")], now=True)
     with pytest.raises(ContentUnavailable, match="the disk is full"):
         packing.wait()
     with pytest.raises(ContentUnavailable, match="the disk is full"):
-        stand.store.write_pages([fetched(A, "text")])
+        harness.store.write_pages([fetched(A, "text")])
 
-    assert stand.store.get(A) is None
+    assert harness.store.get(A) is None
 
 
 def test_closed_store_is_garbage_collected_with_its_files(tmp_path):
     """
     The pack writer stayed registered until the end of the process, with everything that it needs.
     """
-    stand = pack_stand(SqliteTables(tmp_path / "tables", shards=1), pack_wait_s=600)
-    packing = stand.store.pack_pages([fetched(A, "one")])
-    writer = weakref.ref(stand.store.bodies.packs.writer)
-    stand.store.close()
+    harness = pack_harness(SqliteTables(tmp_path / "tables", shards=1), pack_wait_s=600)
+    packing = harness.store.pack_pages([fetched(A, "one")])
+    writer = weakref.ref(harness.store.bodies.packs.writer)
+    harness.store.close()
     packing.settle()
-    assert stand.names()  # closing the writer put the open pack
+    assert harness.names()  # closing the writer put the open pack
 
-    del stand, packing
+    del harness, packing
 
     def is_freed():
         gc.collect()
@@ -263,14 +263,14 @@ def test_closed_store_is_garbage_collected_with_its_files(tmp_path):
 
 
 def test_closed_writer_still_puts_later_packs_in_time():
-    stand = pack_stand(pack_wait_s=0.05)
+    harness = pack_harness(pack_wait_s=0.05)
     for n in range(2):
-        packing = stand.store.pack_pages([fetched(f"{A}{n}", f"text {n}")])
-        stand.store.write_pages(packing.wait())
+        packing = harness.store.pack_pages([fetched(f"{A}{n}", f"text {n}")])
+        harness.store.write_pages(packing.wait())
         packing.settle()
-        stand.store.bodies.packs.writer.close()
+        harness.store.bodies.packs.writer.close()
 
-    assert len(stand.names()) == 2
+    assert len(harness.names()) == 2
 
 
 def test_fetched_body_is_stored_compressed_as_received(files):
@@ -278,14 +278,14 @@ def test_fetched_body_is_stored_compressed_as_received(files):
     Recompressing took two thirds of the time to store a large page. The writer does not look into
     the body, so the body may be damaged.
     """
-    stand = pack_stand(files=files)
+    harness = pack_harness(files=files)
     page = fetched(A, "<p>the text of a page</p>" * 1000)
     damaged = page.content.body[:-1] + bytes([page.content.body[-1] ^ 1])  # its checksum
-    stand.store.write_pages(
+    harness.store.write_pages(
         [replace(page, content=replace(page.content, body=damaged, digest="of the fetch"))]
     )
 
-    assert damaged in stand.files.read_all(stand.names()[0])
-    assert stand.store.get(A, []).content_hash == "of the fetch"
+    assert damaged in harness.files.read_all(harness.names()[0])
+    assert harness.store.get(A, []).content_hash == "of the fetch"
     with pytest.raises(CorruptContent):
-        stand.store.content(A)
+        harness.store.content(A)

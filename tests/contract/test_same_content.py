@@ -13,7 +13,7 @@ from aragog.urlstore.packs.catalog import MOVED
 from aragog.urlstore.records import Likeness
 from richpins.fingerprint import distance, fingerprint_of
 from richpins.text_sketch import sketch_of
-from tests.support.pack_stand import fetched, pack_stand
+from tests.support.pack_harness import fetched, pack_harness
 from tests.support.stores import NOW_MS, node_id
 
 HOST = "http://a.example/"
@@ -28,218 +28,220 @@ def with_likeness(url, text=TEXT, at_ms=NOW_MS, words="", **more):
     return replace(fetched(url, text, at_ms, **more), likeness=likeness)
 
 
-def write(stand, *pages):
-    packing = stand.store.pack_pages(pages, now=True)
-    written = stand.store.write_pages(packing.wait())
+def write(harness, *pages):
+    packing = harness.store.pack_pages(pages, now=True)
+    written = harness.store.write_pages(packing.wait())
     packing.settle()
     return written
 
 
-def node(stand, url):
-    return stand.store.zen.nodes.get(node_id(url))
+def node(harness, url):
+    return harness.store.zen.nodes.get(node_id(url))
 
 
-def original_of(stand, url):
-    row = node(stand, url)
+def original_of(harness, url):
+    row = node(harness, url)
     shared = shared_of(row, pointer_of(row))
     return None if shared is None else shared.url
 
 
-def bodies_in(stand):
+def bodies_in(harness):
     """The number of records in the bucket that contain the text."""
-    return stand.everything().count(TEXT.encode())
+    return harness.everything().count(TEXT.encode())
 
 
 def test_repeated_body_on_a_host_is_stored_once():
-    stand = pack_stand()
-    (first,), (second,) = write(stand, with_likeness(A)), write(stand, with_likeness(B))
+    harness = pack_harness()
+    (first,), (second,) = write(harness, with_likeness(A)), write(harness, with_likeness(B))
 
     assert (first.same_as, second.same_as) == (None, A)
-    assert bodies_in(stand) == 1
-    assert stand.store.content(B).body == TEXT.encode()
-    assert stand.store.content(B).url == B
-    assert b"WARC-Refers-To-Target-URI: " + A.encode() in stand.everything()
+    assert bodies_in(harness) == 1
+    assert harness.store.content(B).body == TEXT.encode()
+    assert harness.store.content(B).url == B
+    assert b"WARC-Refers-To-Target-URI: " + A.encode() in harness.everything()
 
 
 def test_another_host_stores_its_own_copy():
-    stand = pack_stand()
-    write(stand, with_likeness(A))
+    harness = pack_harness()
+    write(harness, with_likeness(A))
 
-    (other,) = write(stand, with_likeness(OTHER_HOST))
+    (other,) = write(harness, with_likeness(OTHER_HOST))
 
     assert other.same_as is None
-    assert bodies_in(stand) == 2
+    assert bodies_in(harness) == 2
 
 
 def test_small_body_is_stored_again():
-    stand = pack_stand()
-    write(stand, with_likeness(A, "small"))
+    harness = pack_harness()
+    write(harness, with_likeness(A, "small"))
 
-    assert write(stand, with_likeness(B, "small"))[0].same_as is None
+    assert write(harness, with_likeness(B, "small"))[0].same_as is None
 
 
 def test_unchanged_page_still_refers_to_the_original():
-    stand = pack_stand()
-    write(stand, with_likeness(A))
-    write(stand, with_likeness(B))
-    (again,) = write(stand, with_likeness(B, at_ms=NOW_MS + 1000))
+    harness = pack_harness()
+    write(harness, with_likeness(A))
+    write(harness, with_likeness(B))
+    (again,) = write(harness, with_likeness(B, at_ms=NOW_MS + 1000))
 
     assert again.same_as is None
-    assert original_of(stand, B) == A
-    assert stand.everything().count(b"WARC-Refers-To-Target-URI: " + A.encode()) == 2
+    assert original_of(harness, B) == A
+    assert harness.everything().count(b"WARC-Refers-To-Target-URI: " + A.encode()) == 2
 
 
 def test_takedown_of_the_original_leaves_its_bytes_to_the_copy():
-    stand = pack_stand()
-    write(stand, with_likeness(A))
-    write(stand, with_likeness(B))
-    stand.store.takedowns.take_down(url=A)
+    harness = pack_harness()
+    write(harness, with_likeness(A))
+    write(harness, with_likeness(B))
+    harness.store.takedowns.take_down(url=A)
 
-    assert stand.store.content(A) is None
-    assert stand.store.content(B).body == TEXT.encode()
+    assert harness.store.content(A) is None
+    assert harness.store.content(B).body == TEXT.encode()
     for _ in range(24):
-        stand.upkeep(hours=1)
-    assert A.encode() not in stand.everything()
-    assert bodies_in(stand) == 1
-    assert stand.store.content(B).body == TEXT.encode()
-    assert original_of(stand, B) is None
+        harness.upkeep(hours=1)
+    assert A.encode() not in harness.everything()
+    assert bodies_in(harness) == 1
+    assert harness.store.content(B).body == TEXT.encode()
+    assert original_of(harness, B) is None
 
 
 def test_takedown_of_both_leaves_no_bytes():
-    stand = pack_stand()
-    write(stand, with_likeness(A))
-    write(stand, with_likeness(B))
-    stand.store.takedowns.take_down(url=A)
+    harness = pack_harness()
+    write(harness, with_likeness(A))
+    write(harness, with_likeness(B))
+    harness.store.takedowns.take_down(url=A)
     for _ in range(24):
-        stand.upkeep(hours=1)
-    stand.store.takedowns.take_down(url=B)
+        harness.upkeep(hours=1)
+    harness.store.takedowns.take_down(url=B)
     for _ in range(24):
-        stand.upkeep(hours=1)
+        harness.upkeep(hours=1)
 
-    assert bodies_in(stand) == 0
-    assert HOST.encode() not in stand.everything()
+    assert bodies_in(harness) == 0
+    assert HOST.encode() not in harness.everything()
 
 
 def test_takedown_of_the_copy_leaves_the_original_record_unchanged():
-    stand = pack_stand()
-    write(stand, with_likeness(A))
-    before = pointer_of(node(stand, A))
-    write(stand, with_likeness(B))
-    stand.store.takedowns.take_down(url=B)
+    harness = pack_harness()
+    write(harness, with_likeness(A))
+    before = pointer_of(node(harness, A))
+    write(harness, with_likeness(B))
+    harness.store.takedowns.take_down(url=B)
     for _ in range(24):
-        stand.upkeep(hours=1)
+        harness.upkeep(hours=1)
 
-    assert pointer_of(node(stand, A)) == before
-    assert B.encode() not in stand.everything()
-    assert stand.store.content(A).body == TEXT.encode()
+    assert pointer_of(node(harness, A)) == before
+    assert B.encode() not in harness.everything()
+    assert harness.store.content(A).body == TEXT.encode()
 
 
 @pytest.mark.parametrize("remove", ["remove", "withdraw"])
 def test_removed_page_leaves_its_body_to_the_copy(remove):
-    stand = pack_stand()
-    write(stand, with_likeness(A))
-    write(stand, with_likeness(B))
+    harness = pack_harness()
+    write(harness, with_likeness(A))
+    write(harness, with_likeness(B))
     if remove == "remove":
-        stand.store.remove(A)
+        harness.store.remove(A)
     else:
-        write(stand, replace(fetched(A, "", NOW_MS + 1), content=None, withdrawn=True))
+        write(harness, replace(fetched(A, "", NOW_MS + 1), content=None, withdrawn=True))
     for _ in range(24):
-        stand.upkeep(hours=1)
+        harness.upkeep(hours=1)
 
-    assert A.encode() not in stand.everything()
-    assert stand.store.content(B).body == TEXT.encode()
+    assert A.encode() not in harness.everything()
+    assert harness.store.content(B).body == TEXT.encode()
 
 
 def test_copy_keeps_its_body_when_the_original_page_changes():
-    stand = pack_stand()
-    write(stand, with_likeness(A), *(with_likeness(f"{HOST}{n}", f"{n} {TEXT}") for n in range(3)))
-    write(stand, with_likeness(B))
-    write(stand, with_likeness(A, "new" * 1000, NOW_MS + 1),
+    harness = pack_harness()
+    write(
+        harness, with_likeness(A), *(with_likeness(f"{HOST}{n}", f"{n} {TEXT}") for n in range(3))
+    )
+    write(harness, with_likeness(B))
+    write(harness, with_likeness(A, "new" * 1000, NOW_MS + 1),
           *(with_likeness(f"{HOST}{n}", f"new {n}", NOW_MS + 1) for n in range(3)))  # fmt: skip
     for _ in range(3):
-        stand.upkeep(hours=1)
+        harness.upkeep(hours=1)
 
-    assert stand.store.content(B).body == TEXT.encode()
-    assert original_of(stand, B) is None
-    stand.store.takedowns.take_down(url=A)
+    assert harness.store.content(B).body == TEXT.encode()
+    assert original_of(harness, B) is None
+    harness.store.takedowns.take_down(url=A)
     for _ in range(24):
-        stand.upkeep(hours=1)
-    assert f"{A}\r\n".encode() not in stand.everything()
-    assert stand.store.content(B).body == TEXT.encode()
+        harness.upkeep(hours=1)
+    assert f"{A}\r\n".encode() not in harness.everything()
+    assert harness.store.content(B).body == TEXT.encode()
 
 
 def test_page_does_not_point_to_a_pack_moved_before_its_write():
-    stand = pack_stand()
-    write(stand, with_likeness(A))
-    packing = stand.store.pack_pages([with_likeness(B)], now=True)
+    harness = pack_harness()
+    write(harness, with_likeness(A))
+    packing = harness.store.pack_pages([with_likeness(B)], now=True)
     pages = packing.wait()
-    write(stand, with_likeness(A, "new" * 1000, NOW_MS + 1))
-    stand.upkeep()  # the pack is all dead and is deleted at once
+    write(harness, with_likeness(A, "new" * 1000, NOW_MS + 1))
+    harness.upkeep()  # the pack is all dead and is deleted at once
 
-    stand.store.write_pages(pages)
+    harness.store.write_pages(pages)
     packing.settle()
 
-    assert stand.store.content(B).body == TEXT.encode()
-    assert original_of(stand, B) is None
+    assert harness.store.content(B).body == TEXT.encode()
+    assert original_of(harness, B) is None
 
 
 def test_batch_delayed_before_its_lookup_notices_that_its_pack_was_deleted():
-    stand = pack_stand()
-    write(stand, with_likeness(A))
-    packing = stand.store.pack_pages([with_likeness(B)], now=True)
-    stand.store.write_pages(packing.wait())
-    pack = pointer_of(node(stand, B)).pack
-    stand.store.bodies.packs.catalog.record_unused(pack)  # as if it had read the nodes before
+    harness = pack_harness()
+    write(harness, with_likeness(A))
+    packing = harness.store.pack_pages([with_likeness(B)], now=True)
+    harness.store.write_pages(packing.wait())
+    pack = pointer_of(node(harness, B)).pack
+    harness.store.bodies.packs.catalog.record_unused(pack)  # as if it had read the nodes before
 
-    write(stand, with_likeness(B))
+    write(harness, with_likeness(B))
 
-    assert pointer_of(node(stand, B)).pack != pack
-    assert original_of(stand, B) is None
+    assert pointer_of(node(harness, B)).pack != pack
+    assert original_of(harness, B) is None
 
 
 def test_final_check_before_deleting_a_pack_finds_the_pages_that_share_it():
-    stand = pack_stand()
-    write(stand, with_likeness(A))
-    write(stand, with_likeness(B))
-    pack = pointer_of(node(stand, B)).pack
-    stand.store.bodies.packs.catalog.record_unused(
+    harness = pack_harness()
+    write(harness, with_likeness(A))
+    write(harness, with_likeness(B))
+    pack = pointer_of(node(harness, B)).pack
+    harness.store.bodies.packs.catalog.record_unused(
         pack
     )  # a rewrite that read the node of B too early
 
     for _ in range(3):
-        stand.upkeep(hours=1)
+        harness.upkeep(hours=1)
 
-    assert pack not in stand.names()
-    assert not stand.store.bodies.packs.catalog.row(MOVED, pack)
-    assert stand.store.content(B).body == TEXT.encode()
+    assert pack not in harness.names()
+    assert not harness.store.bodies.packs.catalog.row(MOVED, pack)
+    assert harness.store.content(B).body == TEXT.encode()
 
 
 def test_version_with_a_shared_body_is_kept():
-    stand = pack_stand(keep_versions=1)
-    write(stand, with_likeness(A))
-    write(stand, with_likeness(B))
-    write(stand, with_likeness(B, "later" * 1000, NOW_MS + 1000))
+    harness = pack_harness(keep_versions=1)
+    write(harness, with_likeness(A))
+    write(harness, with_likeness(B))
+    write(harness, with_likeness(B, "later" * 1000, NOW_MS + 1000))
 
-    assert stand.store.content(B, at_ms=NOW_MS).body == TEXT.encode()
+    assert harness.store.content(B, at_ms=NOW_MS).body == TEXT.encode()
 
 
 def test_record_with_too_many_copies_is_no_longer_shared():
-    stand = pack_stand()
-    write(stand, with_likeness(A))
-    pointer = pointer_of(node(stand, A))
+    harness = pack_harness()
+    write(harness, with_likeness(A))
+    pointer = pointer_of(node(harness, A))
     for n in range(MAX_SHARING - 1):
-        stand.store.bodies.packs.catalog.share(pointer, f"{HOST}other/{n}")
-    written = [write(stand, with_likeness(f"{HOST}{n}"))[0].same_as for n in range(4)]
+        harness.store.bodies.packs.catalog.share(pointer, f"{HOST}other/{n}")
+    written = [write(harness, with_likeness(f"{HOST}{n}"))[0].same_as for n in range(4)]
 
     assert written == [A, None, f"{HOST}1", f"{HOST}1"]
 
 
 def test_page_taken_down_is_not_used_as_an_original():
-    stand = pack_stand()
-    write(stand, with_likeness(A))
-    stand.store.takedowns.take_down(url=A)
+    harness = pack_harness()
+    write(harness, with_likeness(A))
+    harness.store.takedowns.take_down(url=A)
 
-    assert write(stand, with_likeness(B))[0].same_as is None
+    assert write(harness, with_likeness(B))[0].same_as is None
 
 
 def urls(page):
@@ -248,20 +250,20 @@ def urls(page):
 
 @pytest.mark.parametrize("layout", ["packs", "objects"])
 def test_pages_with_the_same_body_are_found(layout):
-    stand = pack_stand(layout=layout)
+    harness = pack_harness(layout=layout)
     for url in (A, B, OTHER_HOST):
-        write(stand, with_likeness(url))
-    write(stand, with_likeness(C, "another"))
+        write(harness, with_likeness(url))
+    write(harness, with_likeness(C, "another"))
 
-    assert urls(stand.store.same.page(A)) == [B]
-    assert urls(stand.store.same.page(C)) == []
-    assert urls(stand.store.same.page(f"{HOST}unknown")) == []
-    write(stand, with_likeness(B, "changed", NOW_MS + 1))
-    assert urls(stand.store.same.page(A)) == []
-    write(stand, with_likeness(B, TEXT, NOW_MS + 2))
-    assert urls(stand.store.same.page(A)) == [B]
-    stand.store.takedowns.take_down(url=B)
-    assert urls(stand.store.same.page(A)) == []
+    assert urls(harness.store.same.page(A)) == [B]
+    assert urls(harness.store.same.page(C)) == []
+    assert urls(harness.store.same.page(f"{HOST}unknown")) == []
+    write(harness, with_likeness(B, "changed", NOW_MS + 1))
+    assert urls(harness.store.same.page(A)) == []
+    write(harness, with_likeness(B, TEXT, NOW_MS + 2))
+    assert urls(harness.store.same.page(A)) == [B]
+    harness.store.takedowns.take_down(url=B)
+    assert urls(harness.store.same.page(A)) == []
 
 
 WORDS = [f"word{n}" for n in range(400)]
@@ -269,31 +271,31 @@ WORDS = [f"word{n}" for n in range(400)]
 
 def test_near_copies_are_found_by_fingerprint_distance():
     near = [*WORDS[:200], "changed", *WORDS[201:]]
-    stand = pack_stand()
-    write(stand, with_likeness(A, "a", words=" ".join(WORDS)))
-    write(stand, with_likeness(B, "b", words=" ".join(near)))
-    write(stand, with_likeness(C, "c", words=" ".join(reversed(WORDS))))
+    harness = pack_harness()
+    write(harness, with_likeness(A, "a", words=" ".join(WORDS)))
+    write(harness, with_likeness(B, "b", words=" ".join(near)))
+    write(harness, with_likeness(C, "c", words=" ".join(reversed(WORDS))))
 
-    assert urls(stand.store.same.page(A)) == []
-    (found,) = stand.store.same.page(A, within=3).items
+    assert urls(harness.store.same.page(A)) == []
+    (found,) = harness.store.same.page(A, within=3).items
     bits = distance(
         fingerprint_of(sketch_of(" ".join(WORDS))), fingerprint_of(sketch_of(" ".join(near)))
     )
     assert (found.url, found.is_identical, found.distance) == (B, False, bits)
     assert bits <= 3
-    assert urls(stand.store.same.page(A, within=0)) == ([B] if bits == 0 else [])
+    assert urls(harness.store.same.page(A, within=0)) == ([B] if bits == 0 else [])
 
 
 @pytest.mark.parametrize("within", [None, 3])
 def test_cursor_continues_a_list_of_copies(within):
-    stand = pack_stand()
+    harness = pack_harness()
     for n in range(12):
-        write(stand, with_likeness(f"{HOST}{n}"))
-    write(stand, with_likeness(OTHER_HOST))
+        write(harness, with_likeness(f"{HOST}{n}"))
+    write(harness, with_likeness(OTHER_HOST))
 
     found, cursor = [], None
     while True:
-        part = stand.store.same.page(f"{HOST}0", within=within, limit=3, cursor=cursor)
+        part = harness.store.same.page(f"{HOST}0", within=within, limit=3, cursor=cursor)
         assert len(part.items) <= 3
         found += urls(part)
         if (cursor := part.cursor) is None:
@@ -305,39 +307,39 @@ def test_cursor_continues_a_list_of_copies(within):
 @pytest.mark.parametrize("more", [{"within": 4}, {"within": -1}, {"cursor": "x"}, {"cursor": "00"}])
 def test_invalid_arguments_are_refused(more):
     with pytest.raises(BadInput):
-        pack_stand().store.same.page(A, **more)
+        pack_harness().store.same.page(A, **more)
 
 
 def test_repair_adds_missing_entries_of_bodies():
-    stand = pack_stand()
-    write(stand, with_likeness(A))
-    write(stand, with_likeness(B))
+    harness = pack_harness()
+    write(harness, with_likeness(A))
+    write(harness, with_likeness(B))
     for bucket in range(16):
-        for name, row in list(stand.store.zen.registry.walk(bytes([bucket]) + b"same\0")):
-            stand.store.zen.registry.delete(name, at_ms=max(c.at_ms for c in row.values()))
-    assert urls(stand.store.same.page(A)) == []
+        for name, row in list(harness.store.zen.registry.walk(bytes([bucket]) + b"same\0")):
+            harness.store.zen.registry.delete(name, at_ms=max(c.at_ms for c in row.values()))
+    assert urls(harness.store.same.page(A)) == []
 
-    report = stand.store.maintenance.repair(wait=lambda _: None)
+    report = harness.store.maintenance.repair(wait=lambda _: None)
 
     assert report.repaired["entry of a body missing"] == 2
-    assert urls(stand.store.same.page(A)) == [B]
+    assert urls(harness.store.same.page(A)) == [B]
 
 
 def test_takedown_removes_the_entries_of_a_page():
-    stand = pack_stand()
-    write(stand, with_likeness(A))
-    stand.store.takedowns.take_down(url=A)
+    harness = pack_harness()
+    write(harness, with_likeness(A))
+    harness.store.takedowns.take_down(url=A)
 
     left = [row for bucket in range(16)
-            for row in stand.store.zen.registry.walk(bytes([bucket]) + b"same\0")]  # fmt: skip
+            for row in harness.store.zen.registry.walk(bytes([bucket]) + b"same\0")]  # fmt: skip
     assert left == []
 
 
 def test_node_lists_the_record_that_it_shares():
-    stand = pack_stand()
-    write(stand, with_likeness(A))
-    write(stand, with_likeness(B))
+    harness = pack_harness()
+    write(harness, with_likeness(A))
+    write(harness, with_likeness(B))
 
-    kinds = [kind for _, kind, _ in records_of(node(stand, B))]
+    kinds = [kind for _, kind, _ in records_of(node(harness, B))]
     assert sorted(kinds) == [b"revisit", b"shared"]
-    assert nodes.CONTENT_PACK in node(stand, B)
+    assert nodes.CONTENT_PACK in node(harness, B)

@@ -31,9 +31,9 @@ def gone(url, at_ms):
     return failed(url, at_ms, "Gone", 404, gone=True)
 
 
-def kinds(a_stand):
-    a_stand.clock.advance_ms(SETTLE_MS + 1)
-    return [change.kind for change in a_stand.store.feed.changes().items]
+def kinds(harness):
+    harness.clock.advance_ms(SETTLE_MS + 1)
+    return [change.kind for change in harness.store.feed.changes().items]
 
 
 def answers(*names):
@@ -66,80 +66,80 @@ def answers(*names):
         ("page 500 page", []),
     ],
 )
-def test_feed_reports_loss_and_return_of_a_page_once(a_stand, names, entries):
-    write(a_stand, *answers(*names.split()))
+def test_feed_reports_loss_and_return_of_a_page_once(harness, names, entries):
+    write(harness, *answers(*names.split()))
 
-    assert kinds(a_stand) == entries
+    assert kinds(harness) == entries
 
 
-def test_absence_remains_when_an_earlier_page_arrives_late(a_stand):
+def test_absence_remains_when_an_earlier_page_arrives_late(harness):
     first, late, absence, passing, last = answers("page", "page", "404", "500", "page")
 
-    write(a_stand, first, absence, late, passing, last)
+    write(harness, first, absence, late, passing, last)
 
-    assert kinds(a_stand) == ["gone", "back"]
+    assert kinds(harness) == ["gone", "back"]
 
 
 @pytest.mark.parametrize("is_stored", [True, False])
-def test_page_from_before_its_withdrawal_is_not_stored(a_stand, is_stored):
-    store = a_stand.store
+def test_page_from_before_its_withdrawal_is_not_stored(harness, is_stored):
+    store = harness.store
     withdrawal = failed(LIST, NOW_MS + 6, "Reserved", 200, withdrawn=True)
     if is_stored:
-        write(a_stand, fetched_with_schedule(LIST, NOW_MS))
+        write(harness, fetched_with_schedule(LIST, NOW_MS))
 
-    write(a_stand, withdrawal, gone(LIST, NOW_MS + 7), fetched_with_schedule(LIST, NOW_MS + 5))
+    write(harness, withdrawal, gone(LIST, NOW_MS + 7), fetched_with_schedule(LIST, NOW_MS + 5))
 
     record = store.get(LIST)
     assert (record.fields, store.content(LIST)) == ({}, None)
     assert store.links.outlinks(LIST).items == []
-    write(a_stand, fetched_with_schedule(LIST, NOW_MS + 8))
+    write(harness, fetched_with_schedule(LIST, NOW_MS + 8))
     assert shown(store, LIST) == f"the page of {LIST}"
-    assert kinds(a_stand) == (["withdrawn", "new"] if is_stored else [])
+    assert kinds(harness) == (["withdrawn", "new"] if is_stored else [])
 
 
-def test_late_withdrawal_leaves_a_newer_page_unchanged(a_stand):
+def test_late_withdrawal_leaves_a_newer_page_unchanged(harness):
     write(
-        a_stand,
+        harness,
         fetched_with_schedule(LIST, NOW_MS),
         fetched_with_schedule(LIST, NOW_MS + 8),
         failed(LIST, NOW_MS + 6, "Reserved", 200, withdrawn=True),
     )
 
-    assert shown(a_stand.store, LIST) == f"the page of {LIST}"
+    assert shown(harness.store, LIST) == f"the page of {LIST}"
 
 
-def test_feed_has_an_alias_that_redirects_to_a_joining_page(a_stand):
+def test_feed_has_an_alias_that_redirects_to_a_joining_page(harness):
     write(
-        a_stand,
+        harness,
         fetched_with_schedule(P1, NOW_MS, same="one text"),
         fetched_with_schedule(LIST, NOW_MS + 1),
         fetched_with_schedule(LIST, NOW_MS + 2, final_url=P2, canonical_url=P1, same="one text"),
     )
 
-    assert a_stand.store.resolve(LIST) == P1
-    assert kinds(a_stand) == ["redirected"]
+    assert harness.store.resolve(LIST) == P1
+    assert kinds(harness) == ["redirected"]
 
 
 @pytest.mark.parametrize("links", [[f"{P1}/link"], []])
-def test_links_of_a_moving_page_do_not_replace_newer_ones(a_stand, links):
+def test_links_of_a_moving_page_do_not_replace_newer_ones(harness, links):
     there = replace(fetched(P1, NOW_MS), links=page(P1, links=links).links)
     moves = replace(there, url=LIST, fetched_at_ms=NOW_MS + 2)
 
-    write(a_stand, there, fetched(LIST, NOW_MS + 1), moves)
+    write(harness, there, fetched(LIST, NOW_MS + 1), moves)
 
-    assert a_stand.store.resolve(LIST) == P1
-    assert [link.url for link in a_stand.store.links.outlinks(P1).items] == links
+    assert harness.store.resolve(LIST) == P1
+    assert [link.url for link in harness.store.links.outlinks(P1).items] == links
 
 
-def test_joining_fetch_keeps_the_response_of_the_stored_page(a_stand):
+def test_joining_fetch_keeps_the_response_of_the_stored_page(harness):
     report = fetched_report(LIST, P1, NOW_MS)
     through = replace(fetched(P1, NOW_MS, same="one text"), url=LIST, report=report)
     joins = fetched(LIST, NOW_MS + 1, canonical_url=P1, same="one text")
 
-    write(a_stand, through, replace(joins, report=fetched_report(LIST, LIST, NOW_MS + 1)))
+    write(harness, through, replace(joins, report=fetched_report(LIST, LIST, NOW_MS + 1)))
 
-    assert a_stand.store.pages.responses([P1])[P1].fetched_at_ms == NOW_MS
-    assert a_stand.store.pages.fetch_report(LIST).fetched_at_ms == NOW_MS + 1
+    assert harness.store.pages.responses([P1])[P1].fetched_at_ms == NOW_MS
+    assert harness.store.pages.fetch_report(LIST).fetched_at_ms == NOW_MS + 1
 
 
 def fetched_report(url, final_url, at_ms):

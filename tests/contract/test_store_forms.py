@@ -9,7 +9,7 @@ from aragog.transfer.copy import NewIds, copy_tables
 from aragog.urlstore.hosts import Hosts
 from aragog.urlstore.nodes import CLAIM
 from aragog.urlstore.store import UrlStore
-from tests.support.stores import NOW_MS, alias_page, body, node_id, page, stand
+from tests.support.stores import NOW_MS, alias_page, body, node_id, page, store_harness
 from urlspelling import url_key
 from zengraph.tables import TABLES, TOGETHER
 from zengraph.tables.memory import MemoryTables
@@ -23,7 +23,7 @@ OWN_NODE = bytes(range(16))
 
 def old_store():
     """A store in form 1 with every kind of row."""
-    its = stand(MemoryTables(ManualClock(), form=1), SETTINGS)
+    its = store_harness(MemoryTables(ManualClock(), form=1), SETTINGS)
     store = its.store
     store.write_pages(
         [
@@ -79,7 +79,7 @@ def test_store_in_form_1_keeps_its_ids():
 def test_copy_in_a_new_store_has_new_ids_and_reads_the_same(tables):
     its = old_store()
     copy_tables(its.tables, tables)
-    copied = stand(tables, SETTINGS)
+    copied = store_harness(tables, SETTINGS)
     copied.content = its.content
     copied.store = UrlStore(tables, its.content, SETTINGS, copied.clock)
 
@@ -108,7 +108,7 @@ def test_every_row_of_a_page_gets_its_new_id():
 
 
 def test_copying_to_an_older_form_is_refused():
-    its = stand(MemoryTables(ManualClock()))
+    its = store_harness(MemoryTables(ManualClock()))
     its.store.write_pages([page(A)])
 
     with pytest.raises(BadInput, match="copy to a new store"):

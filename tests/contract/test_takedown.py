@@ -15,7 +15,7 @@ from aragog.urlstore.records import OutLink
 from aragog.urlstore.refresh_policy import Seen
 from aragog.urlstore.store import UrlStore
 from tests.support.faults import every_kill_point, unharmed
-from tests.support.stores import NOW_MS, body, page, stand
+from tests.support.stores import NOW_MS, body, page, store_harness
 from tests.support.waiting import WITHIN_S
 from zengraph.links import ListLimits
 from zengraph.links._claims import LOCK_MS, ClaimCell
@@ -33,12 +33,12 @@ def secret_page(url, at_ms=NOW_MS, **more):
     return page(url, at_ms, seen=seen, fields=fields, content=body(SECRET.decode()), **more)
 
 
-def rows_with(stand, text):
+def rows_with(store_harness, text):
     """Tables with a row that contains `text`."""
     return {
         name
         for name in TABLES
-        for _, row in stand.tables[name].scan(b"", None)
+        for _, row in store_harness.tables[name].scan(b"", None)
         if any(text in readable(cell.value) for cell in row.values())
     }
 
@@ -55,10 +55,10 @@ def linking(*targets):
 
 
 @pytest.mark.parametrize("site", [{"host": "gone.example"}, {"domain": "gone.example"}])
-def test_every_write_refuses_new_urls_of_a_taken_down_site(a_stand, site):
-    store = a_stand.store
+def test_every_write_refuses_new_urls_of_a_taken_down_site(harness, site):
+    store = harness.store
     store.takedowns.take_down(**site)
-    a_stand.clock.advance_ms(5)
+    harness.clock.advance_ms(5)
 
     (written,) = store.write_pages([secret_page(NEW, NOW_MS + 9)])
 
@@ -76,12 +76,12 @@ def test_every_write_refuses_new_urls_of_a_taken_down_site(a_stand, site):
     ):
         with pytest.raises(TakenDown):
             write()
-    assert list(a_stand.content.keys()) == []
-    assert rows_with(a_stand, b"/new") == set()
+    assert list(harness.content.keys()) == []
+    assert rows_with(harness, b"/new") == set()
 
 
-def test_domain_takedown_covers_its_hosts_and_host_takedown_does_not(a_stand):
-    store = a_stand.store
+def test_domain_takedown_covers_its_hosts_and_host_takedown_does_not(harness):
+    store = harness.store
     store.takedowns.take_down(host="gone.example")
     assert store.takedowns.refused([GONE, SUB, "http://xgone.example/"]) == {GONE}
 
@@ -99,123 +99,123 @@ def test_domain_takedown_covers_its_hosts_and_host_takedown_does_not(a_stand):
         ("[::1]", "[::1]"),
     ],
 )
-def test_host_is_normalized(a_stand, name, expected):
-    a_stand.store.takedowns.take_down(host=name)
+def test_host_is_normalized(harness, name, expected):
+    harness.store.takedowns.take_down(host=name)
 
-    assert a_stand.store.takedowns.sites() == [("host", expected)]
+    assert harness.store.takedowns.sites() == [("host", expected)]
 
 
 @pytest.mark.parametrize(
     "name",
     ["http://gone.example/", "gone.example:8080", "gone.example/x", "a@gone.example", "", "a b"],
 )
-def test_invalid_host_is_refused_and_takes_nothing_down(a_stand, name):
+def test_invalid_host_is_refused_and_takes_nothing_down(harness, name):
     with pytest.raises(BadInput):
-        a_stand.store.takedowns.take_down(host=name)
+        harness.store.takedowns.take_down(host=name)
 
-    assert a_stand.store.takedowns.sites() == []
+    assert harness.store.takedowns.sites() == []
 
 
-def test_takedown_leaves_nothing_of_a_page_in_any_table(a_stand):
-    store = a_stand.store
+def test_takedown_leaves_nothing_of_a_page_in_any_table(harness):
+    store = harness.store
     for at_ms in (NOW_MS, NOW_MS + 10, NOW_MS + 20):
         store.write_pages([secret_page(GONE, at_ms, links=[THIRD, OTHER])])
-        a_stand.clock.advance_ms(10)
-    a_stand.compact()
+        harness.clock.advance_ms(10)
+    harness.compact()
     store.write_pages([secret_page(GONE, NOW_MS + 30, links=[THIRD, OTHER])])
     store.write_pages([page(THIRD, NOW_MS + 30, links=[OTHER])])
     store.schedule.watch(GONE, "the owner")
-    a_stand.clock.advance_ms(10)
-    assert rows_with(a_stand, SECRET) >= {"n", "f"}
+    harness.clock.advance_ms(10)
+    assert rows_with(harness, SECRET) >= {"n", "f"}
 
     assert store.takedowns.take_down(host="gone.example") == 1
 
-    assert rows_with(a_stand, SECRET) == set()
-    assert rows_with(a_stand, b"the owner") == set()
+    assert rows_with(harness, SECRET) == set()
+    assert rows_with(harness, b"the owner") == set()
     # Only the stub that refuses the URL still names it, with the tombstone.
-    assert rows_with(a_stand, GONE.encode()) == {"n"}
-    assert list(a_stand.content.keys()) == []
-    assert a_stand.sources(THIRD) == []
-    a_stand.compact()
-    assert a_stand.sources(OTHER) == [THIRD]
+    assert rows_with(harness, GONE.encode()) == {"n"}
+    assert list(harness.content.keys()) == []
+    assert harness.sources(THIRD) == []
+    harness.compact()
+    assert harness.sources(OTHER) == [THIRD]
     assert store.links.count_inlinks(OTHER) == 1
 
 
-def test_takedown_removes_links_that_the_page_had_before_its_last_fetch(a_stand):
+def test_takedown_removes_links_that_the_page_had_before_its_last_fetch(harness):
     """Both short and long lists keep removed links until they are merged."""
-    store, clock = a_stand.store, a_stand.clock
+    store, clock = harness.store, harness.clock
     fans = [f"http://fan.example/{number:03d}" for number in range(2 * ListLimits().inline_lines)]
     store.write_pages([page(url, NOW_MS, links=[THIRD]) for url in fans])
-    a_stand.compact()
+    harness.compact()
     linked = replace(secret_page(GONE, NOW_MS + 1), links=linking(THIRD, OTHER))
     store.write_pages([linked])
     clock.advance_ms(10)
-    a_stand.compact()
+    harness.compact()
     store.write_pages([secret_page(GONE, NOW_MS + 2, links=[])])
     clock.advance_ms(10)
-    a_stand.compact()
+    harness.compact()
 
     store.takedowns.take_down(url=GONE)
 
-    assert rows_with(a_stand, SECRET) == set()
-    assert rows_with(a_stand, GONE.encode()) == {"n"}
+    assert rows_with(harness, SECRET) == set()
+    assert rows_with(harness, GONE.encode()) == {"n"}
     assert store.takedowns.listed() == [("url", GONE)]
     assert store.links.count_inlinks(THIRD) == len(fans)
     assert store.links.count_inlinks(OTHER) == 0
     assert store.maintenance.repair().repaired == {}
 
 
-def test_takedown_waits_for_a_running_compaction(a_stand):
-    store = a_stand.store
+def test_takedown_waits_for_a_running_compaction(harness):
+    store = harness.store
     store.write_pages([replace(secret_page(GONE), links=linking(THIRD))])
-    a_stand.compact()
+    harness.compact()
     # A compaction was killed. Its lock expires in a second, after twenty checks.
-    assert ClaimCell(a_stand.tables["j"], a_stand.clock, 4).begin_alone()
-    a_stand.clock.advance_ms(LOCK_MS - 1000)
+    assert ClaimCell(harness.tables["j"], harness.clock, 4).begin_alone()
+    harness.clock.advance_ms(LOCK_MS - 1000)
 
     store.takedowns.take_down(url=GONE)
 
-    assert rows_with(a_stand, SECRET) == set()
-    assert a_stand.sources(THIRD) == []
+    assert rows_with(harness, SECRET) == set()
+    assert harness.sources(THIRD) == []
 
 
 PAGE, ALIAS = "http://gone.example/page", "http://gone.example/alias"
 MIRROR = "http://mirror.example/"
 
 
-def write_site(a_stand):
+def write_site(harness):
     """Two pages of a site with two aliases; long lists still hold a link that they once had."""
     fans = [f"http://fan.example/{number}" for number in range(4)]
-    a_stand.store.write_pages([page(url, links=[THIRD]) for url in fans])
+    harness.store.write_pages([page(url, links=[THIRD]) for url in fans])
     for at_ms, links in ((NOW_MS, linking(THIRD, OTHER)), (NOW_MS + 1, linking(OTHER))):
         pages = [replace(secret_page(url, at_ms), links=links) for url in (GONE, PAGE)]
         aliases = [
             secret_page(url, at_ms, canonical_url=GONE, provisional=True) for url in (ALIAS, MIRROR)
         ]
-        a_stand.store.write_pages([*pages, *aliases])
-        a_stand.clock.advance_ms(10)
-        a_stand.compact()
-    a_stand.store.schedule.watch(PAGE, "the owner")
+        harness.store.write_pages([*pages, *aliases])
+        harness.clock.advance_ms(10)
+        harness.compact()
+    harness.store.schedule.watch(PAGE, "the owner")
 
 
 @pytest.mark.parametrize("what", [{"url": GONE}, {"host": "gone.example"}])
 def test_takedown_killed_at_any_write_is_completed_by_the_next(what):
-    def take_down(a_stand):
-        a_stand.clock.advance_ms(10)
-        a_stand.store.takedowns.take_down(**what)
+    def take_down(harness):
+        harness.clock.advance_ms(10)
+        harness.store.takedowns.take_down(**what)
 
     urls = [GONE, ALIAS, MIRROR] if "url" in what else [GONE, ALIAS, MIRROR, PAGE]
     unharmed_one = unharmed(write_site, take_down)
     expected = {url: rows_with(unharmed_one, url.encode()) for url in urls}
     points = 0
-    for point, a_stand in every_kill_point(write_site, step=take_down):
+    for point, harness in every_kill_point(write_site, step=take_down):
         points += 1
-        take_down(a_stand)
-        left = {url: rows_with(a_stand, url.encode()) for url in urls}
+        take_down(harness)
+        left = {url: rows_with(harness, url.encode()) for url in urls}
         assert left == expected, f"killed before write {point}"
-        assert len(list(a_stand.content.keys())) == 4 - len(urls), f"killed before write {point}"
+        assert len(list(harness.content.keys())) == 4 - len(urls), f"killed before write {point}"
         if "host" in what:
-            assert rows_with(a_stand, SECRET) == set(), f"killed before write {point}"
+            assert rows_with(harness, SECRET) == set(), f"killed before write {point}"
     assert points > 3
 
 
@@ -242,8 +242,8 @@ class SlowContent(MemoryContent):
 
 def test_page_written_during_its_takedown_does_not_stay(tables):
     content = SlowContent()
-    a_stand = replace(stand(tables), content=content)
-    store = a_stand.store = UrlStore(tables, content, StoreSettings(), a_stand.clock)
+    harness = replace(store_harness(tables), content=content)
+    store = harness.store = UrlStore(tables, content, StoreSettings(), harness.clock)
     store.write_pages([secret_page(GONE)])
     content.slow = True
 
@@ -254,20 +254,20 @@ def test_page_written_during_its_takedown_does_not_stay(tables):
     writer = threading.Thread(target=write)
     writer.start()
     assert content.began.wait(WITHIN_S)
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
     store.takedowns.take_down(url=GONE)
     writer.join(WITHIN_S)
 
-    assert rows_with(a_stand, SECRET) == set()
+    assert rows_with(harness, SECRET) == set()
     assert list(content.keys()) == []
 
 
-def test_feed_cursors_stay_valid_after_a_takedown(a_stand):
-    store = a_stand.store
+def test_feed_cursors_stay_valid_after_a_takedown(harness):
+    store = harness.store
     for at_ms in (NOW_MS, NOW_MS + 10):
         store.write_pages([secret_page(url, at_ms) for url in (GONE, OTHER, THIRD)])
-        a_stand.clock.advance_ms(10)
-    a_stand.clock.advance_ms(10_000)
+        harness.clock.advance_ms(10)
+    harness.clock.advance_ms(10_000)
     before = store.feed.changes(limit=1)
 
     store.takedowns.take_down(host="gone.example")
@@ -277,10 +277,10 @@ def test_feed_cursors_stay_valid_after_a_takedown(a_stand):
     assert behind == {OTHER, THIRD} - {c.url for c in before.items}
 
 
-def test_page_that_leads_to_a_taken_down_url_stores_nothing_of_it(a_stand):
-    store = a_stand.store
+def test_page_that_leads_to_a_taken_down_url_stores_nothing_of_it(harness):
+    store = harness.store
     store.takedowns.take_down(url=GONE)
-    a_stand.clock.advance_ms(5)
+    harness.clock.advance_ms(5)
 
     written = store.write_pages(
         [
@@ -290,23 +290,23 @@ def test_page_that_leads_to_a_taken_down_url_stores_nothing_of_it(a_stand):
     )
 
     assert all(each.stale for each in written)
-    assert rows_with(a_stand, SECRET) == set()
-    assert list(a_stand.content.keys()) == []
+    assert rows_with(harness, SECRET) == set()
+    assert list(harness.content.keys()) == []
 
 
-def test_links_to_a_taken_down_host_are_not_stored(a_stand):
-    a_stand.store.takedowns.take_down(host="gone.example")
+def test_links_to_a_taken_down_host_are_not_stored(harness):
+    harness.store.takedowns.take_down(host="gone.example")
 
-    a_stand.store.write_pages([page(OTHER, NOW_MS + 9, links=[NEW, THIRD])])
-    a_stand.store.links.add(OTHER, [OutLink(GONE, "x")])
+    harness.store.write_pages([page(OTHER, NOW_MS + 9, links=[NEW, THIRD])])
+    harness.store.links.add(OTHER, [OutLink(GONE, "x")])
 
-    assert [link.url for link in a_stand.store.links.outlinks(OTHER).items] == [THIRD]
+    assert [link.url for link in harness.store.links.outlinks(OTHER).items] == [THIRD]
 
 
-def test_import_reports_records_of_a_taken_down_host_by_number(a_stand):
-    store = a_stand.store
+def test_import_reports_records_of_a_taken_down_host_by_number(harness):
+    store = harness.store
     store.takedowns.take_down(host="gone.example")
-    writer = BulkWriter(store, store.zen, StoreSettings(), a_stand.clock)
+    writer = BulkWriter(store, store.zen, StoreSettings(), harness.clock)
     problems = {}
 
     records = [
@@ -321,32 +321,32 @@ def test_import_reports_records_of_a_taken_down_host_by_number(a_stand):
     assert store.get(OTHER) is not None
 
 
-def test_write_overtaken_by_a_takedown_leaves_nothing(a_stand, request):
+def test_write_overtaken_by_a_takedown_leaves_nothing(harness, request):
     """The takedown comes while the content is written, after the writer checked."""
-    store, content = a_stand.store, a_stand.content
+    store, content = harness.store, harness.content
     put_many = content.put_many
 
     def overtaken(puts):
         content.put_many = put_many
-        a_stand.store.takedowns.take_down(host="gone.example")
+        harness.store.takedowns.take_down(host="gone.example")
         put_many(puts)
 
     content.put_many = overtaken
     store.write_pages([secret_page(GONE)])
 
-    assert rows_with(a_stand, SECRET) == set()
+    assert rows_with(harness, SECRET) == set()
     assert list(content.keys()) == []
     assert store.get(GONE) is None
 
 
-def test_site_takedown_can_be_lifted(a_stand):
-    store = a_stand.store
+def test_site_takedown_can_be_lifted(harness):
+    store = harness.store
     store.takedowns.take_down(host="gone.example")
-    a_stand.clock.advance_ms(5)
+    harness.clock.advance_ms(5)
 
     assert store.takedowns.lift(host="gone.example")
     assert not store.takedowns.lift(host="gone.example")
-    a_stand.clock.advance_ms(5)
+    harness.clock.advance_ms(5)
     store.put(NEW, {"f": b"1"})
 
     assert store.get(NEW).fields == {"f": b"1"}

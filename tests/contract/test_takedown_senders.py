@@ -41,122 +41,122 @@ class Listed:
         pass
 
 
-def assert_nothing_is_left(a_stand, *urls):
+def assert_nothing_is_left(harness, *urls):
     listed = Listed()
-    export_urls(a_stand.store.zen, listed)
-    assert rows_with(a_stand, SECRET) == set()
-    assert list(a_stand.content.keys()) == []
+    export_urls(harness.store.zen, listed)
+    assert rows_with(harness, SECRET) == set()
+    assert list(harness.content.keys()) == []
     for url in urls:
-        assert a_stand.store.get(url) is None
-        assert a_stand.store.content(url) is None
+        assert harness.store.get(url) is None
+        assert harness.store.content(url) is None
         assert url not in listed.urls
-        assert url not in a_stand.store.pages.urls().items
+        assert url not in harness.store.pages.urls().items
 
 
 @pytest.mark.parametrize("what", TAKEDOWNS)
-def test_takedown_deletes_text_from_a_redirect_stored_under_another_host(a_stand, what):
-    store = a_stand.store
+def test_takedown_deletes_text_from_a_redirect_stored_under_another_host(harness, what):
+    store = harness.store
     for at_ms in (NOW_MS, NOW_MS + 1):
         store.write_pages([redirected(at_ms=at_ms)])
-        a_stand.clock.advance_ms(10)
-    a_stand.compact()
+        harness.clock.advance_ms(10)
+    harness.compact()
 
     store.takedowns.take_down(**what)
 
-    assert_nothing_is_left(a_stand, THIEF)
-    assert a_stand.sources(OTHER) == []
+    assert_nothing_is_left(harness, THIEF)
+    assert harness.sources(OTHER) == []
     assert store.takedowns.refused([THIEF]) == set()
     assert store.maintenance.repair().repaired == {}
 
 
 @pytest.mark.parametrize("what", TAKEDOWNS)
-def test_takedown_deletes_text_that_names_a_canonical_url_of_another_host(a_stand, what):
-    a_stand.store.write_pages(
+def test_takedown_deletes_text_that_names_a_canonical_url_of_another_host(harness, what):
+    harness.store.write_pages(
         [redirected(LOGIN, canonical_url=NAMED, provisional=True), redirected(START)]
     )
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
 
-    a_stand.store.takedowns.take_down(**what)
+    harness.store.takedowns.take_down(**what)
 
-    assert_nothing_is_left(a_stand, NAMED, START, LOGIN)
+    assert_nothing_is_left(harness, NAMED, START, LOGIN)
 
 
-def test_takedown_deletes_text_that_a_merge_moved_to_another_host(a_stand):
-    store = a_stand.store
+def test_takedown_deletes_text_that_a_merge_moved_to_another_host(harness):
+    store = harness.store
     store.write_pages([redirected()])
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
     store.aliases.merge(THIEF, NAMED)
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
     assert store.get(NAMED).fields["title"].startswith(SECRET)
 
     store.takedowns.take_down(host="bank.example")
 
-    assert_nothing_is_left(a_stand, NAMED)
+    assert_nothing_is_left(harness, NAMED)
 
 
-def test_takedown_deletes_text_that_undoing_an_alias_moved_back(a_stand):
-    store = a_stand.store
+def test_takedown_deletes_text_that_undoing_an_alias_moved_back(harness):
+    store = harness.store
     store.write_pages([redirected(canonical_url=NAMED, provisional=True)])
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
     store.aliases.undo(THIEF)
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
     assert store.get(THIEF).fields["title"].startswith(SECRET)
 
     store.takedowns.take_down(host="bank.example")
 
-    assert_nothing_is_left(a_stand, NAMED)
+    assert_nothing_is_left(harness, NAMED)
     assert store.content(THIEF) is None
 
 
-def test_page_that_now_sends_its_own_text_keeps_it(a_stand):
-    store = a_stand.store
+def test_page_that_now_sends_its_own_text_keeps_it(harness):
+    store = harness.store
     store.write_pages([redirected()])
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
     mine = page(THIEF, NOW_MS + 10, fields={"own": b"mine"}, complete=True, links=[])
     store.write_pages([mine])
     store.put(THIEF, {"team": b"ours"})
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
 
     store.takedowns.take_down(host="bank.example")
 
-    assert rows_with(a_stand, SECRET) == set()
+    assert rows_with(harness, SECRET) == set()
     assert store.get(THIEF).fields == {"own": b"mine", "team": b"ours"}
 
 
 @pytest.mark.parametrize("what", TAKEDOWNS)
-def test_links_of_a_newer_page_of_another_host_stay(a_stand, what):
+def test_links_of_a_newer_page_of_another_host_stay(harness, what):
     """The page that THIEF now sent itself kept its fields but lost its links."""
-    store = a_stand.store
+    store = harness.store
     store.write_pages([redirected()])
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
     own = [OutLink("http://third.example/", "mine")]
     mine = page(THIEF, NOW_MS + 10, fields={"own": b"mine"}, complete=True)
     store.write_pages([replace(mine, links=own)])
-    a_stand.clock.advance_ms(10)
-    a_stand.compact()
+    harness.clock.advance_ms(10)
+    harness.compact()
 
     store.takedowns.take_down(**what)
-    a_stand.compact()
+    harness.compact()
 
     assert [link.url for link in store.links.outlinks(THIEF).items] == ["http://third.example/"]
-    assert a_stand.sources("http://third.example/") == [THIEF]
-    assert a_stand.sources(OTHER) == []
-    assert rows_with(a_stand, SECRET) == set()
+    assert harness.sources("http://third.example/") == [THIEF]
+    assert harness.sources(OTHER) == []
+    assert rows_with(harness, SECRET) == set()
 
 
-def test_takedown_deletes_the_report_of_a_redirect_through_an_alias(a_stand):
+def test_takedown_deletes_the_report_of_a_redirect_through_an_alias(harness):
     """The response's headers are also text from the host."""
-    store = a_stand.store
+    store = harness.store
     store.write_pages([page(NAMED, fields={"own": b"1"})])
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
     store.aliases.merge(THIEF, NAMED)
     report = store_report(THIEF, LOGIN)
     store.write_pages([replace(page(THIEF, NOW_MS + 5, final_url=LOGIN), report=report)])
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
 
     store.takedowns.take_down(host="bank.example")
 
-    assert rows_with(a_stand, b"set by the bank") == set()
+    assert rows_with(harness, b"set by the bank") == set()
 
 
 def store_report(url, final_url):
@@ -166,13 +166,13 @@ def store_report(url, final_url):
     )
 
 
-def test_watches_and_next_fetch_of_the_page_stay(a_stand):
-    store = a_stand.store
+def test_watches_and_next_fetch_of_the_page_stay(harness):
+    store = harness.store
     store.write_pages([redirected()])
     store.schedule.watch(THIEF, "team")
     due_at_ms = NOW_MS + 10**12
     store.schedule.plan(THIEF, due_at_ms)
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
 
     store.takedowns.take_down(host="bank.example")
 
@@ -180,11 +180,11 @@ def test_watches_and_next_fetch_of_the_page_stay(a_stand):
     assert [due.url for due in store.schedule.claim_due(due_at_ms, 10, 60.0)] == [THIEF]
 
 
-def test_refresh_refused_by_a_takedown_deletes_the_stored_page(a_stand):
+def test_refresh_refused_by_a_takedown_deletes_the_stored_page(harness):
     """The page belonged to the site and has moved to a URL that was taken down."""
-    store = a_stand.store
+    store = harness.store
     store.write_pages([secret_page(THIEF)])
-    a_stand.clock.advance_ms(100)
+    harness.clock.advance_ms(100)
     seen = Seen(outcome="Refused", fetched_at_ms=NOW_MS + 50)
 
     (written,) = store.write_pages(
@@ -197,17 +197,17 @@ def test_refresh_refused_by_a_takedown_deletes_the_stored_page(a_stand):
     )  # fmt: skip
 
     assert not written.stale
-    assert list(a_stand.content.keys()) == []
+    assert list(harness.content.keys()) == []
     assert store.content(THIEF) is None
     assert store.get(THIEF).fields == {}
     assert store.get(THIEF).facts["outcome"] == "Refused"
-    assert rows_with(a_stand, SECRET) <= {"f"}
+    assert rows_with(harness, SECRET) <= {"f"}
 
 
-def test_refused_refresh_of_an_alias_leaves_the_page_of_another_url(a_stand):
-    store = a_stand.store
+def test_refused_refresh_of_an_alias_leaves_the_page_of_another_url(harness):
+    store = harness.store
     store.write_pages([page(NAMED, fields={"own": b"1"})])
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
     store.aliases.merge(THIEF, NAMED)
 
     store.write_pages([page(THIEF, NOW_MS + 50, leads_to_taken_down=True)])
@@ -215,11 +215,11 @@ def test_refused_refresh_of_an_alias_leaves_the_page_of_another_url(a_stand):
     assert store.get(NAMED).fields == {"own": b"1"}
 
 
-def test_import_of_text_sent_by_a_taken_down_url_is_refused(a_stand):
-    store = a_stand.store
+def test_import_of_text_sent_by_a_taken_down_url_is_refused(harness):
+    store = harness.store
     store.takedowns.take_down(url=LOGIN)
     store.takedowns.take_down(host="gone.example")
-    writer = BulkWriter(store, store.zen, StoreSettings(), a_stand.clock)
+    writer = BulkWriter(store, store.zen, StoreSettings(), harness.clock)
     problems = {}
     senders = (LOGIN, "http://gone.example/x", OTHER)
     records = [
@@ -232,52 +232,52 @@ def test_import_of_text_sent_by_a_taken_down_url_is_refused(a_stand):
     assert sorted(problems) == [1, 2]
     assert LOGIN in problems[1]
     store.takedowns.take_down(host="other.example")
-    assert_nothing_is_left(a_stand, f"{THIEF}2")
+    assert_nothing_is_left(harness, f"{THIEF}2")
 
 
-def test_late_write_of_text_sent_by_a_taken_down_host_is_refused(a_stand):
-    store = a_stand.store
+def test_late_write_of_text_sent_by_a_taken_down_host_is_refused(harness):
+    store = harness.store
     store.write_pages([redirected()])
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
     store.takedowns.take_down(host="bank.example")
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
 
     (written,) = store.write_pages([redirected(at_ms=NOW_MS + 15)])
 
     assert written.stale
-    assert_nothing_is_left(a_stand, THIEF)
+    assert_nothing_is_left(harness, THIEF)
 
 
-def test_reextraction_does_not_restore_text_of_a_taken_down_sender(a_stand):
-    store = a_stand.store
+def test_reextraction_does_not_restore_text_of_a_taken_down_sender(harness):
+    store = harness.store
     store.write_pages([redirected()])
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
     store.takedowns.tombstones.add("host", "bank.example", NOW_MS + 10)
 
     with pytest.raises(TakenDown):
         store.fields.replace(THIEF, {"title": SECRET}, {}, at_ms=NOW_MS)
 
 
-def write_stolen(a_stand):
-    a_stand.store.write_pages([redirected(), redirected(START), redirected(LOGIN)])
-    a_stand.clock.advance_ms(10)
-    a_stand.compact()
+def write_stolen(harness):
+    harness.store.write_pages([redirected(), redirected(START), redirected(LOGIN)])
+    harness.clock.advance_ms(10)
+    harness.compact()
 
 
 @pytest.mark.parametrize("what", TAKEDOWNS)
 def test_takedown_killed_at_any_write_finds_sent_text_when_repeated(what):
-    def take_down(a_stand):
-        a_stand.clock.advance_ms(10)
-        a_stand.store.takedowns.take_down(**what)
+    def take_down(harness):
+        harness.clock.advance_ms(10)
+        harness.store.takedowns.take_down(**what)
 
     expected = rows_with(unharmed(write_stolen, take_down), THIEF.encode())
     points = 0
-    for point, a_stand in every_kill_point(write_stolen, step=take_down):
+    for point, harness in every_kill_point(write_stolen, step=take_down):
         points += 1
-        take_down(a_stand)
-        assert rows_with(a_stand, SECRET) == set(), f"killed before write {point}"
-        assert rows_with(a_stand, THIEF.encode()) == expected, f"killed before write {point}"
-        assert list(a_stand.content.keys()) == [], f"killed before write {point}"
+        take_down(harness)
+        assert rows_with(harness, SECRET) == set(), f"killed before write {point}"
+        assert rows_with(harness, THIEF.encode()) == expected, f"killed before write {point}"
+        assert list(harness.content.keys()) == [], f"killed before write {point}"
     assert points > 3
 
 
@@ -287,10 +287,10 @@ def with_alias(store):
     store.aliases.merge(START, LOGIN)
 
 
-def test_takedown_of_an_alias_on_another_host_leaves_its_target(a_stand):
-    store = a_stand.store
+def test_takedown_of_an_alias_on_another_host_leaves_its_target(harness):
+    store = harness.store
     with_alias(store)
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
 
     assert store.takedowns.take_down(url=THIEF) == 1
 
@@ -304,10 +304,10 @@ def test_takedown_of_an_alias_on_another_host_leaves_its_target(a_stand):
         store.put(THIEF, {"own": b"2"})
 
 
-def test_takedown_of_an_alias_on_the_same_host_takes_its_page_down(a_stand):
-    store = a_stand.store
+def test_takedown_of_an_alias_on_the_same_host_takes_its_page_down(harness):
+    store = harness.store
     with_alias(store)
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
 
     assert store.takedowns.pages_of(START) == (START, LOGIN)
     assert store.takedowns.take_down(url=START) == 3
@@ -315,33 +315,33 @@ def test_takedown_of_an_alias_on_the_same_host_takes_its_page_down(a_stand):
     assert store.takedowns.refused([THIEF, LOGIN, START]) == {THIEF, LOGIN, START}
 
 
-def test_lifting_an_alias_on_another_host_leaves_its_target_refused(a_stand):
-    store = a_stand.store
+def test_lifting_an_alias_on_another_host_leaves_its_target_refused(harness):
+    store = harness.store
     with_alias(store)
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
     store.takedowns.take_down(url=LOGIN)
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
 
     store.takedowns.lift(THIEF)
 
     assert store.takedowns.refused([THIEF, LOGIN, START]) == {LOGIN, START}
 
 
-def test_removing_a_taken_down_page_does_not_lift_the_takedown(a_stand):
-    store = a_stand.store
+def test_removing_a_taken_down_page_does_not_lift_the_takedown(harness):
+    store = harness.store
     store.write_pages([page(LOGIN, fields={"own": b"1"})])
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
     store.takedowns.take_down(url=LOGIN)
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
 
     store.remove(LOGIN)
 
     assert store.takedowns.refused([LOGIN]) == {LOGIN}
 
 
-def test_senders_are_not_listed_as_hosts_with_pages(a_stand):
-    a_stand.store.write_pages([redirected()])
+def test_senders_are_not_listed_as_hosts_with_pages(harness):
+    harness.store.write_pages([redirected()])
 
-    assert a_stand.store.pages.urls_of_host("bank.example").items == []
-    assert a_stand.store.pages.hosts().first() == "example.thief"
-    assert a_stand.store.pages.hosts("example.thief!").first() is None
+    assert harness.store.pages.urls_of_host("bank.example").items == []
+    assert harness.store.pages.hosts().first() == "example.thief"
+    assert harness.store.pages.hosts("example.thief!").first() is None

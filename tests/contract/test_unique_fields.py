@@ -10,7 +10,7 @@ from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.json_lines import UrlRecord
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, page, store_harness
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 SKU = "shop.sku"
@@ -18,12 +18,12 @@ SKU = "shop.sku"
 
 @pytest.fixture
 def unique(tables):
-    return stand(tables, StoreSettings(unique=(SKU,)))
+    return store_harness(tables, StoreSettings(unique=(SKU,)))
 
 
-def page_of(a_stand, value):
+def page_of(harness, value):
     """The page that has a value, or None."""
-    found = a_stand.store.pages.with_value(SKU, value)
+    found = harness.store.pages.with_value(SKU, value)
     assert found.cursor is None
     return found.items[0] if found.items else None
 
@@ -127,7 +127,7 @@ def test_import_reports_refused_records_and_writes_the_others(unique):
 
 
 def test_repair_enters_stored_values_and_reports_duplicates(tables):
-    before = stand(tables)
+    before = store_harness(tables)
     for url, value in ((A, b"1"), (B, b"1"), (C, b"2")):
         before.store.put(url, {SKU: value})
     store = UrlStore(tables, before.content, StoreSettings(unique=(SKU,)), before.clock)
@@ -146,7 +146,7 @@ def test_repair_enters_stored_values_and_reports_duplicates(tables):
 
 
 def test_one_of_many_concurrent_writers_gets_a_value(tables):
-    unique = stand(tables, StoreSettings(unique=(SKU,)))
+    unique = store_harness(tables, StoreSettings(unique=(SKU,)))
     urls = [f"http://a.example/{n}" for n in range(8)]
 
     def put(url):

@@ -16,8 +16,8 @@ HOUR_MS = 3_600_000
 A, B, C, D = (f"http://{x}.example/" for x in "abcd")
 
 
-def test_alias_data_moves_with_its_timestamps(a_stand):
-    store = a_stand.store
+def test_alias_data_moves_with_its_timestamps(harness):
+    store = harness.store
     store.write_pages(
         [page(A, NOW_MS - 9, fields={"t": b"old"}, content=body("a"), links=[C], due_at_ms=NOW_MS)]
     )
@@ -35,14 +35,14 @@ def test_alias_data_moves_with_its_timestamps(a_stand):
     assert [link.url for link in store.links.outlinks(B).items] == [C]
     assert store.aliases.of(B) == [A]
     assert store.schedule.claim_due(NOW_MS + 99, 10, 5) == []
-    assert len(list(a_stand.content.keys())) == 1
-    a_stand.compact()
-    assert a_stand.sources(C) == [B]
+    assert len(list(harness.content.keys())) == 1
+    harness.compact()
+    assert harness.sources(C) == [B]
 
 
 @pytest.mark.parametrize("order", [*permutations("ABX"), tuple("ABXABX")])
-def test_merging_twice_or_in_any_order_gives_the_same_result(a_stand, order):
-    store = a_stand.store
+def test_merging_twice_or_in_any_order_gives_the_same_result(harness, order):
+    store = harness.store
     store.put(A, {"f": b"a", "a": b"1"}, at_ms=NOW_MS - 5)
     store.put(B, {"f": b"b", "b": b"1"}, at_ms=NOW_MS - 4)
     store.put(C, {"f": b"c", "c": b"1"}, at_ms=NOW_MS - 6)
@@ -53,7 +53,7 @@ def test_merging_twice_or_in_any_order_gives_the_same_result(a_stand, order):
     }
 
     for step in order:
-        a_stand.clock.advance_ms(1)
+        harness.clock.advance_ms(1)
         steps[step]()
 
     assert store.resolve(A) == store.resolve(B) == C
@@ -64,8 +64,8 @@ def test_merging_twice_or_in_any_order_gives_the_same_result(a_stand, order):
     assert fields["b"] == fields["c"] == b"1"
 
 
-def test_writes_through_an_alias_go_to_its_canonical_url(a_stand):
-    store = a_stand.store
+def test_writes_through_an_alias_go_to_its_canonical_url(harness):
+    store = harness.store
     store.aliases.merge(A, B)
 
     store.put(A, {"f": b"1"})
@@ -78,25 +78,25 @@ def test_writes_through_an_alias_go_to_its_canonical_url(a_stand):
     assert [due.url for due in store.schedule.claim_due(NOW_MS + 9, 5, 5)] == [B]
 
 
-def test_links_to_an_alias_count_for_its_canonical_url_until_undone(a_stand):
-    store = a_stand.store
+def test_links_to_an_alias_count_for_its_canonical_url_until_undone(harness):
+    store = harness.store
     store.write_pages([page(C, links=[A, B]), page(D, links=[A])])
-    a_stand.compact()
+    harness.compact()
     store.aliases.merge(A, B)
 
     merged = store.links.inlinks(B).items
     assert [(link.target, link.url) for link in merged] == [(B, C), (A, C), (A, D)]
-    assert a_stand.sources(A) == [C, C, D]
+    assert harness.sources(A) == [C, C, D]
     assert store.links.count_inlinks(A) == 3
     store.aliases.undo(A)
 
-    assert a_stand.sources(A) == [C, D]
-    assert a_stand.sources(B) == [C]
+    assert harness.sources(A) == [C, D]
+    assert harness.sources(B) == [C]
     assert store.links.count_inlinks(B) == 1
 
 
-def test_undoing_an_alias_restores_its_data(a_stand):
-    store = a_stand.store
+def test_undoing_an_alias_restores_its_data(harness):
+    store = harness.store
     store.write_pages([alias_page(A, B, "1", [C])])
     store.put(B, {"team": b"2"}, at_ms=NOW_MS - 5)
     assert store.get(A).provisional
@@ -118,9 +118,9 @@ OK = {"status": 200}
 
 @pytest.mark.parametrize("canonical_from_the_start", [True, False])
 def test_page_that_agrees_with_its_canonical_url_only_becomes_an_alias(
-    a_stand, canonical_from_the_start
+    harness, canonical_from_the_start
 ):
-    store = a_stand.store
+    store = harness.store
     store.write_pages(
         [
             page(
@@ -136,7 +136,7 @@ def test_page_that_agrees_with_its_canonical_url_only_becomes_an_alias(
     )
     names = BANK if canonical_from_the_start else EVIL
     for at_ms in (NOW_MS + 5, NOW_MS + 9):
-        a_stand.clock.advance_ms(10)
+        harness.clock.advance_ms(10)
         evil = page(
             EVIL, at_ms, canonical_url=names, fields={"t": b"evil", "more": b"evil"},
             provenance={"t": "meta", "more": "meta"}, content=body("evil"), links=[D], complete=True,
@@ -152,19 +152,19 @@ def test_page_that_agrees_with_its_canonical_url_only_becomes_an_alias(
     assert store.content(BANK).body == b"bank"
     assert [link.url for link in store.links.outlinks(BANK).items] == [C]
     assert store.aliases.of(BANK) == [EVIL]
-    assert len(list(a_stand.content.keys())) == 1
-    a_stand.compact()
-    assert a_stand.sources(D) == []
+    assert len(list(harness.content.keys())) == 1
+    harness.compact()
+    assert harness.sources(D) == []
     assert store.schedule.claim_due(NOW_MS + 99, 10, 5) == []
 
 
-def test_team_fields_of_an_alias_on_another_host_move_without_its_page(a_stand):
-    store = a_stand.store
+def test_team_fields_of_an_alias_on_another_host_move_without_its_page(harness):
+    store = harness.store
     bank = page(BANK, fields={"t": b"bank"}, content=body("bank"), facts=OK, likeness=SAME)
     store.write_pages([bank])
     store.write_pages([page(EVIL, NOW_MS + 1, fields={"t": b"evil"}, provenance={"t": "meta"})])
     store.put(EVIL, {"team.note": b"1"}, at_ms=NOW_MS + 2)
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
 
     evil = page(EVIL, NOW_MS + 5, canonical_url=BANK, fields={"t": b"evil"}, likeness=SAME)
     store.write_pages([evil])
@@ -173,11 +173,11 @@ def test_team_fields_of_an_alias_on_another_host_move_without_its_page(a_stand):
 
 
 @pytest.mark.parametrize("newer_page_at_home", [True, False])
-def test_undone_alias_is_its_own_page_and_is_fetched_soon(a_stand, newer_page_at_home):
+def test_undone_alias_is_its_own_page_and_is_fetched_soon(harness, newer_page_at_home):
     """
     If its canonical URL held a later page by then, it had no record and was never fetched again.
     """
-    store = a_stand.store
+    store = harness.store
     first = page(A, canonical_url=B, provisional=True, fields={"t": b"1"}, likeness=SAME)
     store.write_pages([first])
     if newer_page_at_home:
@@ -185,7 +185,7 @@ def test_undone_alias_is_its_own_page_and_is_fetched_soon(a_stand, newer_page_at
             B, NOW_MS + 5, fields={"t": b"2"}, due_at_ms=NOW_MS + 99, likeness=SAME, facts=OK
         )
         store.write_pages([newer])
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
 
     store.aliases.undo(A)
 
@@ -196,24 +196,24 @@ def test_undone_alias_is_its_own_page_and_is_fetched_soon(a_stand, newer_page_at
     if newer_page_at_home:
         assert store.get(A).fields == {}
         assert store.get(B).fields == {"t": b"2"}
-    a_stand.clock.advance_ms(HOUR_MS)
+    harness.clock.advance_ms(HOUR_MS)
     assert store.maintenance.repair(grace_s=0.001).repaired == {}
 
 
-def test_undone_alias_without_watchers_is_not_fetched(a_stand):
-    store = a_stand.store
+def test_undone_alias_without_watchers_is_not_fetched(harness):
+    store = harness.store
     store.write_pages([page(A, canonical_url=B, fields={"t": b"1"})])
     store.schedule.watch(A, "team")
     store.schedule.unwatch(A, "team")
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
 
     store.aliases.undo(A)
 
     assert [due.url for due in store.schedule.claim_due(NOW_MS + HOUR_MS, 10, 60)] == []
 
 
-def test_older_evidence_does_not_restore_an_undone_alias(a_stand):
-    store = a_stand.store
+def test_older_evidence_does_not_restore_an_undone_alias(harness):
+    store = harness.store
     batch = [page(A, NOW_MS - 5, canonical_url=B, fields={"t": b"1"})]
     store.write_pages(batch)
     store.aliases.undo(A)
@@ -224,8 +224,8 @@ def test_older_evidence_does_not_restore_an_undone_alias(a_stand):
     assert store.aliases.of(B) == []
 
 
-def test_fetching_the_canonical_url_confirms_a_provisional_alias(a_stand):
-    store = a_stand.store
+def test_fetching_the_canonical_url_confirms_a_provisional_alias(harness):
+    store = harness.store
     first = page(A, canonical_url=B, provisional=True, fields={"t": b"1"}, likeness=SAME)
     store.write_pages([first])
     assert store.get(A).provisional
@@ -237,12 +237,12 @@ def test_fetching_the_canonical_url_confirms_a_provisional_alias(a_stand):
 
 
 @pytest.mark.parametrize("dead", [True, False])
-def test_provisional_alias_is_undone_if_its_canonical_url_fails(a_stand, dead):
-    store = a_stand.store
+def test_provisional_alias_is_undone_if_its_canonical_url_fails(harness, dead):
+    store = harness.store
     store.write_pages(
         [page(A, canonical_url=B, provisional=True, fields={"t": b"1"}, content=body("x"))]
     )
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
 
     if dead:
         fetched = page(B, NOW_MS + 5, facts={"status": 404, "outcome": "Gone"}, gone=True)
@@ -257,14 +257,14 @@ def test_provisional_alias_is_undone_if_its_canonical_url_fails(a_stand, dead):
 
 
 @pytest.mark.parametrize("status", [401, 402, 403, 451])
-def test_provisional_alias_stays_if_its_canonical_url_is_withheld(a_stand, status):
-    store = a_stand.store
+def test_provisional_alias_stays_if_its_canonical_url_is_withheld(harness, status):
+    store = harness.store
     store.write_pages(
         [page(A, canonical_url=B, provisional=True, fields={"t": b"1"}, content=body("x"))]
     )
     kind = WITHHELD[status]
     fetch = FetchRecord(url=B, final_url=B, outcome=kind, status=status, fetched_at_ms=NOW_MS + 5)
-    a_stand.clock.advance_ms(10)
+    harness.clock.advance_ms(10)
 
     update = failure_write(FetchResult(job=UrlJob(url=B), fetch=fetch), Settings())
     store.write_pages([update.write])
@@ -275,8 +275,8 @@ def test_provisional_alias_stays_if_its_canonical_url_is_withheld(a_stand, statu
     assert store.content(A).body == b"x"
 
 
-def test_confirmed_alias_survives_a_failure_of_its_canonical_url(a_stand):
-    store = a_stand.store
+def test_confirmed_alias_survives_a_failure_of_its_canonical_url(harness):
+    store = harness.store
     store.write_pages([page(A, canonical_url=B, fields={"t": b"1"})])
 
     store.write_pages([page(B, NOW_MS + 5, facts={"status": 404}, gone=True)])
@@ -284,8 +284,8 @@ def test_confirmed_alias_survives_a_failure_of_its_canonical_url(a_stand):
     assert store.resolve(A) == B
 
 
-def test_failed_fetch_does_not_change_aliases(a_stand):
-    store = a_stand.store
+def test_failed_fetch_does_not_change_aliases(harness):
+    store = harness.store
     store.write_pages([page(A, canonical_url=B, fields={"t": b"1"})])
 
     store.write_pages([page(A, NOW_MS + 5, facts={"outcome": "Unreachable"})])
@@ -294,8 +294,8 @@ def test_failed_fetch_does_not_change_aliases(a_stand):
     assert store.get(A).fields == {"t": b"1"}
 
 
-def test_page_that_declares_itself_canonical_is_no_longer_an_alias(a_stand):
-    store = a_stand.store
+def test_page_that_declares_itself_canonical_is_no_longer_an_alias(harness):
+    store = harness.store
     store.write_pages([page(A, canonical_url=B, fields={"t": b"1"})])
 
     store.write_pages([page(A, NOW_MS + 5, fields={"t": b"2"})])
@@ -305,8 +305,8 @@ def test_page_that_declares_itself_canonical_is_no_longer_an_alias(a_stand):
     assert store.aliases.of(B) == []
 
 
-def test_chains_of_aliases_are_followed(a_stand):
-    store = a_stand.store
+def test_chains_of_aliases_are_followed(harness):
+    store = harness.store
     store.put(D, {"f": b"1"})
     for alias, home in [(A, B), (B, C), (C, D)]:
         store.aliases.merge(alias, home)
@@ -316,8 +316,8 @@ def test_chains_of_aliases_are_followed(a_stand):
     assert sorted(store.aliases.of(D)) == [A, B, C]
 
 
-def test_every_url_of_a_cycle_has_the_same_canonical_url(a_stand):
-    store = a_stand.store
+def test_every_url_of_a_cycle_has_the_same_canonical_url(harness):
+    store = harness.store
     store.put(A, {"f": b"1"})
     store.aliases.merge(A, B, at_ms=NOW_MS)
     store.aliases.merge(B, A, at_ms=NOW_MS)
@@ -328,16 +328,16 @@ def test_every_url_of_a_cycle_has_the_same_canonical_url(a_stand):
     assert store.get(A).fields == store.get(B).fields == {"f": b"1"}
 
 
-def test_redirect_sources_become_aliases_of_the_page(a_stand):
-    store = a_stand.store
+def test_redirect_sources_become_aliases_of_the_page(harness):
+    store = harness.store
     store.write_pages([page(A, final_url=C, also=(B,), canonical_url=D, fields={"t": b"1"})])
 
     assert sorted(store.aliases.of(D)) == [A, B, C]
     assert store.get(B).fields == {"t": b"1"}
 
 
-def test_temporary_redirect_to_a_canonical_url_keeps_its_aliases(a_stand):
-    store = a_stand.store
+def test_temporary_redirect_to_a_canonical_url_keeps_its_aliases(harness):
+    store = harness.store
     store.write_pages([page(A, NOW_MS, canonical_url=B, provisional=True, fields={"t": b"1"})])
 
     store.write_pages([page(C, NOW_MS + 5, final_url=B, canonical_url=C, fields={"t": b"2"})])
@@ -346,12 +346,12 @@ def test_temporary_redirect_to_a_canonical_url_keeps_its_aliases(a_stand):
     assert store.get(A).fields == {"t": b"1"}
 
 
-def test_graph_shows_an_alias_and_its_canonical_url(a_stand):
-    a_stand.store.write_pages([page(A, final_url=A, canonical_url=B, fields={"title": b"x"})])
+def test_graph_shows_an_alias_and_its_canonical_url(harness):
+    harness.store.write_pages([page(A, final_url=A, canonical_url=B, fields={"title": b"x"})])
 
-    nodes = a_stand.store.zen.get_nodes([node_id(A), node_id(B)])
+    nodes = harness.store.zen.get_nodes([node_id(A), node_id(B)])
     assert nodes[node_id(A)] == {"canonical_url": B.encode()}
     assert nodes[node_id(B)]["title"] == b"x"
-    assert a_stand.store.zen.get_node(node_id(A), ["canonical_url"]) == {
+    assert harness.store.zen.get_node(node_id(A), ["canonical_url"]) == {
         "canonical_url": B.encode()
     }

@@ -28,51 +28,51 @@ def fetched(report_, **parts):
     )
 
 
-def test_alias_has_the_report_of_its_own_fetch(a_stand):
+def test_alias_has_the_report_of_its_own_fetch(harness):
     through_old = report(OLD, hops=(HOP,), total_ms=40.5, address="192.0.2.1", tls="TLSv1.3")
     itself = report(NEW, NOW_MS + 5, total_ms=7.0)
-    a_stand.store.write_pages([fetched(through_old), fetched(itself)])
+    harness.store.write_pages([fetched(through_old), fetched(itself)])
 
-    assert a_stand.store.get(OLD).canonical_url == NEW
-    assert a_stand.store.pages.fetch_report(OLD) == through_old
-    assert a_stand.store.pages.fetch_report("HTTP://A.example:80/new") == itself
+    assert harness.store.get(OLD).canonical_url == NEW
+    assert harness.store.pages.fetch_report(OLD) == through_old
+    assert harness.store.pages.fetch_report("HTTP://A.example:80/new") == itself
 
 
-def test_alias_that_fails_later_has_the_report_of_its_failure(a_stand):
-    a_stand.store.write_pages([fetched(report(OLD, hops=(HOP,)))])
+def test_alias_that_fails_later_has_the_report_of_its_failure(harness):
+    harness.store.write_pages([fetched(report(OLD, hops=(HOP,)))])
     failed = report(
         OLD, NOW_MS + 5, outcome="Unreachable", status=None, final_url=OLD, reason="timeout"
     )
-    a_stand.store.write_pages([page(OLD, NOW_MS + 5, fields={}, report=failed)])
+    harness.store.write_pages([page(OLD, NOW_MS + 5, fields={}, report=failed)])
 
-    assert a_stand.store.pages.fetch_report(OLD) == failed
-    assert a_stand.store.get(OLD).canonical_url == NEW
+    assert harness.store.pages.fetch_report(OLD) == failed
+    assert harness.store.get(OLD).canonical_url == NEW
 
 
-def test_late_write_does_not_replace_a_newer_report(a_stand):
+def test_late_write_does_not_replace_a_newer_report(harness):
     newer, older = report(NEW, NOW_MS + 5), report(NEW, NOW_MS)
-    a_stand.store.write_pages([fetched(newer)])
-    a_stand.store.write_pages([fetched(older)])
+    harness.store.write_pages([fetched(newer)])
+    harness.store.write_pages([fetched(older)])
 
-    assert a_stand.store.pages.fetch_report(NEW) == newer
+    assert harness.store.pages.fetch_report(NEW) == newer
 
 
-def test_url_never_requested_has_the_report_of_the_fetch_that_stored_its_page(a_stand):
+def test_url_never_requested_has_the_report_of_the_fetch_that_stored_its_page(harness):
     through_old = report(OLD, hops=(HOP,))
-    a_stand.store.write_pages([fetched(through_old, also=(NAMED,))])
+    harness.store.write_pages([fetched(through_old, also=(NAMED,))])
 
-    assert a_stand.store.pages.fetch_report(NEW) == through_old
-    assert a_stand.store.pages.fetch_report(NAMED) == through_old
-    assert a_stand.store.pages.fetch_report("http://unknown.example/") is None
+    assert harness.store.pages.fetch_report(NEW) == through_old
+    assert harness.store.pages.fetch_report(NAMED) == through_old
+    assert harness.store.pages.fetch_report("http://unknown.example/") is None
 
 
-def test_removed_page_has_no_report(a_stand):
-    a_stand.store.write_pages([fetched(report(NEW))])
-    a_stand.clock.advance_ms(10)
+def test_removed_page_has_no_report(harness):
+    harness.store.write_pages([fetched(report(NEW))])
+    harness.clock.advance_ms(10)
 
-    a_stand.store.remove(NEW)
+    harness.store.remove(NEW)
 
-    assert a_stand.store.pages.fetch_report(NEW) is None
+    assert harness.store.pages.fetch_report(NEW) is None
 
 
 def fetched_with_content(report_):
@@ -82,98 +82,98 @@ def fetched_with_content(report_):
     return fetched(report_, content=content, facts={"outcome": report_.outcome})
 
 
-def headers_of(a_stand, url):
+def headers_of(harness, url):
     """The headers that an export finds with a page's content."""
-    return orjson.loads(a_stand.store.content(url).meta["headers"])
+    return orjson.loads(harness.store.content(url).meta["headers"])
 
 
-def test_headers_are_stored_once_and_read_with_report_and_content(a_stand):
-    a_stand.store.write_pages([fetched_with_content(report(NEW))])
+def test_headers_are_stored_once_and_read_with_report_and_content(harness):
+    harness.store.write_pages([fetched_with_content(report(NEW))])
 
     key = content_key(NEW)
-    assert "headers" not in a_stand.content.get(key).meta
-    assert headers_of(a_stand, NEW) == [["Server", "é"], ["Set-Cookie", "sid="]]
-    assert a_stand.store.pages.fetch_report(NEW) == report(NEW)
+    assert "headers" not in harness.content.get(key).meta
+    assert headers_of(harness, NEW) == [["Server", "é"], ["Set-Cookie", "sid="]]
+    assert harness.store.pages.fetch_report(NEW) == report(NEW)
 
 
-def test_content_keeps_its_response_headers_after_a_304_and_a_failure(a_stand):
-    a_stand.store.write_pages([fetched_with_content(report(NEW))])
+def test_content_keeps_its_response_headers_after_a_304_and_a_failure(harness):
+    harness.store.write_pages([fetched_with_content(report(NEW))])
     unchanged = replace(
         report(NEW, NOW_MS + 5, outcome="NotModified", status=304), headers=(("Age", "1"),)
     )
-    a_stand.store.write_pages([page(NEW, NOW_MS + 5, fields={}, report=unchanged)])
+    harness.store.write_pages([page(NEW, NOW_MS + 5, fields={}, report=unchanged)])
 
-    assert a_stand.store.pages.fetch_report(NEW) == unchanged
-    assert headers_of(a_stand, NEW) == [["Server", "é"], ["Set-Cookie", "sid="]]
+    assert harness.store.pages.fetch_report(NEW) == unchanged
+    assert headers_of(harness, NEW) == [["Server", "é"], ["Set-Cookie", "sid="]]
 
 
-def test_response_with_the_same_body_replaces_the_headers(a_stand):
-    a_stand.store.write_pages([fetched_with_content(report(NEW))])
+def test_response_with_the_same_body_replaces_the_headers(harness):
+    harness.store.write_pages([fetched_with_content(report(NEW))])
     again = replace(report(NEW, NOW_MS + 5), headers=(("Server", "2"),))
-    a_stand.store.write_pages([fetched_with_content(again)])
+    harness.store.write_pages([fetched_with_content(again)])
 
-    assert headers_of(a_stand, NEW) == [["Server", "2"]]
-    assert a_stand.store.content(NEW).meta["fetched_at_ms"] == str(NOW_MS + 5)
-
-
-def test_content_stored_through_an_alias_has_the_headers_of_that_fetch(a_stand):
-    a_stand.store.write_pages([fetched_with_content(report(OLD, hops=(HOP,)))])
-
-    assert a_stand.store.content(NEW).url == NEW
-    assert headers_of(a_stand, OLD) == [["Server", "é"], ["Set-Cookie", "sid="]]
+    assert headers_of(harness, NEW) == [["Server", "2"]]
+    assert harness.store.content(NEW).meta["fetched_at_ms"] == str(NOW_MS + 5)
 
 
-def test_content_keeps_its_headers_when_the_redirecting_url_gets_its_own_page(a_stand):
+def test_content_stored_through_an_alias_has_the_headers_of_that_fetch(harness):
+    harness.store.write_pages([fetched_with_content(report(OLD, hops=(HOP,)))])
+
+    assert harness.store.content(NEW).url == NEW
+    assert headers_of(harness, OLD) == [["Server", "é"], ["Set-Cookie", "sid="]]
+
+
+def test_content_keeps_its_headers_when_the_redirecting_url_gets_its_own_page(harness):
     """The page of NEW was archived as a resource, without status and headers."""
-    a_stand.store.write_pages([fetched_with_content(report(OLD, hops=(HOP,)))])
+    harness.store.write_pages([fetched_with_content(report(OLD, hops=(HOP,)))])
     own = replace(report(OLD, NOW_MS + 5, final_url=OLD), headers=(("Server", "own"),))
-    a_stand.store.write_pages([replace(fetched_with_content(own), canonical_url=OLD)])
+    harness.store.write_pages([replace(fetched_with_content(own), canonical_url=OLD)])
 
-    assert a_stand.store.get(OLD).canonical_url == OLD
-    assert headers_of(a_stand, OLD) == [["Server", "own"]]
-    assert headers_of(a_stand, NEW) == [["Server", "é"], ["Set-Cookie", "sid="]]
-    assert a_stand.store.pages.responses([NEW])[NEW].status == 200
+    assert harness.store.get(OLD).canonical_url == OLD
+    assert headers_of(harness, OLD) == [["Server", "own"]]
+    assert headers_of(harness, NEW) == [["Server", "é"], ["Set-Cookie", "sid="]]
+    assert harness.store.pages.responses([NEW])[NEW].status == 200
 
 
-def test_merged_content_keeps_its_headers(a_stand):
+def test_merged_content_keeps_its_headers(harness):
     own = report(OLD, final_url=OLD)
-    a_stand.store.write_pages([replace(fetched_with_content(own), canonical_url=OLD)])
-    a_stand.clock.advance_ms(10)
-    a_stand.store.aliases.merge(OLD, NEW)
-    a_stand.tables["n"].delete(node_id(OLD), [FETCHED], at_ms=NOW_MS)
+    harness.store.write_pages([replace(fetched_with_content(own), canonical_url=OLD)])
+    harness.clock.advance_ms(10)
+    harness.store.aliases.merge(OLD, NEW)
+    harness.tables["n"].delete(node_id(OLD), [FETCHED], at_ms=NOW_MS)
 
-    assert headers_of(a_stand, NEW) == [["Server", "é"], ["Set-Cookie", "sid="]]
-
-
-def test_headers_from_another_urls_response_include_no_redirects(a_stand):
-    a_stand.store.write_pages([fetched_with_content(report(OLD, hops=(HOP,)))])
-
-    assert a_stand.store.pages.responses([NEW])[NEW].hops == ()
+    assert headers_of(harness, NEW) == [["Server", "é"], ["Set-Cookie", "sid="]]
 
 
-def test_direct_response_replaces_that_of_another_url(a_stand):
-    a_stand.store.write_pages([fetched_with_content(report(OLD, hops=(HOP,)))])
+def test_headers_from_another_urls_response_include_no_redirects(harness):
+    harness.store.write_pages([fetched_with_content(report(OLD, hops=(HOP,)))])
+
+    assert harness.store.pages.responses([NEW])[NEW].hops == ()
+
+
+def test_direct_response_replaces_that_of_another_url(harness):
+    harness.store.write_pages([fetched_with_content(report(OLD, hops=(HOP,)))])
     direct = replace(report(NEW, NOW_MS + 5), headers=(("Server", "direct"),))
-    a_stand.store.write_pages([fetched_with_content(direct)])
+    harness.store.write_pages([fetched_with_content(direct)])
 
-    assert headers_of(a_stand, NEW) == [["Server", "direct"]]
-
-
-def test_content_not_from_a_fetch_has_no_headers(a_stand):
-    a_stand.store.write_pages([fetched_with_content(report(NEW))])
-    a_stand.store.put_content(NEW, b"other", {"fetched_at_ms": "7"}, at_ms=NOW_MS + 5)
-
-    assert "headers" not in a_stand.store.content(NEW).meta
+    assert headers_of(harness, NEW) == [["Server", "direct"]]
 
 
-def test_headers_stored_with_the_content_are_still_read(a_stand):
+def test_content_not_from_a_fetch_has_no_headers(harness):
+    harness.store.write_pages([fetched_with_content(report(NEW))])
+    harness.store.put_content(NEW, b"other", {"fetched_at_ms": "7"}, at_ms=NOW_MS + 5)
+
+    assert "headers" not in harness.store.content(NEW).meta
+
+
+def test_headers_stored_with_the_content_are_still_read(harness):
     old = {"status": "200", "fetched_at_ms": str(NOW_MS), "headers": '[["Server","old"]]'}
     stored = report(NEW)
-    a_stand.store.write_pages([
+    harness.store.write_pages([
         fetched(stored, content=ContentWrite(compress(b"<html>"), "zstd", 6, old))
     ])  # fmt: skip
-    a_stand.tables["n"].delete(node_id(NEW), [FETCHED], at_ms=NOW_MS)
-    a_stand.tables["n"].put(node_id(NEW), {FETCH: to_cell(stored)}, at_ms=NOW_MS + 1)
+    harness.tables["n"].delete(node_id(NEW), [FETCHED], at_ms=NOW_MS)
+    harness.tables["n"].put(node_id(NEW), {FETCH: to_cell(stored)}, at_ms=NOW_MS + 1)
 
-    assert headers_of(a_stand, NEW) == [["Server", "old"]]
-    assert a_stand.store.pages.fetch_report(NEW) == stored
+    assert headers_of(harness, NEW) == [["Server", "old"]]
+    assert harness.store.pages.fetch_report(NEW) == stored

@@ -8,25 +8,25 @@ from aragog.errors import BadInput
 from aragog.settings import StoreSettings
 from aragog.urlstore.records import OutLink
 from tests.support.examples import examples
-from tests.support.stores import NOW_MS, page, stand, write_into_bucket
+from tests.support.stores import NOW_MS, page, store_harness, write_into_bucket
 from zengraph.links import ListLimits
 from zengraph.links._claims import LOCK_MS, ClaimCell
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 
 
-def test_outlinks_keep_page_order_with_text_and_rel(a_stand):
+def test_outlinks_keep_page_order_with_text_and_rel(harness):
     links = [
         OutLink(C, "see", "nofollow ugc"),
         OutLink(A),
         OutLink(B, "tab\tand\nbreak"),
         OutLink(C, "twice"),
     ]
-    a_stand.store.write_pages([page(A)])
-    a_stand.store.links.add(A, links)
+    harness.store.write_pages([page(A)])
+    harness.store.links.add(A, links)
 
-    first = a_stand.store.links.outlinks(A, limit=2)
-    rest = a_stand.store.links.outlinks(A, limit=2, cursor=first.cursor)
+    first = harness.store.links.outlinks(A, limit=2)
+    rest = harness.store.links.outlinks(A, limit=2, cursor=first.cursor)
 
     assert [(link.url, link.text, link.rel) for link in first.items + rest.items] == [
         (C, "see", "nofollow ugc"),
@@ -36,104 +36,104 @@ def test_outlinks_keep_page_order_with_text_and_rel(a_stand):
     assert rest.cursor is None
 
 
-def test_changed_page_removes_its_old_links(a_stand):
-    a_stand.store.write_pages([page(A, NOW_MS, links=[B, C])])
-    a_stand.compact()
-    a_stand.store.write_pages([page(A, NOW_MS + 1, links=[C])])
+def test_changed_page_removes_its_old_links(harness):
+    harness.store.write_pages([page(A, NOW_MS, links=[B, C])])
+    harness.compact()
+    harness.store.write_pages([page(A, NOW_MS + 1, links=[C])])
 
-    assert a_stand.sources(B) == [A]
-    a_stand.compact()
+    assert harness.sources(B) == [A]
+    harness.compact()
 
-    assert a_stand.sources(B) == []
-    assert a_stand.sources(C) == [A]
-    assert a_stand.store.links.count_inlinks(B) == 0
-
-
-def test_write_without_links_keeps_the_old_ones(a_stand):
-    a_stand.store.write_pages([page(A, NOW_MS, links=[B])])
-
-    a_stand.store.write_pages([page(A, NOW_MS + 1, fields={"x": b""})])
-
-    assert [link.url for link in a_stand.store.links.outlinks(A).items] == [B]
+    assert harness.sources(B) == []
+    assert harness.sources(C) == [A]
+    assert harness.store.links.count_inlinks(B) == 0
 
 
-def test_new_link_text_replaces_the_old_and_counts_once(a_stand):
+def test_write_without_links_keeps_the_old_ones(harness):
+    harness.store.write_pages([page(A, NOW_MS, links=[B])])
+
+    harness.store.write_pages([page(A, NOW_MS + 1, fields={"x": b""})])
+
+    assert [link.url for link in harness.store.links.outlinks(A).items] == [B]
+
+
+def test_new_link_text_replaces_the_old_and_counts_once(harness):
     for i, text in enumerate(["one", "two"]):
-        a_stand.clock.advance_ms(1)
-        a_stand.store.links.add(A, [OutLink(B, text)])
+        harness.clock.advance_ms(1)
+        harness.store.links.add(A, [OutLink(B, text)])
         if not i:
-            a_stand.compact()
-    a_stand.compact()
+            harness.compact()
+    harness.compact()
 
-    assert [(link.url, link.text) for link in a_stand.store.links.inlinks(B).items] == [(A, "two")]
-    assert a_stand.store.links.count_inlinks(B) == 1
-
-
-def test_compaction_lag_is_the_age_of_the_oldest_journal_row(a_stand):
-    assert a_stand.store.maintenance.compaction_lag_ms() == 0
-    a_stand.store.write_pages([page(A, links=[B])])
-    a_stand.clock.advance_ms(5000)
-
-    assert 4990 <= a_stand.store.maintenance.compaction_lag_ms() <= 5000
-    a_stand.compact()
-    assert a_stand.store.maintenance.compaction_lag_ms() == 0
+    assert [(link.url, link.text) for link in harness.store.links.inlinks(B).items] == [(A, "two")]
+    assert harness.store.links.count_inlinks(B) == 1
 
 
-def test_one_process_at_a_time_compacts_a_lane_and_a_dead_ones_claim_expires(a_stand):
-    a_stand.store.write_pages([page(A, links=[B])])
-    assert ClaimCell(a_stand.tables["j"], a_stand.clock, 4).begin_alone()
+def test_compaction_lag_is_the_age_of_the_oldest_journal_row(harness):
+    assert harness.store.maintenance.compaction_lag_ms() == 0
+    harness.store.write_pages([page(A, links=[B])])
+    harness.clock.advance_ms(5000)
 
-    assert a_stand.store.maintenance.compact_links(10).journal_rows == 0
+    assert 4990 <= harness.store.maintenance.compaction_lag_ms() <= 5000
+    harness.compact()
+    assert harness.store.maintenance.compaction_lag_ms() == 0
+
+
+def test_one_process_at_a_time_compacts_a_lane_and_a_dead_ones_claim_expires(harness):
+    harness.store.write_pages([page(A, links=[B])])
+    assert ClaimCell(harness.tables["j"], harness.clock, 4).begin_alone()
+
+    assert harness.store.maintenance.compact_links(10).journal_rows == 0
     # Table timestamps and claims use the same clock.
-    a_stand.clock.advance_ms(LOCK_MS + 1)
-    assert a_stand.store.maintenance.compact_links(10).journal_rows == 1
+    harness.clock.advance_ms(LOCK_MS + 1)
+    assert harness.store.maintenance.compact_links(10).journal_rows == 1
 
 
 def test_inlinks_from_the_same_site_can_be_left_out(tables):
-    a_stand = stand(tables, StoreSettings(inlinks="external"))
-    a_stand.store.write_pages([page(A, links=[B, "http://x.a.example/"]), page(B, links=[C])])
-    a_stand.compact()
+    harness = store_harness(tables, StoreSettings(inlinks="external"))
+    harness.store.write_pages([page(A, links=[B, "http://x.a.example/"]), page(B, links=[C])])
+    harness.compact()
 
-    assert a_stand.sources(B) == [A]
-    assert a_stand.sources("http://x.a.example/") == []
-    assert len(a_stand.store.links.outlinks(A).items) == 2
+    assert harness.sources(B) == [A]
+    assert harness.sources("http://x.a.example/") == []
+    assert len(harness.store.links.outlinks(A).items) == 2
 
 
 def test_all_inlinks_can_be_left_out(tables):
-    a_stand = stand(tables, StoreSettings(inlinks="none"))
-    a_stand.store.write_pages([page(A, links=[B])])
+    harness = store_harness(tables, StoreSettings(inlinks="none"))
+    harness.store.write_pages([page(A, links=[B])])
 
     assert not list(tables["j"].scan(b"", None))
 
 
 def test_hub_is_read_and_counted_completely(tables):
-    a_stand = stand(tables, lists=ListLimits(inline_lines=8, chunk_lines=5, many_deltas=2))
+    harness = store_harness(tables, lists=ListLimits(inline_lines=8, chunk_lines=5, many_deltas=2))
     expected = set()
     for start in range(0, 120, 12):
         urls = [f"http://s.example/{i:03d}" for i in range(start, start + 12)]
-        a_stand.store.write_pages([page(u, NOW_MS + start, links=[A]) for u in urls])
+        harness.store.write_pages([page(u, NOW_MS + start, links=[A]) for u in urls])
         expected |= set(urls)
         if start % 24:
             gone = sorted(expected)[:: start // 2]
-            a_stand.store.write_pages([page(u, NOW_MS + 1000 + start, links=[]) for u in gone])
+            harness.store.write_pages([page(u, NOW_MS + 1000 + start, links=[]) for u in gone])
             expected -= set(gone)
-        a_stand.compact()
+        harness.compact()
 
-    assert a_stand.sources(A) == sorted(expected)
-    assert a_stand.store.links.count_inlinks(A) == len(expected)
-    rows = [key for key, _ in a_stand.tables["l"].scan(b"", None)]
+    assert harness.sources(A) == sorted(expected)
+    assert harness.store.links.count_inlinks(A) == len(expected)
+    rows = [key for key, _ in harness.tables["l"].scan(b"", None)]
     assert len(rows) > 5
 
 
-def test_invalid_cursor_is_refused(a_stand):
-    a_stand.store.write_pages([page(A, links=[B])])
+def test_invalid_cursor_is_refused(harness):
+    harness.store.write_pages([page(A, links=[B])])
 
     with pytest.raises(BadInput):
-        a_stand.store.links.outlinks(A, cursor="x")
+        harness.store.links.outlinks(A, cursor="x")
 
 
-def compact_row_by_row(a_stand):
-    while a_stand.store.maintenance.compact_links(1).left:
+def compact_row_by_row(harness):
+    while harness.store.maintenance.compact_links(1).left:
         pass
 
 
@@ -142,20 +142,20 @@ def test_removal_is_never_compacted_before_its_addition(tables):
     The bucket of a journal row is random; with a small limit, a later row used to be compacted
     first.
     """
-    a_stand = stand(tables, lists=ListLimits(many_deltas=1))
+    harness = store_harness(tables, lists=ListLimits(many_deltas=1))
     writes = [(15, C, [B]), (15, A, [B]), (0, A, [])]  # the addition comes after another row
     for number, (bucket, url, links) in enumerate(writes):
-        a_stand.clock.advance_ms(1000)
-        write_into_bucket(a_stand, bucket, page(url, NOW_MS + number, links=links))
+        harness.clock.advance_ms(1000)
+        write_into_bucket(harness, bucket, page(url, NOW_MS + number, links=links))
 
-    compact_row_by_row(a_stand)
+    compact_row_by_row(harness)
 
-    assert a_stand.sources(B) == [C]
-    assert a_stand.store.links.count_inlinks(B) == 1
+    assert harness.sources(B) == [C]
+    assert harness.store.links.count_inlinks(B) == 1
 
 
 def test_removal_from_a_slow_clock_is_compacted_after_the_addition(tables):
-    slow, fast = (stand(tables, lists=ListLimits(many_deltas=1)) for _ in range(2))
+    slow, fast = (store_harness(tables, lists=ListLimits(many_deltas=1)) for _ in range(2))
     fast.clock.advance_ms(60_000)
 
     write_into_bucket(slow, 15, page(C, NOW_MS, links=[B]))
@@ -170,7 +170,7 @@ def test_removal_from_a_slow_clock_is_compacted_after_the_addition(tables):
 
 def test_compactor_with_a_slow_clock_keeps_links_merged_by_a_fast_one(tables):
     limits = ListLimits(many_deltas=1, large_lines=0)
-    slow, fast = (stand(tables, lists=limits) for _ in range(2))
+    slow, fast = (store_harness(tables, lists=limits) for _ in range(2))
     fast.clock.advance_ms(60_000)
 
     slow.store.write_pages([page(A, NOW_MS, links=[B])])
@@ -201,12 +201,12 @@ STEP = st.one_of(
 @given(st.lists(STEP, max_size=30))
 def test_lists_and_counts_match_a_naive_model_after_any_history(quick_tables, history):
     small = ListLimits(group_lines=4, inline_lines=2, chunk_lines=2, many_deltas=1, large_lines=1)
-    a_stand = stand(quick_tables(), lists=small)
+    harness = store_harness(quick_tables(), lists=small)
     links: dict[str, set[str]] = {}
     newest: dict[str, int] = {}
     for number, step in enumerate(history):
-        a_stand.clock.advance_ms(1000)
-        now = a_stand.clock.now_ms()
+        harness.clock.advance_ms(1000)
+        now = harness.clock.now_ms()
         if step[0] == "write":
             _, url, age, targets = step
             # No two at the same time: either of them could stay.
@@ -214,30 +214,30 @@ def test_lists_and_counts_match_a_naive_model_after_any_history(quick_tables, hi
             if at > newest.get(url, 0):
                 newest[url] = at
                 links[url] = set(targets)
-            a_stand.store.write_pages([page(url, at, links=targets)])
+            harness.store.write_pages([page(url, at, links=targets)])
         elif step[0] == "compact":
-            a_stand.store.maintenance.compact_links(step[1])
+            harness.store.maintenance.compact_links(step[1])
         elif step[0] == "add":
-            a_stand.store.links.add(step[1], [OutLink(step[2], "text")])
+            harness.store.links.add(step[1], [OutLink(step[2], "text")])
             if step[2] not in links.get(step[1], set()):
                 links[step[1]] = links.get(step[1], set()) | {step[2]}
                 newest[step[1]] = max(now, newest.get(step[1], 0))
         elif step[0] == "drop":
-            a_stand.store.links.remove(step[1], [step[2]])
+            harness.store.links.remove(step[1], [step[2]])
             if step[2] in links.get(step[1], set()):
                 links[step[1]] = links[step[1]] - {step[2]}
                 newest[step[1]] = max(now, newest.get(step[1], 0))
         else:
-            a_stand.store.remove(step[1])
+            harness.store.remove(step[1])
             links[step[1]] = set()
             newest[step[1]] = max(now, newest.get(step[1], 0))
-    a_stand.compact()
+    harness.compact()
 
     for target in PAGES:
         sources = sorted(url for url, its in links.items() if target in its)
-        assert a_stand.sources(target) == sources
-        assert a_stand.store.links.count_inlinks(target) == len(sources)
+        assert harness.sources(target) == sources
+        assert harness.store.links.count_inlinks(target) == len(sources)
     for url in PAGES:
-        assert {x.url for x in a_stand.store.links.outlinks(url).items} == links.get(url, set())
-    assert not [key for key, _ in a_stand.tables["j"].scan(b"", b"\xff")]
-    assert a_stand.store.maintenance.repair().repaired.keys() <= {"due row missing"}
+        assert {x.url for x in harness.store.links.outlinks(url).items} == links.get(url, set())
+    assert not [key for key, _ in harness.tables["j"].scan(b"", b"\xff")]
+    assert harness.store.maintenance.repair().repaired.keys() <= {"due row missing"}

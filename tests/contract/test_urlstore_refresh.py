@@ -14,56 +14,56 @@ from tests.support.refreshed_pages import HOUR_MS, A, B, C, failed, fetched, rep
 from tests.support.stores import NOW_MS, body, page
 
 
-def test_page_is_due_after_the_interval_of_its_fields(a_stand):
-    a_stand.store.write_pages([fetched(A)])
+def test_page_is_due_after_the_interval_of_its_fields(harness):
+    harness.store.write_pages([fetched(A)])
 
-    wait_s = (a_stand.store.get(A).due_at_ms - NOW_MS) / 1000
+    wait_s = (harness.store.get(A).due_at_ms - NOW_MS) / 1000
     assert wait_s == pytest.approx(6 * HOUR_S, rel=0.1)
-    assert [d.url for d in a_stand.store.schedule.claim_due(NOW_MS + 7 * HOUR_MS, 9, 60)] == [A]
+    assert [d.url for d in harness.store.schedule.claim_due(NOW_MS + 7 * HOUR_MS, 9, 60)] == [A]
 
 
-def test_claim_returns_the_refresh_state_of_the_page(a_stand):
-    a_stand.store.write_pages([fetched(A), page(B, fields={"t": b"1"}, due_at_ms=NOW_MS)])
-    claimed = a_stand.store.schedule.claim_due(NOW_MS + 7 * HOUR_MS, 9, 60)
+def test_claim_returns_the_refresh_state_of_the_page(harness):
+    harness.store.write_pages([fetched(A), page(B, fields={"t": b"1"}, due_at_ms=NOW_MS)])
+    claimed = harness.store.schedule.claim_due(NOW_MS + 7 * HOUR_MS, 9, 60)
 
     assert {d.url: d.state for d in claimed} == {
-        A: a_stand.store.schedule.refresh_state(A),
+        A: harness.store.schedule.refresh_state(A),
         B: None,
     }
-    assert a_stand.store.schedule.refresh_state(A).page_type == "product"
+    assert harness.store.schedule.refresh_state(A).page_type == "product"
 
 
-def test_refresh_budgets_of_domains_are_kept(a_stand):
+def test_refresh_budgets_of_domains_are_kept(harness):
     budget = Budget(booked_ms=NOW_MS, free_ms=5, price_s=1.5, age_s=2.5, at_ms=7)
-    a_stand.store.schedule.keep_budgets({"a.example": budget, "b.example": Budget(free_ms=1)})
-    a_stand.clock.advance_ms(1)
-    a_stand.store.schedule.keep_budgets({"b.example": Budget(free_ms=2)})
+    harness.store.schedule.keep_budgets({"a.example": budget, "b.example": Budget(free_ms=1)})
+    harness.clock.advance_ms(1)
+    harness.store.schedule.keep_budgets({"b.example": Budget(free_ms=2)})
 
-    assert a_stand.store.schedule.budgets(["a.example", "b.example", "c.example"]) == {
+    assert harness.store.schedule.budgets(["a.example", "b.example", "c.example"]) == {
         "a.example": budget,
         "b.example": Budget(free_ms=2),
         "c.example": Budget(),
     }
 
 
-def test_postponed_pages_are_due_at_the_new_time(a_stand):
-    a_stand.store.write_pages([fetched(A), fetched(B)])
+def test_postponed_pages_are_due_at_the_new_time(harness):
+    harness.store.write_pages([fetched(A), fetched(B)])
     now_ms = NOW_MS + 7 * HOUR_MS
-    claimed = a_stand.store.schedule.claim_due(now_ms, 9, 60)
-    a_stand.clock.advance_ms(7 * HOUR_MS)
-    a_stand.store.schedule.postpone([(page, now_ms + 9) for page in claimed])
+    claimed = harness.store.schedule.claim_due(now_ms, 9, 60)
+    harness.clock.advance_ms(7 * HOUR_MS)
+    harness.store.schedule.postpone([(page, now_ms + 9) for page in claimed])
 
-    assert a_stand.store.schedule.claim_due(now_ms + 8, 9, 60) == []
-    assert sorted(d.url for d in a_stand.store.schedule.claim_due(now_ms + 9, 9, 60)) == [A, B]
+    assert harness.store.schedule.claim_due(now_ms + 8, 9, 60) == []
+    assert sorted(d.url for d in harness.store.schedule.claim_due(now_ms + 9, 9, 60)) == [A, B]
 
 
-def test_only_changed_fields_are_written(a_stand):
-    a_stand.store.write_pages([fetched(A)])
-    a_stand.clock.advance_ms(HOUR_MS)
+def test_only_changed_fields_are_written(harness):
+    harness.store.write_pages([fetched(A)])
+    harness.clock.advance_ms(HOUR_MS)
     later = {"page.title": b'"T"', "product.price": b'"4"'}
-    a_stand.store.write_pages([fetched(A, NOW_MS + HOUR_MS, fields=later)])
+    harness.store.write_pages([fetched(A, NOW_MS + HOUR_MS, fields=later)])
 
-    info = a_stand.store.get(A, info=True).info
+    info = harness.store.get(A, info=True).info
     assert info["page.title"].at_ms == NOW_MS
     assert info["product.price"].at_ms == NOW_MS + HOUR_MS
 
@@ -77,130 +77,130 @@ def whole(url, at_ms, fields, **parts):
 TITLE, PRICE = {"page.title": b'"T"'}, {"product.price": b'"5"'}
 
 
-def test_field_removed_from_its_page_is_deleted_and_in_the_feed(a_stand):
-    a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
-    a_stand.store.write_pages([whole(A, NOW_MS + 9, TITLE)])
+def test_field_removed_from_its_page_is_deleted_and_in_the_feed(harness):
+    harness.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
+    harness.store.write_pages([whole(A, NOW_MS + 9, TITLE)])
 
-    assert a_stand.store.get(A).fields == TITLE
-    (change,) = reported(a_stand)
+    assert harness.store.get(A).fields == TITLE
+    (change,) = reported(harness)
     assert change.fields == {"product.price": ('"5"', None)}
-    assert a_stand.store.pages.history(A, "product.price") == [(b'"5"', NOW_MS)]
-    assert a_stand.store.schedule.refresh_state(A).changes == 1
+    assert harness.store.pages.history(A, "product.price") == [(b'"5"', NOW_MS)]
+    assert harness.store.schedule.refresh_state(A).changes == 1
 
 
-def test_field_that_returns_is_a_new_change(a_stand):
-    a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
+def test_field_that_returns_is_a_new_change(harness):
+    harness.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
     for n in range(1, 4):
-        a_stand.store.write_pages([whole(A, NOW_MS + n, TITLE)])
-    a_stand.clock.advance_ms(9)
-    a_stand.store.write_pages([whole(A, NOW_MS + 9, {**TITLE, "product.price": b'"4"'})])
+        harness.store.write_pages([whole(A, NOW_MS + n, TITLE)])
+    harness.clock.advance_ms(9)
+    harness.store.write_pages([whole(A, NOW_MS + 9, {**TITLE, "product.price": b'"4"'})])
 
-    assert [c.fields["product.price"] for c in reported(a_stand)] == [('"5"', None), (None, '"4"')]
-    info = a_stand.store.get(A, info=True).info["product.price"]
+    assert [c.fields["product.price"] for c in reported(harness)] == [('"5"', None), (None, '"4"')]
+    info = harness.store.get(A, info=True).info["product.price"]
     assert (info.at_ms, info.provenance) == (NOW_MS + 9, "json-ld[0]")
 
 
-def test_fields_put_by_others_stay_when_the_page_loses_them(a_stand):
-    a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
-    a_stand.store.put(A, {"product.price": b'"ours"', "team.note": b"x"}, at_ms=NOW_MS + 5)
-    a_stand.store.write_pages([whole(A, NOW_MS + 9, TITLE)])
+def test_fields_put_by_others_stay_when_the_page_loses_them(harness):
+    harness.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
+    harness.store.put(A, {"product.price": b'"ours"', "team.note": b"x"}, at_ms=NOW_MS + 5)
+    harness.store.write_pages([whole(A, NOW_MS + 9, TITLE)])
 
-    fields = a_stand.store.get(A).fields
+    fields = harness.store.get(A).fields
     assert fields == {**TITLE, "product.price": b'"ours"', "team.note": b"x"}
 
 
-def test_page_not_read_completely_keeps_its_fields(a_stand):
-    a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
-    a_stand.store.write_pages([fetched(A, NOW_MS + 8, fields=TITLE)])
-    a_stand.store.write_pages([failed(A, NOW_MS + 9, "NotModified")])
+def test_page_not_read_completely_keeps_its_fields(harness):
+    harness.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
+    harness.store.write_pages([fetched(A, NOW_MS + 8, fields=TITLE)])
+    harness.store.write_pages([failed(A, NOW_MS + 9, "NotModified")])
 
-    assert a_stand.store.get(A).fields == {**TITLE, **PRICE}
-    assert reported(a_stand) == []
+    assert harness.store.get(A).fields == {**TITLE, **PRICE}
+    assert reported(harness) == []
 
 
-def test_late_older_fetch_restores_nothing(a_stand):
+def test_late_older_fetch_restores_nothing(harness):
     older = whole(A, NOW_MS + 1, {**TITLE, **PRICE})
-    a_stand.store.write_pages([older, whole(A, NOW_MS + 9, TITLE)])
-    a_stand.store.write_pages([older])
+    harness.store.write_pages([older, whole(A, NOW_MS + 9, TITLE)])
+    harness.store.write_pages([older])
 
-    assert a_stand.store.get(A).fields == TITLE
+    assert harness.store.get(A).fields == TITLE
 
 
-def test_repeated_write_deletes_fields_once(a_stand):
-    a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
+def test_repeated_write_deletes_fields_once(harness):
+    harness.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
     again = [whole(A, NOW_MS + 9, TITLE)]
-    a_stand.store.write_pages(again)
-    state, due = a_stand.store.schedule.refresh_state(A), a_stand.store.get(A).due_at_ms
-    a_stand.store.write_pages(again)
+    harness.store.write_pages(again)
+    state, due = harness.store.schedule.refresh_state(A), harness.store.get(A).due_at_ms
+    harness.store.write_pages(again)
 
-    assert a_stand.store.get(A).fields == TITLE
-    assert (a_stand.store.schedule.refresh_state(A), a_stand.store.get(A).due_at_ms) == (state, due)
-    assert len(reported(a_stand)) == 1
-
-
-def test_page_from_an_alias_deletes_no_fields(a_stand):
-    a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
-    a_stand.store.write_pages([whole(B, NOW_MS + 8, TITLE, canonical_url=A, provisional=True)])
-    assert a_stand.store.get(A).fields == {**TITLE, **PRICE}
-
-    a_stand.store.write_pages([whole(B, NOW_MS + 9, TITLE, final_url=A)])
-    assert a_stand.store.get(B).fields == TITLE
+    assert harness.store.get(A).fields == TITLE
+    assert (harness.store.schedule.refresh_state(A), harness.store.get(A).due_at_ms) == (state, due)
+    assert len(reported(harness)) == 1
 
 
-def test_change_makes_the_next_fetch_sooner(a_stand):
-    a_stand.store.write_pages([fetched(A), fetched(B)])
+def test_page_from_an_alias_deletes_no_fields(harness):
+    harness.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
+    harness.store.write_pages([whole(B, NOW_MS + 8, TITLE, canonical_url=A, provisional=True)])
+    assert harness.store.get(A).fields == {**TITLE, **PRICE}
+
+    harness.store.write_pages([whole(B, NOW_MS + 9, TITLE, final_url=A)])
+    assert harness.store.get(B).fields == TITLE
+
+
+def test_change_makes_the_next_fetch_sooner(harness):
+    harness.store.write_pages([fetched(A), fetched(B)])
     at = NOW_MS + 6 * HOUR_MS
     changed = {"page.title": b'"T"', "product.price": b'"4"'}
-    a_stand.store.write_pages([fetched(A, at, fields=changed), fetched(B, at)])
+    harness.store.write_pages([fetched(A, at, fields=changed), fetched(B, at)])
 
-    lively, quiet = (a_stand.store.get(url).due_at_ms - at for url in (A, B))
+    lively, quiet = (harness.store.get(url).due_at_ms - at for url in (A, B))
     assert lively < 0.75 * quiet
 
 
-def test_304_is_a_check_that_keeps_content_and_fields(a_stand):
-    a_stand.store.write_pages([fetched(A, content=body("x"))])
+def test_304_is_a_check_that_keeps_content_and_fields(harness):
+    harness.store.write_pages([fetched(A, content=body("x"))])
     at = NOW_MS + 6 * HOUR_MS
-    a_stand.clock.advance_ms(6 * HOUR_MS)
-    a_stand.store.write_pages([failed(A, at, "NotModified")])
+    harness.clock.advance_ms(6 * HOUR_MS)
+    harness.store.write_pages([failed(A, at, "NotModified")])
 
-    record = a_stand.store.get(A)
+    record = harness.store.get(A)
     assert record.fields["product.price"] == b'"5"'
-    assert a_stand.store.content(A).body == b"x"
+    assert harness.store.content(A).body == b"x"
     assert record.facts["fetched_at_ms"] == NOW_MS
     assert record.due_at_ms - at > 6 * HOUR_MS * 0.9
 
 
-def test_late_older_fetch_only_fills_gaps(a_stand):
-    a_stand.store.write_pages([fetched(A), fetched(A, NOW_MS + 2)])
-    a_stand.store.write_pages(
+def test_late_older_fetch_only_fills_gaps(harness):
+    harness.store.write_pages([fetched(A), fetched(A, NOW_MS + 2)])
+    harness.store.write_pages(
         [fetched(A, NOW_MS + 1, fields={"product.price": b'"9"', "product.sku": b'"1"'})]
     )
 
-    record = a_stand.store.get(A)
+    record = harness.store.get(A)
     assert record.fields["product.price"] == b'"5"'
     assert record.fields["product.sku"] == b'"1"'
 
 
-def test_later_of_two_fetches_in_a_batch_counts(a_stand):
-    a_stand.store.write_pages([fetched(A)])
-    a_stand.store.write_pages(
+def test_later_of_two_fetches_in_a_batch_counts(harness):
+    harness.store.write_pages([fetched(A)])
+    harness.store.write_pages(
         [fetched(A, NOW_MS + 9), fetched(A, NOW_MS + 5, fields={"product.price": b'"9"'})]
     )
 
-    assert a_stand.store.get(A).fields["product.price"] == b'"5"'
+    assert harness.store.get(A).fields["product.price"] == b'"5"'
 
 
-def test_refresh_stored_twice_is_planned_and_reported_once(a_stand):
-    a_stand.store.write_pages([fetched(A)])
-    a_stand.clock.advance_ms(HOUR_MS)
+def test_refresh_stored_twice_is_planned_and_reported_once(harness):
+    harness.store.write_pages([fetched(A)])
+    harness.clock.advance_ms(HOUR_MS)
     again = [fetched(A, NOW_MS + HOUR_MS, fields={"product.price": b'"4"'})]
-    a_stand.store.write_pages(again)
-    due = a_stand.store.get(A).due_at_ms
-    a_stand.clock.advance_ms(5000)
-    a_stand.store.write_pages(again)
+    harness.store.write_pages(again)
+    due = harness.store.get(A).due_at_ms
+    harness.clock.advance_ms(5000)
+    harness.store.write_pages(again)
 
-    assert a_stand.store.get(A).due_at_ms == due
-    assert len(reported(a_stand)) == 1
+    assert harness.store.get(A).due_at_ms == due
+    assert len(reported(harness)) == 1
 
 
 class Exported:
@@ -213,53 +213,53 @@ class Exported:
         self.records += batch
 
 
-def test_page_with_an_end_date_is_due_then_and_hidden_afterwards(a_stand):
+def test_page_with_an_end_date_is_due_then_and_hidden_afterwards(harness):
     end_ms = NOW_MS + 3_600_000
     facts = {"outcome": "Fetched", "status": 200, "unavailable_after_ms": end_ms}
     seen = Seen(outcome="Fetched", fetched_at_ms=NOW_MS, body_hash="1")
-    a_stand.store.write_pages(
+    harness.store.write_pages(
         [page(A, fields={"t": b"1"}, content=body("x"), links=[], facts=facts, seen=seen)]
     )
-    assert a_stand.store.get(A).due_at_ms == end_ms
-    assert a_stand.store.content(A).body == b"x"
+    assert harness.store.get(A).due_at_ms == end_ms
+    assert harness.store.content(A).body == b"x"
 
     unchanged = page(A, NOW_MS + 60_000, links=None, facts={"outcome": "NotModified"})
     at_ms = NOW_MS + 60_000
     seen = Seen(outcome="NotModified", fetched_at_ms=at_ms)
-    a_stand.store.write_pages([replace(unchanged, seen=seen)])
-    assert a_stand.store.get(A).due_at_ms == end_ms
+    harness.store.write_pages([replace(unchanged, seen=seen)])
+    assert harness.store.get(A).due_at_ms == end_ms
 
-    a_stand.store.put(A, {"own": b"2"})
-    assert a_stand.store.pages.values([A], ("t", "own"))[0].values == (b"1", b"2")
+    harness.store.put(A, {"own": b"2"})
+    assert harness.store.pages.values([A], ("t", "own"))[0].values == (b"1", b"2")
 
-    a_stand.clock.advance_ms(3_600_001)
+    harness.clock.advance_ms(3_600_001)
 
-    assert a_stand.store.content(A) is None
+    assert harness.store.content(A) is None
     exported = Exported()
-    assert export_urls(a_stand.store.zen, exported).records == 0
+    assert export_urls(harness.store.zen, exported).records == 0
     assert exported.records == []
-    record = a_stand.store.get(A)
+    record = harness.store.get(A)
     assert (record.fields, record.content_key) == ({}, None)
     assert record.facts["unavailable_after_ms"] == end_ms
-    assert [one.fields for one in a_stand.store.get_many([A], ["t"])] == [{}]
-    assert a_stand.store.pages.values([A], ("t", "own"))[0].values == (None, None)
-    assert a_stand.store.pages.values([A], ("t",), facts=True)[0].values == (None,)
+    assert [one.fields for one in harness.store.get_many([A], ["t"])] == [{}]
+    assert harness.store.pages.values([A], ("t", "own"))[0].values == (None, None)
+    assert harness.store.pages.values([A], ("t",), facts=True)[0].values == (None,)
 
 
-def test_page_without_its_end_date_is_shown_again(a_stand):
+def test_page_without_its_end_date_is_shown_again(harness):
     end_ms = NOW_MS + 60_000
     facts = {"outcome": "Fetched", "status": 200}
     ending = page(A, fields={"t": b"1"}, facts={**facts, "unavailable_after_ms": end_ms})
-    a_stand.store.write_pages([ending])
-    a_stand.clock.advance_ms(120_000)
-    a_stand.store.write_pages([page(A, NOW_MS + 120_000, fields={"t": b"1"}, facts=facts)])
+    harness.store.write_pages([ending])
+    harness.clock.advance_ms(120_000)
+    harness.store.write_pages([page(A, NOW_MS + 120_000, fields={"t": b"1"}, facts=facts)])
 
-    assert a_stand.store.get(A).fields == {"t": b"1"}
-    assert a_stand.store.pages.values([A], ("t",))[0].values == (b"1",)
+    assert harness.store.get(A).fields == {"t": b"1"}
+    assert harness.store.pages.values([A], ("t",))[0].values == (b"1",)
 
 
-def test_page_withdrawn_by_its_site_leaves_nothing_and_may_come_back(a_stand):
-    store = a_stand.store
+def test_page_withdrawn_by_its_site_leaves_nothing_and_may_come_back(harness):
+    store = harness.store
     store.write_pages([page(A, canonical_url=B, fields={"t": b"1"}, content=body("x"), links=[B])])
     reserved = failed(A, NOW_MS + 5, "Reserved")
 
@@ -272,42 +272,42 @@ def test_page_withdrawn_by_its_site_leaves_nothing_and_may_come_back(a_stand):
     assert store.content(A).body == b"y"
 
 
-def test_unwatched_page_that_returns_after_a_withdrawal_is_in_the_feed_once(a_stand):
+def test_unwatched_page_that_returns_after_a_withdrawal_is_in_the_feed_once(harness):
     """A reader that deletes withdrawn pages never learned that the page was back."""
-    a_stand.store.write_pages([fetched(A)])
+    harness.store.write_pages([fetched(A)])
     for at_ms, page_ in (
         (NOW_MS + 5, replace(failed(A, NOW_MS + 5, "Reserved"), withdrawn=True)),
         (NOW_MS + 20, fetched(A, NOW_MS + 20)),
         (NOW_MS + 30, fetched(A, NOW_MS + 30)),
     ):
-        a_stand.clock.advance_ms(at_ms - a_stand.clock.now_ms() + 1)
-        a_stand.store.write_pages([page_])
-    a_stand.clock.advance_ms(60_000)
+        harness.clock.advance_ms(at_ms - harness.clock.now_ms() + 1)
+        harness.store.write_pages([page_])
+    harness.clock.advance_ms(60_000)
 
-    kinds = [(one.kind, one.at_ms) for one in a_stand.store.feed.changes().items]
+    kinds = [(one.kind, one.at_ms) for one in harness.store.feed.changes().items]
     assert [kind for kind, _ in kinds] == ["withdrawn", "new"]
     assert kinds[1][1] == NOW_MS + 20
 
 
-def test_page_gone_three_times_is_given_up_and_reported(a_stand):
-    a_stand.store.write_pages([fetched(A)])
-    due = a_stand.store.get(A).due_at_ms
+def test_page_gone_three_times_is_given_up_and_reported(harness):
+    harness.store.write_pages([fetched(A)])
+    due = harness.store.get(A).due_at_ms
     waits = []
     while due is not None:
         at = due
-        a_stand.clock.advance_ms(at - a_stand.clock.now_ms())
-        a_stand.store.write_pages([failed(A, at, "Gone", gone=True)])
-        due = a_stand.store.get(A).due_at_ms
+        harness.clock.advance_ms(at - harness.clock.now_ms())
+        harness.store.write_pages([failed(A, at, "Gone", gone=True)])
+        due = harness.store.get(A).due_at_ms
         waits.append(due and (due - at) / 1000 / DAY_S)
 
     assert waits[:2] == pytest.approx([1, 3], rel=0.11)
     assert waits[2:] == [None]
-    assert sorted(change.kind for change in reported(a_stand)) == ["given_up", "gone"]
-    assert a_stand.store.get(A).fields["product.price"] == b'"5"'
+    assert sorted(change.kind for change in reported(harness)) == ["given_up", "gone"]
+    assert harness.store.get(A).fields["product.price"] == b'"5"'
 
 
-def test_tick_can_be_taken_again_only_after_its_interval(a_stand):
-    store = a_stand.store
+def test_tick_can_be_taken_again_only_after_its_interval(harness):
+    store = harness.store
 
     assert store.schedule.take_tick("t", NOW_MS, 4) == 4
     assert store.schedule.take_tick("t", NOW_MS, 4) is None
@@ -317,29 +317,29 @@ def test_tick_can_be_taken_again_only_after_its_interval(a_stand):
     assert store.schedule.take_tick("t", NOW_MS - 10**9, 4) is not None, "the clock was set back"
 
 
-def test_oldest_due_time_is_reported_until_claimed(a_stand):
-    a_stand.store.write_pages([page(u, due_at_ms=NOW_MS + i) for i, u in enumerate([A, B, C])])
+def test_oldest_due_time_is_reported_until_claimed(harness):
+    harness.store.write_pages([page(u, due_at_ms=NOW_MS + i) for i, u in enumerate([A, B, C])])
 
-    assert a_stand.store.schedule.oldest_due_ms(NOW_MS - 1) is None
-    assert a_stand.store.schedule.oldest_due_ms(NOW_MS + 9) == NOW_MS
-    a_stand.store.schedule.claim_due(NOW_MS + 9, 9, 60, upto_ms=NOW_MS)
-    assert a_stand.store.schedule.oldest_due_ms(NOW_MS + 9) == NOW_MS + 1
-    a_stand.store.schedule.claim_due(NOW_MS + 9, 9, 60)
-    assert a_stand.store.schedule.oldest_due_ms(NOW_MS + 9) is None
-
-
-def test_page_rescheduled_meanwhile_is_not_postponed(a_stand):
-    a_stand.store.write_pages([page(A, due_at_ms=NOW_MS)])
-    (due,) = a_stand.store.schedule.claim_due(NOW_MS, 9, 60)
-    a_stand.store.schedule.plan(A, NOW_MS + 5)
-    a_stand.store.schedule.postpone([(due, NOW_MS + 99)])
-    a_stand.store.schedule.postpone([(due, NOW_MS + 99)])
-
-    assert a_stand.store.get(A).due_at_ms == NOW_MS + 5
+    assert harness.store.schedule.oldest_due_ms(NOW_MS - 1) is None
+    assert harness.store.schedule.oldest_due_ms(NOW_MS + 9) == NOW_MS
+    harness.store.schedule.claim_due(NOW_MS + 9, 9, 60, upto_ms=NOW_MS)
+    assert harness.store.schedule.oldest_due_ms(NOW_MS + 9) == NOW_MS + 1
+    harness.store.schedule.claim_due(NOW_MS + 9, 9, 60)
+    assert harness.store.schedule.oldest_due_ms(NOW_MS + 9) is None
 
 
-def test_webhook_keeps_its_position_and_only_one_process_moves_it(a_stand):
-    webhooks = a_stand.store.feed.webhooks
+def test_page_rescheduled_meanwhile_is_not_postponed(harness):
+    harness.store.write_pages([page(A, due_at_ms=NOW_MS)])
+    (due,) = harness.store.schedule.claim_due(NOW_MS, 9, 60)
+    harness.store.schedule.plan(A, NOW_MS + 5)
+    harness.store.schedule.postpone([(due, NOW_MS + 99)])
+    harness.store.schedule.postpone([(due, NOW_MS + 99)])
+
+    assert harness.store.get(A).due_at_ms == NOW_MS + 5
+
+
+def test_webhook_keeps_its_position_and_only_one_process_moves_it(harness):
+    webhooks = harness.store.feed.webhooks
     reported = {"owner": "shop", "host": None, "now_ms": NOW_MS}
     webhook = webhooks.add("http://x.example/", "secret", cursor="1", **reported)
 
@@ -351,9 +351,9 @@ def test_webhook_keeps_its_position_and_only_one_process_moves_it(a_stand):
     assert not webhooks.remove(webhook.name, NOW_MS + 99)
 
 
-def test_bookmark_of_a_walk_is_kept(a_stand):
-    assert a_stand.store.maintenance.bookmark("walk") is None
+def test_bookmark_of_a_walk_is_kept(harness):
+    assert harness.store.maintenance.bookmark("walk") is None
     for cursor in ("01", "02", ""):
-        a_stand.store.maintenance.set_bookmark("walk", cursor)
-        a_stand.clock.advance_ms(1)
-        assert (a_stand.store.maintenance.bookmark("walk") or "") == cursor
+        harness.store.maintenance.set_bookmark("walk", cursor)
+        harness.clock.advance_ms(1)
+        assert (harness.store.maintenance.bookmark("walk") or "") == cursor

@@ -14,10 +14,10 @@ def full(url, at_ms=NOW_MS, **more):
     )
 
 
-def test_removed_page_is_gone_until_a_later_fetch(a_stand):
-    store = a_stand.store
+def test_removed_page_is_gone_until_a_later_fetch(harness):
+    store = harness.store
     store.write_pages([full(A)])
-    a_stand.clock.advance_ms(5)
+    harness.clock.advance_ms(5)
 
     store.remove(A)
     (late,) = store.write_pages([full(A)])
@@ -27,19 +27,19 @@ def test_removed_page_is_gone_until_a_later_fetch(a_stand):
     assert store.content(A) is None
     assert store.links.outlinks(A).items == []
     assert store.schedule.claim_due(NOW_MS + 99, 5, 5) == []
-    assert list(a_stand.content.keys()) == []
-    a_stand.compact()
-    assert a_stand.sources(C) == []
+    assert list(harness.content.keys()) == []
+    harness.compact()
+    assert harness.sources(C) == []
     store.write_pages([full(A, NOW_MS + 10)])
     assert store.get(A).fields == {"t": b"1"}
 
 
-def test_fields_are_deleted_through_an_alias_and_newer_ones_stay(a_stand):
-    store = a_stand.store
+def test_fields_are_deleted_through_an_alias_and_newer_ones_stay(harness):
+    store = harness.store
     store.put(A, {"t": b"1", "u": b"2", "v": b"3"}, provenance={"t": "x"})
     store.aliases.merge(B, A)
     store.put(A, {"u": b"later"}, at_ms=NOW_MS + 1000)
-    a_stand.clock.advance_ms(5)
+    harness.clock.advance_ms(5)
     before = store.get(A).version
 
     version = store.delete_fields(B, ["t", "u", "unknown"])
@@ -48,24 +48,24 @@ def test_fields_are_deleted_through_an_alias_and_newer_ones_stay(a_stand):
     assert record.fields == {"u": b"later", "v": b"3"}
     assert record.version == version != before
     assert "t" not in record.info
-    a_stand.clock.advance_ms(5)
+    harness.clock.advance_ms(5)
     store.put(A, {"t": b"again"})
     assert store.get(A).fields["t"] == b"again"
 
 
 @pytest.mark.parametrize("name", ["_", "", "a\nb", "\ud800"])
-def test_only_fields_can_be_deleted(a_stand, name):
-    a_stand.store.put(A, {"t": b"1"})
-    a_stand.clock.advance_ms(5)
+def test_only_fields_can_be_deleted(harness, name):
+    harness.store.put(A, {"t": b"1"})
+    harness.clock.advance_ms(5)
 
     with pytest.raises(InvalidField):
-        a_stand.store.delete_fields(A, ["t", name])
+        harness.store.delete_fields(A, ["t", name])
 
-    assert a_stand.store.get(A).fields == {"t": b"1"}
+    assert harness.store.get(A).fields == {"t": b"1"}
 
 
-def test_field_put_in_the_millisecond_of_a_delete_stays(a_stand):
-    store = a_stand.store
+def test_field_put_in_the_millisecond_of_a_delete_stays(harness):
+    store = harness.store
     store.put(A, {"t": b"1"})
     store.delete_fields(A, ["t"])
     store.put(A, {"t": b"2"})
@@ -77,16 +77,16 @@ def test_field_put_in_the_millisecond_of_a_delete_stays(a_stand):
     assert store.takedowns.sites() == [("host", "b.example")]
 
 
-def test_deleting_fields_of_an_unknown_url_makes_no_record(a_stand):
-    a_stand.store.delete_fields(A, ["t"])
+def test_deleting_fields_of_an_unknown_url_makes_no_record(harness):
+    harness.store.delete_fields(A, ["t"])
 
-    assert a_stand.store.get(A) is None
+    assert harness.store.get(A) is None
 
 
-def test_page_taken_down_is_gone_for_good_with_its_aliases(a_stand):
-    store = a_stand.store
+def test_page_taken_down_is_gone_for_good_with_its_aliases(harness):
+    store = harness.store
     store.write_pages([full(B, canonical_url=A)])
-    a_stand.clock.advance_ms(5)
+    harness.clock.advance_ms(5)
 
     assert store.takedowns.take_down(url=B) == 2
     (refused,) = store.write_pages([full(A, NOW_MS + 100)])
@@ -99,38 +99,38 @@ def test_page_taken_down_is_gone_for_good_with_its_aliases(a_stand):
     with pytest.raises(TakenDown):
         store.put(B, {"f": b"1"})
     for table in "edho":
-        assert all(table == "o" and key for key, _ in a_stand.tables[table].scan(b"", None)), table
+        assert all(table == "o" and key for key, _ in harness.tables[table].scan(b"", None)), table
 
 
-def test_takedown_can_be_lifted(a_stand):
-    store = a_stand.store
+def test_takedown_can_be_lifted(harness):
+    store = harness.store
     store.write_pages([full(A)])
     store.takedowns.take_down(url=A)
-    a_stand.clock.advance_ms(5)
+    harness.clock.advance_ms(5)
 
     store.takedowns.lift(A)
-    a_stand.clock.advance_ms(5)
+    harness.clock.advance_ms(5)
     store.put(A, {"f": b"1"})
 
     assert store.get(A).fields == {"f": b"1"}
 
 
-def test_host_or_domain_is_taken_down_completely(a_stand):
-    store = a_stand.store
+def test_host_or_domain_is_taken_down_completely(harness):
+    store = harness.store
     near, other = "http://notwww.a.example/", "http://xa.example/"
     store.write_pages([full(u) for u in (A, B, C, near, other)])
 
     assert store.takedowns.take_down(host="www.a.example") == 1
     assert store.get(B) is None
     assert store.get(A) is not None
-    a_stand.clock.advance_ms(5)
+    harness.clock.advance_ms(5)
     assert store.takedowns.take_down(domain="a.example") == 2
 
     assert [u for u in (A, B, C, near, other) if store.get(u)] == [C, other]
 
 
-def test_takedown_takes_exactly_one_target(a_stand):
+def test_takedown_takes_exactly_one_target(harness):
     with pytest.raises(BadInput):
-        a_stand.store.takedowns.take_down()
+        harness.store.takedowns.take_down()
     with pytest.raises(BadInput):
-        a_stand.store.takedowns.take_down(url=A, host="a.example")
+        harness.store.takedowns.take_down(url=A, host="a.example")

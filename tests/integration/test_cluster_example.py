@@ -19,7 +19,7 @@ from aragog.runtime.clock import SystemClock
 from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings
 from pinlater.admin import Admin
 from pinlater.models import ClaimRequest, NewJob
-from tests.support.pipeline_stand import Sent
+from tests.support.pipeline_harness import Sent
 
 DEPLOYMENT = Path(__file__).parents[2] / "docs/deployment.md"
 PASSWORD = "hunter2"

@@ -29,7 +29,7 @@ from richpins.items import Item
 from tests.api_examples import crawls_of
 from tests.support import api_server, thrift_server
 from tests.support.fetching import Fetching
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, page, store_harness
 from urlspelling import normalize
 from zengraph import Schema
 from zengraph.tables.memory import MemoryTables
@@ -123,7 +123,7 @@ def filled(store):
 def store():
     """The store of all ways."""
     settings = StoreSettings(indexed=("team.n",), unique=("team.code",))
-    return filled(stand(MemoryTables(ManualClock(NOW_MS)), settings=settings).store)
+    return filled(store_harness(MemoryTables(ManualClock(NOW_MS)), settings=settings).store)
 
 
 @pytest.fixture

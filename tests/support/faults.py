@@ -10,14 +10,14 @@ from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from tests.support.hooked_tables import HookedTables
-from tests.support.stores import NOW_MS, Stand
+from tests.support.stores import NOW_MS, Harness
 from zengraph.links import ListLimits
 from zengraph.tables.memory import MemoryTables
 
 # Every group is divided, every list has segments, and each of their lines is a row.
 SHORT_LISTS = ListLimits(group_lines=1, inline_lines=1, chunk_lines=1, many_deltas=1, large_lines=0)
 
-Step = Callable[[Stand], None]
+Step = Callable[[Harness], None]
 
 
 class Killed(BaseException):
@@ -65,40 +65,40 @@ class MortalContent:
         return self._inner.keys(prefix)
 
 
-def mortal_stand(fuse: Fuse) -> Stand:
+def mortal_harness(fuse: Fuse) -> Harness:
     """Return an empty UrlStore whose writes all go through the fuse. Its clock stands still."""
     clock = ManualClock(NOW_MS)
     tables = HookedTables(MemoryTables(clock), fuse.burn)
     content = MortalContent(MemoryContent(), fuse)
     store = UrlStore(tables, content, StoreSettings(), clock, lists=SHORT_LISTS)
-    return Stand(store, tables, content, clock)
+    return Harness(store, tables, content, clock)
 
 
-def unharmed(*steps: Step) -> Stand:
-    """Return a stand after these steps, none of them killed."""
-    a_stand = mortal_stand(Fuse())
+def unharmed(*steps: Step) -> Harness:
+    """Return a harness after these steps, none of them killed."""
+    harness = mortal_harness(Fuse())
     for step in steps:
-        step(a_stand)
-    return a_stand
+        step(harness)
+    return harness
 
 
-def every_kill_point(*before: Step, step: Step) -> Iterator[tuple[int, Stand]]:
+def every_kill_point(*before: Step, step: Step) -> Iterator[tuple[int, Harness]]:
     """
     Kill `step` before its first write, its second, and so on, until it completes.
 
-    After each kill, yields how many writes had passed, and the stand. Each time it is a new stand in
+    After each kill, yields how many writes had passed, and the harness. Each time it is a new harness in
     which `before` was done.
     """
     for point in count():
         fuse = Fuse()
-        a_stand = mortal_stand(fuse)
+        harness = mortal_harness(fuse)
         for done in before:
-            done(a_stand)
+            done(harness)
         fuse.left = point
         try:
-            step(a_stand)
+            step(harness)
         except Killed:
             fuse.left = None
-            yield point, a_stand
+            yield point, harness
         else:
             return

@@ -35,7 +35,7 @@ from aragog.runtime.green_threads import GreenPool
 from aragog.settings import FetchSettings, Settings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from tests.support.pipeline_stand import Sent
+from tests.support.pipeline_harness import Sent
 from tests.support.stores import NOW_MS
 from urlspelling.domain import registered_domain
 from zengraph.tables.memory import MemoryTables

@@ -19,7 +19,7 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
         sink.shutdown(socket.SHUT_WR)
 
 
-class ProxyStand:
+class ProxyHarness:
     """
     A proxy that connects to every requested target. Use it in a `with`.
 
@@ -97,7 +97,7 @@ class ProxyStand:
             _pump(sock, behind)
 
 
-class HttpProxy(ProxyStand):
+class HttpProxy(ProxyHarness):
     """Speaks CONNECT (RFC 9110 section 9.3.6)."""
 
     scheme = "http"
@@ -124,7 +124,7 @@ class HttpProxy(ProxyStand):
             self._lead_on(sock, host.strip("[]"), int(port), b"HTTP/1.1 200 Connected\r\n\r\n")
 
 
-class SocksProxy(ProxyStand):
+class SocksProxy(ProxyHarness):
     """Speaks SOCKS5 (RFC 1928 and 1929)."""
 
     scheme = "socks5"

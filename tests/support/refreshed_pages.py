@@ -20,6 +20,6 @@ def failed(url, at_ms, outcome, **parts):
     return page(url, at_ms, seen=seen, facts={"outcome": outcome}, **parts)
 
 
-def reported(stand, cursor=None, **which):
-    stand.clock.advance_ms(SETTLE_MS + 1000)
-    return stand.store.feed.changes(cursor, **which).items
+def reported(harness, cursor=None, **which):
+    harness.clock.advance_ms(SETTLE_MS + 1000)
+    return harness.store.feed.changes(cursor, **which).items

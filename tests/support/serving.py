@@ -12,12 +12,12 @@ from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.urlstore.store import UrlStore
-from tests.support.pipeline_stand import PipelineStand
+from tests.support.pipeline_harness import PipelineHarness
 from tests.support.stores import body, page
 
 
 def served_page(
-    stand: PipelineStand, client: redis.Redis, url: str
+    store_harness: PipelineHarness, client: redis.Redis, url: str
 ) -> tuple[UrlStore, Callable[..., list[EnqueueResult]], Fetching]:
     """Return a store with one page, a function that enqueues, and fetching without waiting callers."""
 
@@ -25,8 +25,14 @@ def served_page(
         urls: Iterable[str], *, priority: int = 5, refresh: bool = False, **_: Any
     ) -> list[EnqueueResult]:
         options = EnqueueOptions(priority=priority, refresh=refresh, insist=refresh)
-        return list(stand.enqueuer.enqueue(urls, options))
+        return list(store_harness.enqueuer.enqueue(urls, options))
 
-    stand.store.write_pages([page(url, fields={"page.title": b'"A"'}, content=body("0123456789"))])
+    store_harness.store.write_pages(
+        [page(url, fields={"page.title": b'"A"'}, content=body("0123456789"))]
+    )
     completions = Completions(client, prefix="t:")
-    return stand.store, enqueue, Fetching(stand.store, enqueue, completions, max_waiting=0)
+    return (
+        store_harness.store,
+        enqueue,
+        Fetching(store_harness.store, enqueue, completions, max_waiting=0),
+    )

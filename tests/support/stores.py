@@ -28,7 +28,7 @@ SAME = Likeness(body="a hash")
 
 
 @dataclass
-class Stand:
+class Harness:
     """A store and its parts."""
 
     store: UrlStore
@@ -52,14 +52,14 @@ class Stand:
                 return urls
 
 
-def stand(
+def store_harness(
     tables: Tables, settings: StoreSettings | None = None, lists: ListLimits | None = None
-) -> Stand:
+) -> Harness:
     """Return a store with empty tables and empty content. Its clock stands still."""
     clock = ManualClock(NOW_MS)
     content = MemoryContent()
     store = UrlStore(tables, content, settings or StoreSettings(), clock, lists=lists)
-    return Stand(store, tables, content, clock)
+    return Harness(store, tables, content, clock)
 
 
 def page(
@@ -76,11 +76,11 @@ def page(
     )
 
 
-def write_into_bucket(a_stand: Stand, bucket: int, a_page: PageWrite) -> None:
+def write_into_bucket(harness: Harness, bucket: int, a_page: PageWrite) -> None:
     """Write a page, and move its journal row from its lane to the rows of a bucket outside lanes."""
-    journal = a_stand.tables["j"]
+    journal = harness.tables["j"]
     seen = {key for key, _ in journal.scan(b"", b"\xff")}
-    a_stand.store.write_pages([a_page])
+    harness.store.write_pages([a_page])
     (key, row), *_ = [(k, r) for k, r in journal.scan(b"", b"\xff") if k not in seen]
     at_ms = max(cell.at_ms for cell in row.values())
     journal.delete(key, at_ms=at_ms)
@@ -102,6 +102,6 @@ def body(text: str) -> ContentWrite:
 
 
 @pytest.fixture
-def a_stand(tables: Tables) -> Stand:
+def harness(tables: Tables) -> Harness:
     """A store on each engine."""
-    return stand(tables)
+    return store_harness(tables)

@@ -8,7 +8,7 @@ import pytest
 from aragog.cli.run_texts import MAX_RUNNING, RunTexts
 from aragog.runtime.clock import ManualClock
 from aragog.settings import PipelineSettings
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, page, store_harness
 from tests.support.waiting import wait_until
 from tests.unit.pages.test_main_text import FIRST, PAGE
 from zengraph.tables.memory import MemoryTables
@@ -21,7 +21,7 @@ HTML = {"content_type": "text/html; charset=utf-8"}
 @pytest.fixture
 def store():
     """A store with an article under each URL."""
-    opened = stand(MemoryTables(ManualClock(NOW_MS))).store
+    opened = store_harness(MemoryTables(ManualClock(NOW_MS))).store
     opened.write_pages([page(url) for url in URLS])
     for url in URLS:
         opened.put_content(url, PAGE.replace("</p>", f" {url}</p>", 1).encode(), HTML)

@@ -13,7 +13,7 @@ from aragog.settings import load_settings
 from examples.fan_out.app import FEED, FOLLOWS, GRAPH, PAGE
 from tests.support import api_server
 from tests.support.celery_worker import ROOT, Worker
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.waiting import wait_until
 from urlspelling import url_key
 from zengraph import IN, MAX_LIMIT, OUT, EdgeKey, NewEdge
@@ -32,7 +32,7 @@ def feeds(tmp_path):
     settings = load_settings(
         ROOT / "examples/fan_out/feeds.toml", {"ARAGOG_DATA_DIR": str(tmp_path / "data")}
     )
-    store = stand(MemoryTables()).store
+    store = store_harness(MemoryTables()).store
     with (
         closing(application_graphs(settings)) as graphs,
         api_server.running(store, Services(graphs=graphs)) as server,

@@ -26,67 +26,67 @@ def html(title, text, canonical=None):
     return f"<html><head><title>{title}</title>{link}</head><body><nav>{menu}</nav><main><h1>{title}</h1><p>{text}</p></main>"
 
 
-def crawl(stand, *pages, **job):
+def crawl(harness, *pages, **job):
     """Read and store each (URL, markup) in order; returns the messages sent."""
     for url, markup in pages:
-        stand.clock.advance_ms(1000)
+        harness.clock.advance_ms(1000)
         packed = pack(markup.encode())
-        (token,) = stand.spool.put_many([packed.blob])
+        (token,) = harness.spool.put_many([packed.blob])
         result = fetch_result(
             job=UrlJob(url=url, **job), outcome=OutcomeKind.FETCHED, final_url=url, status=200,
-            fetched_at_ms=stand.clock.now_ms(), content_type="text/html", token=token,
+            fetched_at_ms=harness.clock.now_ms(), content_type="text/html", token=token,
             body_hash=packed.sha256,
         )  # fmt: skip
-        stand.in_flight.mark([url])
+        harness.in_flight.mark([url])
         (message,) = [
             m
-            for m in stand.canonicalize(ResultBatch((result,)))
+            for m in harness.canonicalize(ResultBatch((result,)))
             if m.destination is Destination.STORE
         ]
-        stand.write(message.message)
+        harness.write(message.message)
 
 
-def title(stand, url):
-    record = stand.store.get(url, ["page.title"])
+def title(harness, url):
+    record = harness.store.get(url, ["page.title"])
     return record and record.fields["page.title"].decode().strip('"')
 
 
-def test_second_list_page_does_not_replace_the_list(pipeline_stand):
+def test_second_list_page_does_not_replace_the_list(pipeline_harness):
     crawl(
-        pipeline_stand,
+        pipeline_harness,
         (LIST, html("Page one", WORDS)),
         (SECOND, html("Page two", "lamp chair table " * 20, "/list")),
     )
 
-    assert title(pipeline_stand, LIST) == "Page one"
-    assert title(pipeline_stand, SECOND) == "Page two"
-    assert b"Page one" in pipeline_stand.store.content(LIST).body
+    assert title(pipeline_harness, LIST) == "Page one"
+    assert title(pipeline_harness, SECOND) == "Page two"
+    assert b"Page one" in pipeline_harness.store.content(LIST).body
 
 
-def test_variant_with_a_different_counter_is_an_alias(pipeline_stand):
+def test_variant_with_a_different_counter_is_an_alias(pipeline_harness):
     crawl(
-        pipeline_stand,
+        pipeline_harness,
         (LIST, html("Article", f"{WORDS} 17 views")),
         (f"{LIST}?ref=home", html("Article", f"{WORDS} 18 views", "/list")),
     )
 
-    assert pipeline_stand.store.resolve(f"{LIST}?ref=home") == LIST
+    assert pipeline_harness.store.resolve(f"{LIST}?ref=home") == LIST
 
 
 @pytest.mark.parametrize(
     "placeholder",
     ["undefined", "null", "{{ canonical }}", f"{SITE}/${{slug}}", "shop.example/p/1", "$URL"],
 )
-def test_placeholder_canonical_url_does_not_merge_two_pages(pipeline_stand, placeholder):
+def test_placeholder_canonical_url_does_not_merge_two_pages(pipeline_harness, placeholder):
     first, second = f"{SITE}/p/1", f"{SITE}/p/2"
     crawl(
-        pipeline_stand,
+        pipeline_harness,
         (first, html("One", WORDS, placeholder)),
         (second, html("Two", WORDS, placeholder)),  # even with the same text
     )
 
-    assert [title(pipeline_stand, url) for url in (first, second)] == ["One", "Two"]
-    assert [pipeline_stand.store.resolve(url) for url in (first, second)] == [first, second]
+    assert [title(pipeline_harness, url) for url in (first, second)] == ["One", "Two"]
+    assert [pipeline_harness.store.resolve(url) for url in (first, second)] == [first, second]
 
 
 @pytest.mark.parametrize(
@@ -97,42 +97,44 @@ def test_placeholder_canonical_url_does_not_merge_two_pages(pipeline_stand, plac
         ({"depth": 1, "url_filter": UrlFilter(exclude=("*/shared",)).wire()}, False),
     ],
 )
-def test_disputed_canonical_url_is_requested_once_if_links_are_followed(pipeline_stand, job, asked):
+def test_disputed_canonical_url_is_requested_once_if_links_are_followed(
+    pipeline_harness, job, asked
+):
     pages = [
         (f"{SITE}/p/{n}", html(f"Product {n}", f"thing{n} " * 40, "/shared")) for n in range(4)
     ]
-    crawl(pipeline_stand, *pages, **job)
+    crawl(pipeline_harness, *pages, **job)
 
-    assert [title(pipeline_stand, url) for url, _ in pages] == [f"Product {n}" for n in range(4)]
-    assert pipeline_stand.sent.urls().count(f"{SITE}/shared") == asked
-    pipeline_stand.in_flight.clear([f"{SITE}/shared"])
-    crawl(pipeline_stand, *pages, **job)
-    assert pipeline_stand.sent.urls().count(f"{SITE}/shared") == asked
+    assert [title(pipeline_harness, url) for url, _ in pages] == [f"Product {n}" for n in range(4)]
+    assert pipeline_harness.sent.urls().count(f"{SITE}/shared") == asked
+    pipeline_harness.in_flight.clear([f"{SITE}/shared"])
+    crawl(pipeline_harness, *pages, **job)
+    assert pipeline_harness.sent.urls().count(f"{SITE}/shared") == asked
 
 
-def test_fetching_a_shared_canonical_url_decides_for_its_pages(pipeline_stand):
+def test_fetching_a_shared_canonical_url_decides_for_its_pages(pipeline_harness):
     first, second, shared = (f"{SITE}/{name}" for name in ("p/1", "p/2", "shared"))
     pages = [
         (first, html("One", WORDS, "/shared")),
         (second, html("Two", "another text " * 30, "/shared")),
     ]
-    crawl(pipeline_stand, *pages, (shared, html("One", WORDS)), *pages)
+    crawl(pipeline_harness, *pages, (shared, html("One", WORDS)), *pages)
 
-    assert pipeline_stand.store.resolve(first) == shared
-    assert pipeline_stand.store.resolve(second) == second
+    assert pipeline_harness.store.resolve(first) == shared
+    assert pipeline_harness.store.resolve(second) == second
 
 
-def test_canonical_url_is_followed_through_known_redirects_and_failures(pipeline_stand):
+def test_canonical_url_is_followed_through_known_redirects_and_failures(pipeline_harness):
     """A names B, which redirects to C, which is gone, so A is not an alias."""
-    stand = pipeline_stand
+    harness = pipeline_harness
     b, c = f"{SITE}/b", f"{SITE}/c"
     gone = FetchRecord(
         url=c, final_url=c, outcome=OutcomeKind.GONE, status=404, fetched_at_ms=NOW_MS
     )
-    stand.store.write_pages(
+    harness.store.write_pages(
         [failure_write(FetchResult(job=UrlJob(url=c), fetch=gone), Settings()).write]
     )
-    stand.store.write_pages(
+    harness.store.write_pages(
         [
             page(
                 b,
@@ -144,7 +146,7 @@ def test_canonical_url_is_followed_through_known_redirects_and_failures(pipeline
         ]
     )
 
-    crawl(stand, (f"{SITE}/a", html("A", WORDS, "/b")))
+    crawl(harness, (f"{SITE}/a", html("A", WORDS, "/b")))
 
-    assert stand.store.resolve(f"{SITE}/a") == f"{SITE}/a"
-    assert title(stand, f"{SITE}/a") == "A"
+    assert harness.store.resolve(f"{SITE}/a") == f"{SITE}/a"
+    assert title(harness, f"{SITE}/a") == "A"

@@ -31,7 +31,7 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.redis
 
 
-class Stand:
+class Harness:
     """A producer that knows only Celery, and the messages for its own task in the queue `mine`."""
 
     def __init__(self, home, origin, tmp_path, more):
@@ -74,14 +74,14 @@ class Stand:
 
 
 @contextmanager
-def stand(origin, tmp_path, **more):
-    with producer_home() as home, stand_at(home, origin, tmp_path, **more) as it:
+def harness(origin, tmp_path, **more):
+    with producer_home() as home, harness_at(home, origin, tmp_path, **more) as it:
         yield it
 
 
 @contextmanager
-def stand_at(home, origin, tmp_path, **more):
-    it = Stand(home, origin, tmp_path, more)
+def harness_at(home, origin, tmp_path, **more):
+    it = Harness(home, origin, tmp_path, more)
     yield it
     it.app.close()
     it.client.close()
@@ -96,7 +96,7 @@ def store_of(it):
 
 def test_task_chained_after_fetch_runs_once_the_page_is_stored(punctual_origin, tmp_path):
     """It used to run as soon as `fetch` had returned, before the page existed, and got None."""
-    with stand(punctual_origin, tmp_path) as it, it.worker():
+    with harness(punctual_origin, tmp_path) as it, it.worker():
         url = f"{it.base}/one"
         last = chain(it.fetch(url), it.mine()).apply_async()
         wait_until(it.answers)
@@ -112,7 +112,7 @@ def test_task_chained_after_fetch_runs_once_the_page_is_stored(punctual_origin, 
 
 
 def test_linked_tasks_and_the_rest_of_a_chain_run_too(punctual_origin, tmp_path):
-    with stand(punctual_origin, tmp_path) as it, it.worker():
+    with harness(punctual_origin, tmp_path) as it, it.worker():
         fetch = it.fetch(f"{it.base}/one")
         fetch.link(it.mine("linked"))
         fetch.link(it.mine("linked too"))
@@ -128,7 +128,7 @@ def test_linked_tasks_and_the_rest_of_a_chain_run_too(punctual_origin, tmp_path)
 def test_chained_task_runs_once_per_url_despite_lines_and_a_kill(punctual_origin, tmp_path):
     """25 URLs of one domain wait in line, and the worker is killed between them."""
     urls = [f"http://127.0.0.1:{punctual_origin.port}/{n}" for n in range(25)]
-    with stand(punctual_origin, tmp_path, ARAGOG_POLITENESS__QPS="5") as it:
+    with harness(punctual_origin, tmp_path, ARAGOG_POLITENESS__QPS="5") as it:
         chain(it.fetch([*urls, urls[0]]), it.mine()).apply_async()
         with it.worker() as worker:
             wait_until(lambda: len(it.answers()) >= 3)
@@ -145,7 +145,7 @@ def test_chained_task_runs_once_per_url_despite_lines_and_a_kill(punctual_origin
 
 
 def test_stored_or_failed_url_is_answered_too(punctual_origin, tmp_path):
-    with stand(punctual_origin, tmp_path, ARAGOG_PIPELINE__MAX_ATTEMPTS="1") as it, it.worker():
+    with harness(punctual_origin, tmp_path, ARAGOG_PIPELINE__MAX_ATTEMPTS="1") as it, it.worker():
         stored, dead = f"{it.base}/one", "http://127.0.0.1:1/"
         chain(it.fetch(stored), it.mine()).apply_async()
         wait_until(it.answers)
@@ -162,7 +162,9 @@ def test_result_of_fetch_is_its_outcome_with_a_result_backend(punctual_origin, t
     with producer_home() as home:
         results = f"redis+socket://{home.server.socket}?virtual_host=4"
         with (
-            stand_at(home, punctual_origin, tmp_path, ARAGOG_BROKER__RESULT_BACKEND=results) as it,
+            harness_at(
+                home, punctual_origin, tmp_path, ARAGOG_BROKER__RESULT_BACKEND=results
+            ) as it,
             it.worker(),
         ):
             it.app.conf.result_backend = results
@@ -193,7 +195,7 @@ def test_result_without_a_backend_is_a_clear_error(monkeypatch):
 @pytest.mark.parametrize("name", ["aragog.canonicalize", "aragog.store"])
 def test_stored_page_can_be_reread_and_rewritten_by_url(punctual_origin, tmp_path, name):
     """The job was FAILED with "batch: version 'str' is not 1"."""
-    with stand(punctual_origin, tmp_path) as it, it.worker():
+    with harness(punctual_origin, tmp_path) as it, it.worker():
         url = f"{it.base}/one"
         chain(it.fetch(url), it.mine()).apply_async()
         wait_until(it.answers)
@@ -216,7 +218,7 @@ def test_stored_page_can_be_reread_and_rewritten_by_url(punctual_origin, tmp_pat
 def test_inspect_shows_waiting_urls_by_domain(punctual_origin, tmp_path):
     """`celery inspect scheduled` showed one job or none while URLs waited in line."""
     urls = [f"http://127.0.0.1:{punctual_origin.port}/{n}" for n in range(40)]
-    with stand(punctual_origin, tmp_path, ARAGOG_POLITENESS__QPS="0.2") as it, it.worker():
+    with harness(punctual_origin, tmp_path, ARAGOG_POLITENESS__QPS="0.2") as it, it.worker():
         it.fetch(urls).apply_async()
         inspect = it.app.control.inspect(timeout=10, limit=1)
 

@@ -78,7 +78,7 @@ class SmallSite:
 @pytest.fixture
 def make(redis_url, tmp_path):
     """Makes a site that was crawled with its sitemap: `make(refresh settings)`."""
-    stands = []
+    harnesses = []
 
     def made(refresh=None, *, walk=True, **site_options):
         clock = ShiftedClock()
@@ -87,14 +87,14 @@ def make(redis_url, tmp_path):
         origin.start()
         context = virtual_crawl(origin, redis_url, tmp_path, clock, refresh or RefreshSettings())
         crawl = context.__enter__()
-        stands.append((context, origin))
+        harnesses.append((context, origin))
         crawl.enqueue([A, B])
         if walk:
             crawl.enqueue([MAP], sitemap=True, refresh=True, depth=1)
         return site, crawl
 
     yield made
-    for context, origin in stands:
+    for context, origin in harnesses:
         context.__exit__(None, None, None)
         origin.stop()
 

@@ -14,7 +14,7 @@ from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.stages.rendering_rule import RenderingRule
 from aragog.runtime.clock import SystemClock
 from aragog.settings import Settings
-from tests.support.pipeline_stand import Sent
+from tests.support.pipeline_harness import Sent
 
 pytestmark = pytest.mark.redis
 

@@ -27,19 +27,19 @@ class Site:
 
 
 @pytest.fixture
-def stand_of(crawl_stand):
+def harness_of(crawl_harness):
     def crawled(site, **settings):
         routes = {"/page": site.answer, "/other": page(site.html)}
-        return crawl_stand(routes, qps=1000, agent="testbot/1.0 (+http://bot.test/)", **settings)
+        return crawl_harness(routes, qps=1000, agent="testbot/1.0 (+http://bot.test/)", **settings)
 
     return crawled
 
 
-def fetch(stand, site, *headers):
+def fetch(harness, site, *headers):
     """Fetch the page again while the site sends these headers; returns its record."""
     site.headers = headers
-    stand.crawl([URL], EnqueueOptions(refresh=True))
-    return stand.urls.get(URL)
+    harness.crawl([URL], EnqueueOptions(refresh=True))
+    return harness.urls.get(URL)
 
 
 WITHDRAWN = [
@@ -52,109 +52,109 @@ WITHDRAWN = [
 
 
 @pytest.mark.parametrize(("header", "purpose"), WITHDRAWN)
-def test_304_can_withdraw_a_page_for_a_purpose(stand_of, header, purpose):
+def test_304_can_withdraw_a_page_for_a_purpose(harness_of, header, purpose):
     site = Site()
-    stand = stand_of(site)
-    assert use_of(fetch(stand, site).facts, purpose)[0] is None
+    harness = harness_of(site)
+    assert use_of(fetch(harness, site).facts, purpose)[0] is None
 
-    record = fetch(stand, site, header)
+    record = fetch(harness, site, header)
 
     assert (record.facts["outcome"], record.facts["status"]) == ("NotModified", 304)
     assert use_of(record.facts, purpose)[0] is False
     assert record.fields["page.title"] == b'"title"'
-    assert stand.urls.content(URL).body == HTML
-    report = stand.urls.pages.fetch_report(URL)
+    assert harness.urls.content(URL).body == HTML
+    report = harness.urls.pages.fetch_report(URL)
     assert (report.outcome, report.header(header[0])) == ("NotModified", header[1])
 
 
 @pytest.mark.parametrize(("header", "purpose"), WITHDRAWN)
-def test_crawl_for_a_withdrawn_purpose_deletes_the_page(stand_of, header, purpose):
+def test_crawl_for_a_withdrawn_purpose_deletes_the_page(harness_of, header, purpose):
     site = Site()
-    stand = stand_of(site, preferences={"purposes": (purpose,)})
-    assert fetch(stand, site).content_key
+    harness = harness_of(site, preferences={"purposes": (purpose,)})
+    assert fetch(harness, site).content_key
 
-    record = fetch(stand, site, header)
+    record = fetch(harness, site, header)
 
     assert record.facts["outcome"] == "Reserved"
-    assert (record.content_key, record.fields, stand.urls.content(URL)) == (None, {}, None)
+    assert (record.content_key, record.fields, harness.urls.content(URL)) == (None, {}, None)
 
 
-def test_header_changed_by_a_304_stays_until_another_response_changes_it(stand_of):
+def test_header_changed_by_a_304_stays_until_another_response_changes_it(harness_of):
     site = Site(headers=(("X-Robots-Tag", "noai"),))
-    stand = stand_of(site)
-    assert use_of(fetch(stand, site, ("X-Robots-Tag", "noai")).facts, "ai-train")[0] is False
+    harness = harness_of(site)
+    assert use_of(fetch(harness, site, ("X-Robots-Tag", "noai")).facts, "ai-train")[0] is False
 
-    fetch(stand, site, ("Content-Usage", "train-ai=n, search=y"), ("X-Robots-Tag", "all"))
-    silent = fetch(stand, site)
+    fetch(harness, site, ("Content-Usage", "train-ai=n, search=y"), ("X-Robots-Tag", "all"))
+    silent = fetch(harness, site)
 
     assert use_of(silent.facts, "ai-train")[0] is False
     assert use_of(silent.facts, "ai-input")[0] is None
-    assert dict(fetch(stand, site).facts)["page_preferences"] == silent.facts["page_preferences"]
+    assert dict(fetch(harness, site).facts)["page_preferences"] == silent.facts["page_preferences"]
 
-    allowed = fetch(stand, site, ("Content-Usage", "train-ai=y"))
+    allowed = fetch(harness, site, ("Content-Usage", "train-ai=y"))
     assert use_of(allowed.facts, "ai-train")[0] is True
 
 
-def test_304_does_not_override_a_meta_element_of_the_page(stand_of):
+def test_304_does_not_override_a_meta_element_of_the_page(harness_of):
     site = Site(HTML + b'<meta name="robots" content="noai">')
-    stand = stand_of(site)
-    fetch(stand, site, ("X-Robots-Tag", "noai"))
+    harness = harness_of(site)
+    fetch(harness, site, ("X-Robots-Tag", "noai"))
 
-    record = fetch(stand, site, ("X-Robots-Tag", "all"))
+    record = fetch(harness, site, ("X-Robots-Tag", "all"))
 
     assert use_of(record.facts, "ai-train") == (False, "ai-train=n (meta robots: noai)")
 
 
-def test_canonical_url_in_a_304_is_followed(stand_of):
+def test_canonical_url_in_a_304_is_followed(harness_of):
     site = Site()
-    stand = stand_of(site)
+    harness = harness_of(site)
     other = "http://site.test/other"
-    stand.crawl([other], EnqueueOptions())
-    assert fetch(stand, site).canonical_url == URL
+    harness.crawl([other], EnqueueOptions())
+    assert fetch(harness, site).canonical_url == URL
 
-    record = fetch(stand, site, ("Link", f'<{other}>; rel="canonical"'))
+    record = fetch(harness, site, ("Link", f'<{other}>; rel="canonical"'))
 
     assert record.canonical_url == other
 
 
-def test_304_can_end_the_availability_of_a_page(stand_of):
+def test_304_can_end_the_availability_of_a_page(harness_of):
     site = Site()
-    stand = stand_of(site)
-    assert fetch(stand, site).content_key
+    harness = harness_of(site)
+    assert fetch(harness, site).content_key
 
-    record = fetch(stand, site, ("X-Robots-Tag", "unavailable_after: 2010-06-25"))
+    record = fetch(harness, site, ("X-Robots-Tag", "unavailable_after: 2010-06-25"))
 
     assert record.facts["outcome"] == "Reserved"
-    assert stand.urls.content(URL) is None
+    assert harness.urls.content(URL) is None
 
 
-def test_nofollow_in_a_304_applies_to_the_links_of_the_page(stand_of):
+def test_nofollow_in_a_304_applies_to_the_links_of_the_page(harness_of):
     site = Site()
-    stand = stand_of(site)
-    assert fetch(stand, site).facts["nofollow"] == 0
+    harness = harness_of(site)
+    assert fetch(harness, site).facts["nofollow"] == 0
 
-    assert fetch(stand, site, ("X-Robots-Tag", "nofollow")).facts["nofollow"] == 1
+    assert fetch(harness, site, ("X-Robots-Tag", "nofollow")).facts["nofollow"] == 1
 
 
-def test_page_with_a_new_noindex_loses_its_content_if_noindex_is_obeyed(stand_of):
+def test_page_with_a_new_noindex_loses_its_content_if_noindex_is_obeyed(harness_of):
     site = Site()
-    stand = stand_of(site, obey_noindex=True)
-    assert fetch(stand, site).content_key
+    harness = harness_of(site, obey_noindex=True)
+    assert fetch(harness, site).content_key
 
-    record = fetch(stand, site, ("X-Robots-Tag", "noindex"))
+    record = fetch(harness, site, ("X-Robots-Tag", "noindex"))
 
-    assert (record.content_key, stand.urls.content(URL)) == (None, None)
+    assert (record.content_key, harness.urls.content(URL)) == (None, None)
     assert record.facts["noindex"] == 1
 
 
-def test_stored_response_takes_over_the_headers_of_the_304(stand_of):
+def test_stored_response_takes_over_the_headers_of_the_304(harness_of):
     site = Site()
-    stand = stand_of(site)
-    fetch(stand, site, ("Cache-Control", "max-age=60"), ("X-Kept", "1"))
+    harness = harness_of(site)
+    fetch(harness, site, ("Cache-Control", "max-age=60"), ("X-Kept", "1"))
 
-    fetch(stand, site, ("Cache-Control", "max-age=9000"))
+    fetch(harness, site, ("Cache-Control", "max-age=9000"))
 
-    headers = stand.urls.content(URL).meta["headers"]
+    headers = harness.urls.content(URL).meta["headers"]
     assert ("max-age=9000" in headers, "max-age=60" in headers, "X-Kept" in headers) == (
         True, False, True,
     )  # fmt: skip

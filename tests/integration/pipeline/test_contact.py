@@ -9,17 +9,17 @@ pytestmark = pytest.mark.redis
 PUBLIC = "http://192.0.2.1/"
 
 
-def test_redirect_from_loopback_to_a_public_host_has_an_outcome(crawl_stand):
+def test_redirect_from_loopback_to_a_public_host_has_an_outcome(crawl_harness):
     """It stayed at "waits for robots.txt", with a ConfigError every minute."""
-    stand = crawl_stand(
+    harness = crawl_harness(
         {"//site.test/": redirect(PUBLIC), "*": page(b"hello")},
         fetch={"user_agent": ""},
         allowed_networks=("127.0.0.0/8", "192.0.2.0/24"),
     )
-    stand.know_rules("site.test")
+    harness.know_rules("site.test")
     jobs = tuple(UrlJob(url=f"http://site.test/{path}") for path in ("", "other"))
 
-    answers = stand.run(stand.pipeline.fetch.run(FetchBatch(jobs)), limit_s=60)
+    answers = harness.run(harness.pipeline.fetch.run(FetchBatch(jobs)), limit_s=60)
 
     assert {answer.job.url: answer.fetch.outcome for answer in answers} == {
         "http://site.test/": "Refused",

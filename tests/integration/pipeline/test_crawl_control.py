@@ -34,14 +34,14 @@ pytestmark = pytest.mark.redis
 
 
 @pytest.fixture
-def control(redis_client, pipeline_stand):
+def control(redis_client, pipeline_harness):
     return CrawlControl(
         registry=CrawlRegistry(redis_client, prefix="t:"),
         counts=CrawlCounters(redis_client, prefix="t:"),
         lines=Lines(redis_client, prefix="t:"),
         in_flight=InFlightSet(redis_client, prefix="t:"),
         admin=None,
-        store=lambda: pipeline_stand.store,
+        store=lambda: pipeline_harness.store,
         seeds=CrawlSeeds(redis_client, prefix="t:"),
     )
 
@@ -181,12 +181,12 @@ REASONS = {
 
 
 @pytest.mark.parametrize("claim", REASONS, ids=lambda claim: claim.__name__)
-def test_crawl_deletion_keeps_pages_that_belong_to_others(control, pipeline_stand, claim):
-    store, mine = pipeline_stand.store, "http://a.example/mine"
+def test_crawl_deletion_keeps_pages_that_belong_to_others(control, pipeline_harness, claim):
+    store, mine = pipeline_harness.store, "http://a.example/mine"
     store.write_pages([page(url, fields=FIELDS, provenance=PROVENANCE) for url in (URL, mine)])
     control.start("docs", {})
     store.crawls.add("docs", dict.fromkeys([URL, mine], NOW_MS))
-    claim(store, pipeline_stand.settings)
+    claim(store, pipeline_harness.settings)
 
     done = control.delete("docs")
 

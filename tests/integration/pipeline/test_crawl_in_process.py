@@ -24,47 +24,47 @@ def demo(request, _wire):
     )
 
 
-def test_urls_of_a_sitemap_index_are_fetched_once(crawl_stand):
-    stand = crawl_stand({"/*": demo}, qps=1000)
+def test_urls_of_a_sitemap_index_are_fetched_once(crawl_harness):
+    harness = crawl_harness({"/*": demo}, qps=1000)
     sitemap = EnqueueOptions(sitemap=True, depth=1, refresh=True)
 
-    stand.crawl([INDEX], sitemap)
-    first = [r.path for r in stand.origin.seen]
-    stand.crawl([INDEX], sitemap)
+    harness.crawl([INDEX], sitemap)
+    first = [r.path for r in harness.origin.seen]
+    harness.crawl([INDEX], sitemap)
 
-    assert [r.facts["outcome"] for r in stand.urls.get_many(PLACES)] == ["Fetched"] * len(PLACES)
-    paths = [r.path for r in stand.origin.seen]
+    assert [r.facts["outcome"] for r in harness.urls.get_many(PLACES)] == ["Fetched"] * len(PLACES)
+    paths = [r.path for r in harness.origin.seen]
     assert all(
         paths.count(f"/{place[0]}") == first.count(f"/{place[0]}") == 1
         for place in demo_sites.PLACES
     )
     assert paths.count("/sitemap.xml") == 2
-    assert stand.urls.get(INDEX).facts["outcome"] in ("Fetched", "NotModified")
+    assert harness.urls.get(INDEX).facts["outcome"] in ("Fetched", "NotModified")
 
 
 def test_links_and_sitemap_entries_refused_by_the_filter_are_not_followed(
-    crawl_stand,
+    crawl_harness,
 ):
-    stand = crawl_stand({"/*": demo}, qps=1000)
+    harness = crawl_harness({"/*": demo}, qps=1000)
     places = UrlFilter(exclude=("*-house", "*/tin-*")).wire()
     lamp = UrlFilter(include=("*/p/brass-lamp",)).wire()
 
-    stand.crawl([INDEX], EnqueueOptions(sitemap=True, depth=1, refresh=True, url_filter=places))
-    stand.crawl(["http://www.shop.test/"], EnqueueOptions(depth=3, url_filter=lamp))
+    harness.crawl([INDEX], EnqueueOptions(sitemap=True, depth=1, refresh=True, url_filter=places))
+    harness.crawl(["http://www.shop.test/"], EnqueueOptions(depth=3, url_filter=lamp))
 
-    paths = {r.path for r in stand.origin.seen if r.path != "/robots.txt"}
+    paths = {r.path for r in harness.origin.seen if r.path != "/robots.txt"}
     assert paths == {
         "/sitemap.xml", "/sitemaps/places.xml", "/harbour-baths", "/", "/p/brass-lamp",
     }  # fmt: skip
 
 
-def test_nothing_is_fetched_without_a_contact_and_the_reason_is_stored(crawl_stand):
-    stand = crawl_stand({"/*": page(b"<title>here</title>")}, agent="")
+def test_nothing_is_fetched_without_a_contact_and_the_reason_is_stored(crawl_harness):
+    harness = crawl_harness({"/*": page(b"<title>here</title>")}, agent="")
     url = "http://example.com/"
 
-    stand.crawl([url], EnqueueOptions())
+    harness.crawl([url], EnqueueOptions())
 
-    facts = stand.urls.get(url).facts
-    assert stand.origin.seen == []
+    facts = harness.urls.get(url).facts
+    assert harness.origin.seen == []
     assert facts["outcome"] == "Blocked"
     assert "fetch.user_agent" in facts["reason"]

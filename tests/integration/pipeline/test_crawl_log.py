@@ -36,7 +36,7 @@ from aragog.settings import (
     StoreSettings,
 )
 from tests.support.origin import page
-from tests.support.pipeline_stand import Sent
+from tests.support.pipeline_harness import Sent
 
 pytestmark = pytest.mark.redis
 
@@ -318,13 +318,13 @@ def test_file_name_depends_on_the_span_length():
     assert file_name(START_MS, 60) != file_name(START_MS, 300)
 
 
-def test_crawl_logs_each_fetch_with_its_facts(crawl_stand, redis_client, tmp_path):
-    stand = crawl_stand({"/a": page(b"<title>here</title>")}, qps=1000)
+def test_crawl_logs_each_fetch_with_its_facts(crawl_harness, redis_client, tmp_path):
+    harness = crawl_harness({"/a": page(b"<title>here</title>")}, qps=1000)
     stream = CrawlLogStream(redis_client, prefix="aragog:")
-    logged = replace(stand.pipeline.store, crawl_log=stream)
-    stand.pipeline = replace(stand.pipeline, store=logged)
+    logged = replace(harness.pipeline.store, crawl_log=stream)
+    harness.pipeline = replace(harness.pipeline, store=logged)
 
-    stand.crawl(
+    harness.crawl(
         ["http://x.test/a", "http://x.test/missing"], EnqueueOptions(request_id="order-4711")
     )
 

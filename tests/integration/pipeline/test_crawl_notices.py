@@ -12,7 +12,7 @@ from aragog.crawl.stages.crawl_notices import ErrorRate, error_rate
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.webhooks import Delivery
 from aragog.errors import BadInput
-from tests.support.crawl_stand import StandCrawls
+from tests.support.crawl_harness import HarnessCrawls
 from tests.support.documented import blocks
 from tests.support.origin import answer
 
@@ -27,19 +27,19 @@ def site(request, _wire):
 
 
 @pytest.fixture
-def crawls(crawl_stand):
-    stand = crawl_stand({"/*": site}, qps=1000)
-    stand.know_rules("a.test")
-    return StandCrawls(stand)
+def crawls(crawl_harness):
+    harness = crawl_harness({"/*": site}, qps=1000)
+    harness.know_rules("a.test")
+    return HarnessCrawls(harness)
 
 
 def tell(crawls):
     """Send the due notices and post them; returns the posted messages."""
-    crawls.stand.pipeline.maintenance.notices.run()
-    messages = [m for m in crawls.stand.taken() if m.destination is Destination.WEBHOOK]
+    crawls.harness.pipeline.maintenance.notices.run()
+    messages = [m for m in crawls.harness.taken() if m.destination is Destination.WEBHOOK]
     for message in messages:
         delivery = Delivery.read(message.message.wire())
-        assert crawls.stand.pipeline.webhooks.deliver(delivery) == []
+        assert crawls.harness.pipeline.webhooks.deliver(delivery) == []
     return messages
 
 
@@ -50,12 +50,12 @@ def bodies(receiver):
 def test_address_of_a_crawl_is_notified_once_when_it_is_done(crawls, receiver):
     crawls.start("docs", notify=receiver.url, notify_secret=SECRET)
     urls = ["http://a.test/1", "http://a.test/gone"]
-    crawls.stand.enqueue(urls, EnqueueOptions(crawl="docs"))
-    waiting = list(crawls.stand.sent.messages)
+    crawls.harness.enqueue(urls, EnqueueOptions(crawl="docs"))
+    waiting = list(crawls.harness.sent.messages)
     tell(crawls)
     assert receiver.got == []
-    crawls.stand.sent.messages += waiting
-    crawls.stand.crawl([], EnqueueOptions())
+    crawls.harness.sent.messages += waiting
+    crawls.harness.crawl([], EnqueueOptions())
 
     tell(crawls)
     tell(crawls)
@@ -66,14 +66,14 @@ def test_address_of_a_crawl_is_notified_once_when_it_is_done(crawls, receiver):
     assert notice["outcomes"] == {"stored": 1, "gone: 404": 1}
     assert notice["enqueued"] == 2
     signed = headers["Aragog-Signature"]
-    now_s = crawls.stand.clock.now_ms() / 1000
+    now_s = crawls.harness.clock.now_ms() / 1000
     assert Verifier(SECRET).check(signed, body, now_s=now_s) is Verdict.NEW
 
 
 def test_further_urls_and_cancellation_are_notified_again(crawls, receiver):
     crawls.start("docs", notify=receiver.url, notify_secret=SECRET)
     for n in range(2):
-        crawls.stand.crawl([f"http://a.test/{n}"], EnqueueOptions(crawl="docs"))
+        crawls.harness.crawl([f"http://a.test/{n}"], EnqueueOptions(crawl="docs"))
         tell(crawls)
     crawls.state("docs", CrawlPhase.CANCELLED)
     tell(crawls)
@@ -86,7 +86,7 @@ def test_further_urls_and_cancellation_are_notified_again(crawls, receiver):
 
 def test_notice_sent_before_a_kill_is_repeated_with_the_same_id(crawls, receiver):
     crawls.start("docs", notify=receiver.url, notify_secret=SECRET)
-    crawls.stand.crawl(["http://a.test/1"], EnqueueOptions(crawl="docs"))
+    crawls.harness.crawl(["http://a.test/1"], EnqueueOptions(crawl="docs"))
     tell(crawls)
     crawls.registry.note(crawls.registry.get("docs"), notified={})
 
@@ -100,9 +100,9 @@ def test_too_many_failures_are_notified_once(crawls, receiver):
     crawls.start("docs", notify=receiver.url, notify_secret=SECRET, notify_error_rate=0.5)
     good = [f"http://a.test/{n}" for n in range(15)]
     bad = [f"http://a.test/gone/{n}" for n in range(15)]
-    crawls.stand.crawl(good, EnqueueOptions(crawl="docs"))
+    crawls.harness.crawl(good, EnqueueOptions(crawl="docs"))
     tell(crawls)
-    crawls.stand.crawl(bad, EnqueueOptions(crawl="docs"))
+    crawls.harness.crawl(bad, EnqueueOptions(crawl="docs"))
     tell(crawls)
     tell(crawls)
 
@@ -132,15 +132,15 @@ def test_invalid_address_and_missing_secret_are_refused(crawls):
 
 def test_no_notice_is_sent_after_the_address_was_removed(crawls, receiver):
     crawls.start("docs", notify=receiver.url, notify_secret=SECRET)
-    crawls.stand.crawl(["http://a.test/1"], EnqueueOptions(crawl="docs"))
-    crawls.stand.pipeline.maintenance.notices.run()
-    (message,) = crawls.stand.taken()
+    crawls.harness.crawl(["http://a.test/1"], EnqueueOptions(crawl="docs"))
+    crawls.harness.pipeline.maintenance.notices.run()
+    (message,) = crawls.harness.taken()
     crawls.start("docs", notify="")
 
     delivery = Delivery.read(message.message.wire())
-    crawls.stand.clock.sleep_s(1.1)
+    crawls.harness.clock.sleep_s(1.1)
 
-    assert crawls.stand.pipeline.webhooks.deliver(delivery) == []
+    assert crawls.harness.pipeline.webhooks.deliver(delivery) == []
     assert receiver.got == []
 
 
@@ -148,7 +148,7 @@ def test_notice_has_the_documented_members(crawls, receiver):
     (block,) = blocks("docs/crawls.md", "json", '{"id"')
     shown = orjson.loads(block)
     crawls.start("news", notify=receiver.url, notify_secret=SECRET)
-    crawls.stand.crawl(["http://a.test/1"], EnqueueOptions(crawl="news"))
+    crawls.harness.crawl(["http://a.test/1"], EnqueueOptions(crawl="news"))
 
     tell(crawls)
 

@@ -7,7 +7,7 @@ import pytest
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
 from aragog.crawl.stages.crawl_rounds import CrawlRounds
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
-from tests.support.crawl_stand import StandCrawls
+from tests.support.crawl_harness import HarnessCrawls
 from tests.support.origin import answer
 
 pytestmark = pytest.mark.redis
@@ -38,14 +38,14 @@ def site():
 
 
 @pytest.fixture
-def crawls(crawl_stand, site):
-    stand = crawl_stand({"/*": site}, qps=1000)
-    stand.know_rules("a.test")
-    return StandCrawls(stand)
+def crawls(crawl_harness, site):
+    harness = crawl_harness({"/*": site}, qps=1000)
+    harness.know_rules("a.test")
+    return HarnessCrawls(harness)
 
 
 def rounds_of(crawls) -> CrawlRounds:
-    return crawls.stand.pipeline.maintenance.rounds
+    return crawls.harness.pipeline.maintenance.rounds
 
 
 def make_due(crawls, name):
@@ -55,7 +55,7 @@ def make_due(crawls, name):
 
 def test_scheduled_crawl_repeats_with_conditional_requests(crawls, site):
     crawls.start("docs", depth=1, every_s=86_400)
-    crawls.stand.crawl(["http://a.test/"], EnqueueOptions(crawl="docs"))
+    crawls.harness.crawl(["http://a.test/"], EnqueueOptions(crawl="docs"))
     first = list(site.statuses)
     rounds_of(crawls).run()
     assert site.statuses == first, "it is not due yet"
@@ -64,7 +64,7 @@ def test_scheduled_crawl_repeats_with_conditional_requests(crawls, site):
     make_due(crawls, "docs")
 
     rounds_of(crawls).run()
-    crawls.stand.crawl([], EnqueueOptions())
+    crawls.harness.crawl([], EnqueueOptions())
 
     assert sorted(first) == [("/", 200), ("/p0", 200), ("/p1", 200), ("/p2", 200)]
     assert sorted(site.statuses) == [("/", 304), ("/p0", 304), ("/p1", 200), ("/p2", 304)]
@@ -78,14 +78,14 @@ def test_scheduled_crawl_repeats_with_conditional_requests(crawls, site):
 def test_round_killed_while_enqueuing_seeds_enqueues_all_of_them(crawls, site):
     crawls.start("docs", every_s=60)
     seeds = [f"http://a.test/p{n}" for n in range(3)]
-    crawls.stand.crawl(seeds, EnqueueOptions(crawl="docs"))
+    crawls.harness.crawl(seeds, EnqueueOptions(crawl="docs"))
     site.statuses.clear()
     record = crawls.registry.get("docs")
     crawls.registry.note(record, round=1, is_seeding=True)
 
     rounds_of(crawls).run()
     rounds_of(crawls).run()
-    crawls.stand.crawl([], EnqueueOptions())
+    crawls.harness.crawl([], EnqueueOptions())
 
     assert sorted(path for path, _ in site.statuses) == ["/p0", "/p1", "/p2"]
     assert crawls.registry.get("docs").is_seeding is False
@@ -95,50 +95,50 @@ def test_round_killed_while_enqueuing_seeds_enqueues_all_of_them(crawls, site):
 @pytest.mark.parametrize("state", [CrawlPhase.PAUSED, CrawlPhase.CANCELLED])
 def test_paused_or_cancelled_crawl_is_not_repeated(crawls, site, state):
     crawls.start("docs", every_s=60)
-    crawls.stand.crawl(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
+    crawls.harness.crawl(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
     make_due(crawls, "docs")
     crawls.state("docs", state)
     site.statuses.clear()
 
     rounds_of(crawls).run()
 
-    assert crawls.stand.sent.messages == []
+    assert crawls.harness.sent.messages == []
     assert crawls.registry.get("docs").round == 0
 
 
 def test_rounds_do_not_overlap(crawls):
     crawls.start("docs", every_s=60)
-    crawls.stand.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
+    crawls.harness.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
     make_due(crawls, "docs")
 
     rounds_of(crawls).run()
     assert crawls.registry.get("docs").round == 0
 
-    crawls.stand.crawl([], EnqueueOptions())
+    crawls.harness.crawl([], EnqueueOptions())
     rounds_of(crawls).run()
     assert crawls.registry.get("docs").round == 1
 
 
 def test_limits_apply_to_each_round(crawls, site):
     crawls.start("docs", depth=1, every_s=60, max_urls=2, max_urls_per_host=3)
-    crawls.stand.crawl(["http://a.test/"], EnqueueOptions(crawl="docs"))
+    crawls.harness.crawl(["http://a.test/"], EnqueueOptions(crawl="docs"))
     assert len(site.statuses) == 2
     for round_number in (1, 2):
         make_due(crawls, "docs")
         rounds_of(crawls).run()
-        crawls.stand.crawl([], EnqueueOptions())
+        crawls.harness.crawl([], EnqueueOptions())
         assert len(site.statuses) == 2 * (round_number + 1)
 
 
 def test_round_ends_at_its_byte_limit_and_the_next_one_starts(crawls, site):
     crawls.start("docs", depth=1, every_s=60, max_bytes=1)
-    crawls.stand.crawl(["http://a.test/"], EnqueueOptions(crawl="docs"))
+    crawls.harness.crawl(["http://a.test/"], EnqueueOptions(crawl="docs"))
     before, requests = crawls.of("docs"), len(site.statuses)
     site.versions["/"] = 1
     make_due(crawls, "docs")
 
     rounds_of(crawls).run()
-    crawls.stand.crawl([], EnqueueOptions())
+    crawls.harness.crawl([], EnqueueOptions())
 
     assert before.waiting == 0
     assert crawls.registry.get("docs").state is CrawlPhase.RUNNING
@@ -149,11 +149,11 @@ def test_round_ends_at_its_byte_limit_and_the_next_one_starts(crawls, site):
 def test_restarted_crawl_gets_its_byte_limit_again(crawls, site):
     crawls.start("docs", max_bytes=100)
     urls = [f"http://a.test/p{n}" for n in range(9)]
-    crawls.stand.crawl(urls, EnqueueOptions(crawl="docs"))
+    crawls.harness.crawl(urls, EnqueueOptions(crawl="docs"))
     first = len(site.statuses)
     crawls.start("docs", max_bytes=100)
 
-    crawls.stand.crawl([f"http://a.test/q{n}" for n in range(9)], EnqueueOptions(crawl="docs"))
+    crawls.harness.crawl([f"http://a.test/q{n}" for n in range(9)], EnqueueOptions(crawl="docs"))
 
     assert len(site.statuses) - first > 1
     assert crawls.of("docs").is_exact
@@ -162,9 +162,9 @@ def test_restarted_crawl_gets_its_byte_limit_again(crawls, site):
 def test_seeds_and_links_inherit_priority_purposes_and_depth(crawls):
     crawls.start("docs", depth=3, priority=1, purposes="ai-input search")
 
-    crawls.stand.enqueue(["http://a.test/"], EnqueueOptions(crawl="docs"))
+    crawls.harness.enqueue(["http://a.test/"], EnqueueOptions(crawl="docs"))
 
-    (message,) = crawls.stand.sent.messages
+    (message,) = crawls.harness.sent.messages
     (job,) = message.message.jobs
     assert (job.depth, job.priority, job.purposes) == (3, 1, "ai-input search")
     assert message.priority == 1

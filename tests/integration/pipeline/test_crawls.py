@@ -18,7 +18,7 @@ from aragog.errors import BadInput
 from aragog.settings import RedisSettings
 from aragog.transfer.import_export import NodeSelection, export_urls
 from aragog.urlstore.crawl_members import kept_because
-from tests.support.crawl_stand import StandCrawls, apart
+from tests.support.crawl_harness import HarnessCrawls, apart
 from tests.support.origin import answer, page
 
 pytestmark = pytest.mark.redis
@@ -37,16 +37,16 @@ def site(request, _wire):
 
 
 @pytest.fixture
-def crawls(crawl_stand):
-    stand = crawl_stand({"/*": site}, qps=1000)
-    stand.know_rules("a.test", "b.test")
-    return StandCrawls(stand)
+def crawls(crawl_harness):
+    harness = crawl_harness({"/*": site}, qps=1000)
+    harness.know_rules("a.test", "b.test")
+    return HarnessCrawls(harness)
 
 
 def test_crawl_counts_each_url_once_by_outcome(crawls):
     crawls.start("docs", depth=1)
 
-    crawls.stand.crawl(
+    crawls.harness.crawl(
         ["http://a.test/", "http://a.test/gone"], EnqueueOptions(depth=1, crawl="docs")
     )
 
@@ -61,10 +61,10 @@ def test_url_already_stored_for_the_crawl_counts_as_repeated(crawls):
     crawls.start("docs", depth=2)
     options = EnqueueOptions(depth=2, crawl="docs")
 
-    crawls.stand.crawl(["http://a.test/"], options)
+    crawls.harness.crawl(["http://a.test/"], options)
     first = crawls.of("docs")
     fetched = len(crawls.paths())
-    crawls.stand.crawl(["http://a.test/"], options)
+    crawls.harness.crawl(["http://a.test/"], options)
 
     second = crawls.of("docs")
     assert first.stored == second.stored == fetched == len(crawls.paths())
@@ -74,13 +74,13 @@ def test_url_already_stored_for_the_crawl_counts_as_repeated(crawls):
 
 
 def test_url_in_several_crawls_is_fetched_once_and_counted_in_each(crawls):
-    stand = crawls.stand
+    harness = crawls.harness
     crawls.start("deep", depth=1)
     crawls.start("flat")
-    stand.enqueue(["http://a.test/"], EnqueueOptions(crawl="flat"))
-    stand.enqueue(["http://a.test/"], EnqueueOptions())
+    harness.enqueue(["http://a.test/"], EnqueueOptions(crawl="flat"))
+    harness.enqueue(["http://a.test/"], EnqueueOptions())
 
-    stand.crawl(["http://a.test/"], EnqueueOptions(depth=1, crawl="deep"))
+    harness.crawl(["http://a.test/"], EnqueueOptions(depth=1, crawl="deep"))
 
     assert crawls.of("flat").outcomes == {"stored": 1}
     assert crawls.of("deep").outcomes == {"stored": 11}
@@ -92,38 +92,38 @@ def test_url_in_several_crawls_is_fetched_once_and_counted_in_each(crawls):
 
 
 def test_failure_is_one_request_and_an_outcome_of_every_crawl(crawls):
-    stand, gone = crawls.stand, ["http://a.test/gone"]
+    harness, gone = crawls.harness, ["http://a.test/gone"]
     crawls.start("one")
     crawls.start("two")
-    stand.enqueue(gone, EnqueueOptions(crawl="one"))
+    harness.enqueue(gone, EnqueueOptions(crawl="one"))
 
-    stand.crawl(gone, EnqueueOptions(crawl="two"))
+    harness.crawl(gone, EnqueueOptions(crawl="two"))
 
     assert crawls.paths() == ["/gone"]
     assert crawls.of("one").outcomes == crawls.of("two").outcomes == {"gone: 404": 1}
 
 
 def test_cancelled_crawl_sends_nothing(crawls):
-    stand = crawls.stand
+    harness = crawls.harness
     crawls.start("docs")
     urls = [f"http://a.test/p{n}" for n in range(50)]
-    stand.enqueue(urls, EnqueueOptions(crawl="docs"))
+    harness.enqueue(urls, EnqueueOptions(crawl="docs"))
     crawls.state("docs", CrawlPhase.CANCELLED)
     at_once = crawls.of("docs")
 
-    stand.crawl(["http://a.test/other"], EnqueueOptions())
+    harness.crawl(["http://a.test/other"], EnqueueOptions())
 
     assert crawls.paths() == ["/other"]
     assert at_once.outcomes == crawls.of("docs").outcomes == {"cancelled": 50}
-    assert stand.pipeline.store.in_flight.count() == 0
+    assert harness.pipeline.store.in_flight.count() == 0
 
 
-def test_line_check_takes_few_urls_of_a_cancelled_crawl(crawl_stand, redis_client):
+def test_line_check_takes_few_urls_of_a_cancelled_crawl(crawl_harness, redis_client):
     """
     A check of 200 lines asked Redis for 40,000 URLs in one script, which blocked it for 0.75 s.
     """
-    crawls, of_slots = StandCrawls(crawl_stand({}, qps=2)), 2
-    release, number = crawls.stand.pipeline.release, crawls.start("docs").number
+    crawls, of_slots = HarnessCrawls(crawl_harness({}, qps=2)), 2
+    release, number = crawls.harness.pipeline.release, crawls.start("docs").number
     crawls.state("docs", CrawlPhase.CANCELLED)
     payload = b'{"url":"http://h%d.test/%d","request_id":"r","c":%d}'
     each, hosts = 2 * MAX_TAKEN_WITHOUT_SLOTS // 30, 30
@@ -156,7 +156,7 @@ class NotedServer(LineServer):
 
 
 def test_many_urls_are_ended_in_small_batches(crawls, redis_client):
-    in_flight = crawls.stand.pipeline.store.in_flight
+    in_flight = crawls.harness.pipeline.store.in_flight
     urls = [f"http://a.test/{n}" for n in range(3 * MAX_URLS_PER_CALL)]
     number = crawls.start("docs").number
     in_flight.mark(urls, for_crawl=MarkingCrawl(number))
@@ -186,38 +186,38 @@ def scripts_run(client):
 
 
 def test_urls_of_another_crawl_continue_while_one_is_paused(crawls):
-    stand, urls = crawls.stand, [f"http://a.test/p{n}" for n in range(6)]
+    harness, urls = crawls.harness, [f"http://a.test/p{n}" for n in range(6)]
     for name in ("first", "second"):
         crawls.start(name)
-    stand.enqueue(urls, EnqueueOptions(crawl="first", depth=1))
-    stand.enqueue(urls[:2], EnqueueOptions(crawl="second"))
+    harness.enqueue(urls, EnqueueOptions(crawl="first", depth=1))
+    harness.enqueue(urls[:2], EnqueueOptions(crawl="second"))
     crawls.state("first", CrawlPhase.PAUSED)
 
-    for message in stand.taken():
-        stand.sent.messages += stand.step(message)
-    while stand.sent.messages:
-        stand.sent.messages += apart(stand.step(stand.sent.messages.pop(0)))
-        stand.pipeline.release.run()
+    for message in harness.taken():
+        harness.sent.messages += harness.step(message)
+    while harness.sent.messages:
+        harness.sent.messages += apart(harness.step(harness.sent.messages.pop(0)))
+        harness.pipeline.release.run()
     assert sorted(crawls.paths()) == ["/p0", "/p1"]
     assert crawls.of("second").outcomes == {"stored": 2}
     assert crawls.of("first").waiting == 6
 
     crawls.state("first", CrawlPhase.RUNNING)
-    stand.pipeline.release.lines.check(["paused://2"], 0)
-    stand.crawl([], EnqueueOptions())
+    harness.pipeline.release.lines.check(["paused://2"], 0)
+    harness.crawl([], EnqueueOptions())
     assert len(crawls.paths()) == len(set(crawls.paths())) == 13
     assert crawls.of("first").outcomes == {"stored": 13}
 
 
 def test_urls_of_another_crawl_continue_when_one_is_cancelled(crawls):
-    stand, urls = crawls.stand, [f"http://a.test/p{n}" for n in range(10)]
+    harness, urls = crawls.harness, [f"http://a.test/p{n}" for n in range(10)]
     for name in ("first", "second"):
         crawls.start(name, depth=1)
-    stand.enqueue(urls, EnqueueOptions(crawl="first"))
-    stand.enqueue(urls[:4], EnqueueOptions(crawl="second", depth=1))
+    harness.enqueue(urls, EnqueueOptions(crawl="first"))
+    harness.enqueue(urls[:4], EnqueueOptions(crawl="second", depth=1))
     crawls.state("first", CrawlPhase.CANCELLED)
 
-    stand.crawl([], EnqueueOptions())
+    harness.crawl([], EnqueueOptions())
 
     deep = [f"/p{n}{rest}" for n in range(4) for rest in ("", "/deep")]
     assert sorted(crawls.paths()) == ["/", *deep]
@@ -227,54 +227,54 @@ def test_urls_of_another_crawl_continue_when_one_is_cancelled(crawls):
 
 
 def test_page_fetched_when_its_crawl_is_cancelled_is_not_stored(crawls):
-    stand = crawls.stand
+    harness = crawls.harness
     crawls.start("docs")
-    stand.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
-    (fetch,) = stand.taken()
-    (canonicalize,) = stand.step(fetch)
-    (store,) = stand.step(canonicalize)
+    harness.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
+    (fetch,) = harness.taken()
+    (canonicalize,) = harness.step(fetch)
+    (store,) = harness.step(canonicalize)
     crawls.state("docs", CrawlPhase.CANCELLED)
 
-    assert stand.step(store) == []
-    assert stand.step(canonicalize) == []
+    assert harness.step(store) == []
+    assert harness.step(canonicalize) == []
 
-    assert stand.urls.get("http://a.test/p1") is None
+    assert harness.urls.get("http://a.test/p1") is None
     assert crawls.of("docs").outcomes == {"cancelled": 1}
-    assert stand.pipeline.store.spool.state().used_bytes == 0
+    assert harness.pipeline.store.spool.state().used_bytes == 0
 
 
 def test_paused_crawl_sends_nothing_until_resumed(crawls):
-    stand = crawls.stand
+    harness = crawls.harness
     crawls.start("docs")
     urls = [f"http://a.test/p{n}" for n in range(30)]
-    stand.enqueue(urls, EnqueueOptions(crawl="docs"))
+    harness.enqueue(urls, EnqueueOptions(crawl="docs"))
     crawls.state("docs", CrawlPhase.PAUSED)
 
-    for message in stand.taken():
-        assert stand.step(message) == []
-    stand.pipeline.release.run()
-    assert (crawls.paths(), stand.sent.messages) == ([], [])
+    for message in harness.taken():
+        assert harness.step(message) == []
+    harness.pipeline.release.run()
+    assert (crawls.paths(), harness.sent.messages) == ([], [])
     assert crawls.of("docs").waiting == 30
 
     crawls.state("docs", CrawlPhase.RUNNING)
-    stand.pipeline.release.lines.check(["paused://2"], 0)
-    stand.crawl([], EnqueueOptions())
+    harness.pipeline.release.lines.check(["paused://2"], 0)
+    harness.crawl([], EnqueueOptions())
 
     assert len(crawls.paths()) == 30
     assert crawls.of("docs").outcomes == {"stored": 30}
 
 
 def test_crawl_restarted_after_a_cancel_fetches_new_urls_only(crawls):
-    stand = crawls.stand
+    harness = crawls.harness
     crawls.start("docs")
     old = [f"http://a.test/p{n}" for n in range(10)]
-    stand.enqueue(old, EnqueueOptions(crawl="docs"))
+    harness.enqueue(old, EnqueueOptions(crawl="docs"))
     crawls.state("docs", CrawlPhase.CANCELLED)
     with pytest.raises(BadInput, match="starts it again"):
-        stand.enqueue(old, EnqueueOptions(crawl="docs"))
+        harness.enqueue(old, EnqueueOptions(crawl="docs"))
     crawls.start("docs")
 
-    stand.crawl(old[:3], EnqueueOptions(crawl="docs"))
+    harness.crawl(old[:3], EnqueueOptions(crawl="docs"))
 
     assert sorted(crawls.paths()) == ["/p0", "/p1", "/p2"]
     assert crawls.of("docs").outcomes == {"cancelled": 10, "stored": 3}
@@ -282,17 +282,17 @@ def test_crawl_restarted_after_a_cancel_fetches_new_urls_only(crawls):
 
 
 def test_second_delivery_counts_nothing(crawls):
-    stand = crawls.stand
+    harness = crawls.harness
     crawls.start("docs")
-    stand.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
-    (fetch,) = stand.taken()
-    (canonicalize,) = stand.step(fetch)
-    (store,) = stand.step(canonicalize)
-    stand.step(store)
+    harness.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
+    (fetch,) = harness.taken()
+    (canonicalize,) = harness.step(fetch)
+    (store,) = harness.step(canonicalize)
+    harness.step(store)
     before = crawls.of("docs")
 
-    (again,) = stand.step(store)
-    stand.step(fetch)
+    (again,) = harness.step(store)
+    harness.step(fetch)
 
     assert again.destination is Destination.FETCH
     assert before.outcomes == {"stored": 1}
@@ -300,15 +300,15 @@ def test_second_delivery_counts_nothing(crawls):
 
 
 def test_crawl_ends_at_its_deadline(crawls):
-    stand = crawls.stand
+    harness = crawls.harness
     crawls.start("docs", until_ms=int(time.time() + 3600) * 1000)
     crawls.registry.note(crawls.registry.get("docs"), until_ms=1)
     urls = [f"http://a.test/p{n}" for n in range(5)]
-    stand.enqueue(urls, EnqueueOptions(crawl="docs"))
+    harness.enqueue(urls, EnqueueOptions(crawl="docs"))
     crawls.registry.read()
 
-    stand.crawl([], EnqueueOptions())
-    stand.pipeline.maintenance.sweep_crawls()
+    harness.crawl([], EnqueueOptions())
+    harness.pipeline.maintenance.sweep_crawls()
 
     assert crawls.paths() == []
     assert crawls.registry.get("docs").state is CrawlPhase.ENDED
@@ -320,8 +320,8 @@ def test_crawl_keeps_its_limits_of_urls(crawls):
     crawls.start("per-host", max_urls_per_host=2)
     urls = [f"http://{host}.test/p{n}" for host in "ab" for n in range(5)]
 
-    crawls.stand.crawl(["http://a.test/"], EnqueueOptions(depth=1, crawl="few"))
-    results = crawls.stand.enqueue(urls, EnqueueOptions(crawl="per-host"))
+    crawls.harness.crawl(["http://a.test/"], EnqueueOptions(depth=1, crawl="few"))
+    results = crawls.harness.enqueue(urls, EnqueueOptions(crawl="per-host"))
 
     assert crawls.of("few").stored == crawls.of("few").enqueued == 4
     accepted = [r.url for r in results if r.status == "accepted"]
@@ -333,13 +333,13 @@ def test_crawl_keeps_its_limits_of_urls(crawls):
 def test_crawl_ends_at_its_byte_limit(crawls):
     crawls.start("small", max_bytes=200, depth=3)
 
-    crawls.stand.crawl(["http://a.test/"], EnqueueOptions(depth=3, crawl="small"))
+    crawls.harness.crawl(["http://a.test/"], EnqueueOptions(depth=3, crawl="small"))
 
     assert crawls.registry.get("small").state is CrawlPhase.ENDED
     assert crawls.of("small").is_exact
 
 
-def test_links_are_followed_within_the_scope_of_the_crawl(crawl_stand):
+def test_links_are_followed_within_the_scope_of_the_crawl(crawl_harness):
     links = b"".join(
         b'<a href="%s">x</a>' % url
         for url in (
@@ -350,17 +350,17 @@ def test_links_are_followed_within_the_scope_of_the_crawl(crawl_stand):
             b"http://c.test/",
         )
     )
-    stand = crawl_stand({"/*": page(b"<title>t</title>" + links)}, qps=1000)
-    stand.know_rules("a.test", "b.test", "c.test")
-    crawls = StandCrawls(stand)
+    harness = crawl_harness({"/*": page(b"<title>t</title>" + links)}, qps=1000)
+    harness.know_rules("a.test", "b.test", "c.test")
+    crawls = HarnessCrawls(harness)
     crawls.start(
         "docs",
         depth=1,
         scope=["host:a.test", "host:b.test", "pattern:*/docs/*", "-pattern:*print*"],
     )
 
-    stand.crawl(["http://a.test/docs/"], EnqueueOptions(depth=1, crawl="docs"))
-    (out,) = stand.enqueue(["http://c.test/docs/"], EnqueueOptions(crawl="docs"))
+    harness.crawl(["http://a.test/docs/"], EnqueueOptions(depth=1, crawl="docs"))
+    (out,) = harness.enqueue(["http://c.test/docs/"], EnqueueOptions(crawl="docs"))
 
     assert sorted(crawls.paths()) == ["/docs/", "/docs/a", "/docs/b"]
     assert (out.status, out.reason) == (
@@ -379,36 +379,36 @@ def test_links_are_followed_within_the_scope_of_the_crawl(crawl_stand):
     ],
 )
 def test_urls_are_cancelled_for_all_crawls_and_can_be_requested_again(crawls, kind, values):
-    stand = crawls.stand
+    harness = crawls.harness
     crawls.start("docs")
     mine = [f"http://a.test/p{n}" for n in range(10)]
-    stand.enqueue(mine, EnqueueOptions(crawl="docs"))
-    stand.enqueue(mine[:5], EnqueueOptions())
-    stand.enqueue(["http://b.test/p1"], EnqueueOptions())
+    harness.enqueue(mine, EnqueueOptions(crawl="docs"))
+    harness.enqueue(mine[:5], EnqueueOptions())
+    harness.enqueue(["http://b.test/p1"], EnqueueOptions())
     crawls.registry.cancel(kind, values)
-    stand.clock.sleep_s(1.1)
+    harness.clock.sleep_s(1.1)
 
-    stand.crawl([], EnqueueOptions())
+    harness.crawl([], EnqueueOptions())
     assert crawls.paths() == ["/p1"]
     assert crawls.of("docs").outcomes == {"cancelled": 10}
     assert crawls.of("enqueued").outcomes == {"cancelled": 5, "stored": 1}
 
-    stand.crawl(mine[:2], EnqueueOptions(crawl="docs"))
+    harness.crawl(mine[:2], EnqueueOptions(crawl="docs"))
     assert sorted(crawls.paths()) == ["/p0", "/p1", "/p1"]
     assert crawls.of("docs").outcomes == {"cancelled": 10, "stored": 2}
 
 
-def test_crawl_keeps_its_rate_and_never_exceeds_that_of_the_domain(crawl_stand):
-    stand = crawl_stand({"/*": site}, qps=100)
-    stand.know_rules("a.test")
-    crawls = StandCrawls(stand)
+def test_crawl_keeps_its_rate_and_never_exceeds_that_of_the_domain(crawl_harness):
+    harness = crawl_harness({"/*": site}, qps=100)
+    harness.know_rules("a.test")
+    crawls = HarnessCrawls(harness)
     crawls.start("slow", rate=5)
 
     started_ms = time.monotonic() * 1000
 
-    stand.crawl([f"http://a.test/p{n}" for n in range(4)], EnqueueOptions(crawl="slow"))
+    harness.crawl([f"http://a.test/p{n}" for n in range(4)], EnqueueOptions(crawl="slow"))
 
-    at_ms = [r.monotonic_ms - started_ms for r in stand.origin.seen if r.path != "/robots.txt"]
+    at_ms = [r.monotonic_ms - started_ms for r in harness.origin.seen if r.path != "/robots.txt"]
     assert len(at_ms) == 4
     # Each may arrive late, by more than an interval on a busy machine, but none before its slot.
     assert all(after_ms >= 200 * n - 10 for n, after_ms in enumerate(sorted(at_ms)))
@@ -417,9 +417,9 @@ def test_crawl_keeps_its_rate_and_never_exceeds_that_of_the_domain(crawl_stand):
 def test_pages_are_marked_with_their_crawl_even_after_a_merge(crawls):
     crawls.start("docs")
 
-    crawls.stand.crawl(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
-    members = crawls.stand.urls.crawls
-    store = crawls.stand.urls
+    crawls.harness.crawl(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
+    members = crawls.harness.urls.crawls
+    store = crawls.harness.urls
     assert members.among("docs", ["http://a.test/p1", "http://a.test/p2"]) == {"http://a.test/p1"}
 
     store.aliases.merge("http://a.test/p1", "http://a.test/p9")
@@ -428,29 +428,29 @@ def test_pages_are_marked_with_their_crawl_even_after_a_merge(crawls):
 
 
 def test_job_without_an_entry_is_not_fetched_after_its_crawl_was_cancelled(crawls):
-    stand = crawls.stand
+    harness = crawls.harness
     record = crawls.start("docs")
-    stand.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
-    (message,) = stand.sent.messages
+    harness.enqueue(["http://a.test/p1"], EnqueueOptions(crawl="docs"))
+    (message,) = harness.sent.messages
     twice = replace(message.message.jobs[0], url="http://a.test/p2")
     crawls.state("docs", CrawlPhase.CANCELLED)
 
-    assert stand.step(message) == []
-    assert stand.step(OutgoingMessage(Destination.FETCH, FetchBatch((twice,)))) == []
+    assert harness.step(message) == []
+    assert harness.step(OutgoingMessage(Destination.FETCH, FetchBatch((twice,)))) == []
     assert crawls.paths() == []
     assert crawls.counts.of([record.number]).outcomes == {"cancelled": 1}
 
 
 def test_page_stored_before_a_crawl_outlives_it(crawls):
     """Such as pages of version 0.1, whose nodes name no crawl."""
-    store, urls = crawls.stand.urls, [f"http://a.test/p{n}" for n in range(3)]
-    crawls.stand.crawl(urls[:2], EnqueueOptions())
-    store.crawls.remove("enqueued", urls, crawls.stand.clock.now_ms() + 1)
+    store, urls = crawls.harness.urls, [f"http://a.test/p{n}" for n in range(3)]
+    crawls.harness.crawl(urls[:2], EnqueueOptions())
+    store.crawls.remove("enqueued", urls, crawls.harness.clock.now_ms() + 1)
     crawls.start("docs")
     crawls.start("fresh")
 
-    crawls.stand.crawl([urls[0], urls[2]], EnqueueOptions(crawl="docs"))
-    crawls.stand.crawl([urls[1]], EnqueueOptions(crawl="fresh", refresh=True))
+    crawls.harness.crawl([urls[0], urls[2]], EnqueueOptions(crawl="docs"))
+    crawls.harness.crawl([urls[1]], EnqueueOptions(crawl="fresh", refresh=True))
 
     kept = {
         url: kept_because(row, name)
@@ -464,10 +464,10 @@ def test_page_stored_before_a_crawl_outlives_it(crawls):
 def test_pages_that_only_one_crawl_has_are_deleted_with_it(crawls):
     crawls.start("docs")
     urls = [f"http://a.test/p{n}" for n in range(3)]
-    crawls.stand.crawl(urls, EnqueueOptions(crawl="docs"))
-    crawls.stand.urls.put(urls[2], {"page.title": b'"a title of ours"'})
+    crawls.harness.crawl(urls, EnqueueOptions(crawl="docs"))
+    crawls.harness.urls.put(urls[2], {"page.title": b'"a title of ours"'})
 
-    rows = dict(crawls.stand.urls.crawls.walk("docs"))
+    rows = dict(crawls.harness.urls.crawls.walk("docs"))
 
     assert {url: kept_because(row, "docs") for url, row in rows.items()} == {
         urls[0]: None, urls[1]: None, urls[2]: "an application wrote its fields",
@@ -479,12 +479,12 @@ def test_open_domains_are_counted_as_urls_enter_and_leave(crawls):
     crawls.start("other")
     number = crawls.registry.get("docs").number
     urls = [f"http://{host}.test/p{n}" for host in "ab" for n in range(3)]
-    crawls.stand.enqueue(urls, EnqueueOptions(crawl="docs"))
-    crawls.stand.enqueue(urls, EnqueueOptions(crawl="other"))
+    crawls.harness.enqueue(urls, EnqueueOptions(crawl="docs"))
+    crawls.harness.enqueue(urls, EnqueueOptions(crawl="other"))
     before = crawls.counts.open_domains(number)
     crawls.state("other", CrawlPhase.CANCELLED)
 
-    crawls.stand.crawl([], EnqueueOptions())
+    crawls.harness.crawl([], EnqueueOptions())
 
     assert before == {"a.test": 3, "b.test": 3}
     assert crawls.counts.open_domains(number) == {}
@@ -493,7 +493,7 @@ def test_open_domains_are_counted_as_urls_enter_and_leave(crawls):
     }  # fmt: skip
 
 
-def test_unchanged_duplicate_and_failed_pages_are_counted_by_day(crawl_stand):
+def test_unchanged_duplicate_and_failed_pages_are_counted_by_day(crawl_harness):
     def versions(request, _wire):
         if request.path == "/gone":
             return answer(404)
@@ -503,14 +503,14 @@ def test_unchanged_duplicate_and_failed_pages_are_counted_by_day(crawl_stand):
             return answer(301, headers={"Location": "/home"})
         return answer(200, b"<title>t</title>", headers={"ETag": '"1"'})
 
-    stand = crawl_stand({"/*": versions}, qps=1000)
-    stand.know_rules("a.test")
-    crawls = StandCrawls(stand)
+    harness = crawl_harness({"/*": versions}, qps=1000)
+    harness.know_rules("a.test")
+    crawls = HarnessCrawls(harness)
     crawls.start("docs")
     urls = [f"http://a.test/{name}" for name in ("home", "copy", "gone")]
-    stand.crawl(urls, EnqueueOptions(crawl="docs"))
+    harness.crawl(urls, EnqueueOptions(crawl="docs"))
 
-    stand.crawl([urls[0]], EnqueueOptions(crawl="docs", refresh=True))
+    harness.crawl([urls[0]], EnqueueOptions(crawl="docs", refresh=True))
 
     counts = crawls.of("docs")
     assert counts.outcomes == {"stored": 3, "gone: 404": 1}
@@ -519,7 +519,7 @@ def test_unchanged_duplicate_and_failed_pages_are_counted_by_day(crawl_stand):
     assert [dict(day) for day in days.values()] == [{("a.test", "gone: 404"): 1}]
 
 
-def test_target_of_a_redirect_in_the_same_crawl_is_deleted_with_it(crawl_stand):
+def test_target_of_a_redirect_in_the_same_crawl_is_deleted_with_it(crawl_harness):
     """`crawl delete` kept it because "it was stored before any crawl"."""
 
     def site(request, _wire):
@@ -527,14 +527,14 @@ def test_target_of_a_redirect_in_the_same_crawl_is_deleted_with_it(crawl_stand):
             return answer(301, headers={"Location": "/about"})
         return answer(200, b"<title>t</title>")
 
-    stand = crawl_stand({"/*": site}, qps=1000)
-    stand.know_rules("a.test")
-    crawls = StandCrawls(stand)
+    harness = crawl_harness({"/*": site}, qps=1000)
+    harness.know_rules("a.test")
+    crawls = HarnessCrawls(harness)
     crawls.start("docs")
 
-    stand.crawl(["http://a.test/about", "http://a.test/old"], EnqueueOptions(crawl="docs"))
+    harness.crawl(["http://a.test/about", "http://a.test/old"], EnqueueOptions(crawl="docs"))
 
-    rows = dict(stand.urls.crawls.walk("docs"))
+    rows = dict(harness.urls.crawls.walk("docs"))
     assert {url: kept_because(row, "docs") for url, row in rows.items()} == {
         "http://a.test/about": None
     }
@@ -557,26 +557,26 @@ def test_export_of_a_crawl_has_exactly_its_pages(crawls):
     for name, pages in {"docs": (0, 1, 2), "news": (2, 3)}.items():
         crawls.start(name)
         urls = [f"http://a.test/p{n}" for n in pages]
-        crawls.stand.crawl(urls, EnqueueOptions(crawl=name))
-    crawls.stand.crawl(["http://a.test/p4", "http://a.test/gone"], EnqueueOptions())
+        crawls.harness.crawl(urls, EnqueueOptions(crawl=name))
+    crawls.harness.crawl(["http://a.test/p4", "http://a.test/gone"], EnqueueOptions())
 
     exported = {}
     for name in ("docs", "news", "none"):
-        export_urls(crawls.stand.urls.zen, sink := Sink(), NodeSelection(crawl=name))
+        export_urls(crawls.harness.urls.zen, sink := Sink(), NodeSelection(crawl=name))
         exported[name] = sorted(url.removeprefix("http://a.test/") for url in sink.urls)
 
     assert exported == {"docs": ["p0", "p1", "p2"], "news": ["p2", "p3"], "none": []}
 
 
 @pytest.mark.parametrize(("nofollow", "expected"), [(False, ["/"]), (True, ["/", "/a"])])
-def test_nofollow_links_are_followed_only_if_set(crawl_stand, nofollow, expected):
+def test_nofollow_links_are_followed_only_if_set(crawl_harness, nofollow, expected):
     home = page(b'<title>t</title><a rel="nofollow" href="/a">x</a>')
-    stand = crawl_stand({"/": home, "/a": page(b"<title>a</title>")}, qps=1000)
-    stand.know_rules("a.test")
-    crawls = StandCrawls(stand)
+    harness = crawl_harness({"/": home, "/a": page(b"<title>a</title>")}, qps=1000)
+    harness.know_rules("a.test")
+    crawls = HarnessCrawls(harness)
     crawls.start("docs", depth=1, nofollow=not nofollow)
     crawls.start("docs", nofollow=nofollow)
 
-    stand.crawl(["http://a.test/"], EnqueueOptions(crawl="docs"))
+    harness.crawl(["http://a.test/"], EnqueueOptions(crawl="docs"))
 
     assert sorted(crawls.paths()) == expected

@@ -25,16 +25,16 @@ WELL = [url for url in URLS if url not in LOST]
 class Stage:
     """The stages of a worker on SQLite."""
 
-    def __init__(self, stand, folder: Path, content: MemoryContent) -> None:
-        self.stand = stand
-        self.tables = SqliteTables(folder, shards=SHARDS, clock=stand.clock)
+    def __init__(self, harness, folder: Path, content: MemoryContent) -> None:
+        self.harness = harness
+        self.tables = SqliteTables(folder, shards=SHARDS, clock=harness.clock)
         self.content = content
-        settings = stand.settings
+        settings = harness.settings
         self.store = UrlStore(
-            self.tables, self.content, settings.store, stand.clock, settings.refresh
+            self.tables, self.content, settings.store, harness.clock, settings.refresh
         )
-        self.spool = stand.spool
-        self.pipeline = replace(stand, store=self.store)
+        self.spool = harness.spool
+        self.pipeline = replace(harness, store=self.store)
 
     def batch(self, urls, at_ms=NOW_MS + 10):
         bodies = self.spool.put_many([compress(url.encode()) for url in urls])
@@ -48,15 +48,15 @@ class Stage:
         ]
         (token,) = self.spool.put_many([to_blob(planned)])
         jobs = tuple(UrlJob(url=url, attempt=2) for url in urls)
-        self.stand.in_flight.mark(urls)
+        self.harness.in_flight.mark(urls)
         return PageBatch(token, jobs, tuple(bodies))
 
 
 @pytest.fixture
-def stage(pipeline_stand, tmp_path):
+def stage(pipeline_harness, tmp_path):
     """A store with every URL, whose file 0 was then overwritten."""
     folder, content = tmp_path / "store", MemoryContent()
-    first = Stage(pipeline_stand, folder, content)
+    first = Stage(pipeline_harness, folder, content)
     pages = [
         page(url, NOW_MS - 100, content=body(url), fields={"title": b"old"}, due_at_ms=NOW_MS - 1)
         for url in URLS
@@ -64,7 +64,7 @@ def stage(pipeline_stand, tmp_path):
     first.store.write_pages(pages)
     first.store.close()
     (folder / "00.db").write_bytes(b"not a database" * 10_000)
-    a_stage = Stage(pipeline_stand, folder, content)
+    a_stage = Stage(pipeline_harness, folder, content)
     a_stage.tables.create()
     yield a_stage
     a_stage.store.close()
@@ -79,13 +79,13 @@ def test_pages_of_other_files_are_stored_and_the_rest_is_retried_later(stage):
     assert {job.attempt for job in back} == {2}
     assert all(send.destination == Destination.FETCH for send in sends)
     assert {send.delay_ms for send in sends} == {WAIT_MS}
-    assert all(stage.stand.in_flight.contains(url) for url in LOST)
-    assert not any(stage.stand.in_flight.contains(url) for url in WELL)
+    assert all(stage.harness.in_flight.contains(url) for url in LOST)
+    assert not any(stage.harness.in_flight.contains(url) for url in WELL)
 
 
 def test_url_of_a_damaged_file_is_not_fetched_until_replaced(stage):
     jobs = tuple(UrlJob(url=url, refresh=True) for url in LOST)
-    selection = JobSelection(stage.store, stage.stand.in_flight, stage.stand.counters)
+    selection = JobSelection(stage.store, stage.harness.in_flight, stage.harness.counters)
 
     selected = selection.select(jobs)
 
@@ -106,12 +106,12 @@ def test_links_of_new_pages_are_kept_while_a_file_is_damaged(stage):
 
 
 def test_refresh_continues_without_the_damaged_file(stage):
-    stage.stand.clock.advance_ms(10_000)
+    stage.harness.clock.advance_ms(10_000)
     stage.store.schedule.take_tick("refresh", NOW_MS - 60_000, 1)
 
     stage.pipeline.refresh()
 
-    sent = set(stage.stand.sent.urls())
+    sent = set(stage.harness.sent.urls())
     assert sent
     assert sent <= set(WELL)
 
@@ -121,8 +121,10 @@ def test_repair_replaces_the_file_and_refetches_lost_pages(stage):
 
     assert len(report.salvaged) == 1
     assert all(stage.store.serves(url) for url in URLS)
-    stage.stand.clock.advance_ms(1000)
-    due = {page.url for page in stage.store.schedule.claim_due(stage.stand.clock.now_ms(), 100, 60)}
+    stage.harness.clock.advance_ms(1000)
+    due = {
+        page.url for page in stage.store.schedule.claim_due(stage.harness.clock.now_ms(), 100, 60)
+    }
     assert set(LOST) <= due
     assert [stage.content.get(content_key(url)) for url in LOST] == [None] * len(LOST)
     assert stage.pipeline.write(stage.batch(LOST, NOW_MS + 5000)) == []

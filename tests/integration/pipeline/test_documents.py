@@ -34,21 +34,21 @@ STAGES = {
 A_PDF, A_TEXT = "http://site.test/report.pdf", "http://site.test/notes.txt"
 
 
-def crawl(stand, *urls):
+def crawl(harness, *urls):
     """Enqueue the URLs and deliver every message, as JSON, until none is left."""
-    list(stand.pipeline.enqueuer.enqueue(urls, EnqueueOptions(refresh=True)))
-    left = [*stand.sent.messages]
-    stand.sent.messages.clear()
+    list(harness.pipeline.enqueuer.enqueue(urls, EnqueueOptions(refresh=True)))
+    left = [*harness.sent.messages]
+    harness.sent.messages.clear()
     while left:
         send = left.pop(0)
         kind, stage = STAGES[send.destination]
-        left += getattr(stand.pipeline, stage).run(kind.read(send.message.wire()))
-    return stand.pipeline.store.store
+        left += getattr(harness.pipeline, stage).run(kind.read(send.message.wire()))
+    return harness.pipeline.store.store
 
 
-def site(crawl_stand):
+def site(crawl_harness):
     """A site with one document of each type and settings that allow both."""
-    stand = crawl_stand(
+    harness = crawl_harness(
         {
             "/report.pdf": answer(200, PDF, content_type="application/pdf"),
             "/notes.txt": answer(200, TEXT, content_type="text/plain; charset=utf-8"),
@@ -57,8 +57,8 @@ def site(crawl_stand):
         qps=1000,
         fetch={"content_types": (*FetchSettings().content_types, "application/pdf")},
     )
-    stand.know_rules("site.test")
-    return stand
+    harness.know_rules("site.test")
+    return harness
 
 
 def slow_pdf():
@@ -83,8 +83,8 @@ def slow_pdf():
 SLOW = slow_pdf()
 
 
-def test_pdf_has_title_language_and_text(crawl_stand):
-    store = crawl(site(crawl_stand), A_PDF)
+def test_pdf_has_title_language_and_text(crawl_harness):
+    store = crawl(site(crawl_harness), A_PDF)
 
     record = store.get(A_PDF)
     assert json.loads(record.fields["page.title"]) == "Bericht über die Wälder"
@@ -98,8 +98,8 @@ def test_pdf_has_title_language_and_text(crawl_stand):
     assert json.loads(field) == text
 
 
-def test_plain_text_has_title_language_and_text_and_is_not_markup(crawl_stand):
-    store = crawl(site(crawl_stand), A_TEXT)
+def test_plain_text_has_title_language_and_text_and_is_not_markup(crawl_harness):
+    store = crawl(site(crawl_harness), A_TEXT)
 
     record = store.get(A_TEXT)
     assert json.loads(record.fields["page.title"]) == "Notes"
@@ -108,8 +108,8 @@ def test_plain_text_has_title_language_and_text_and_is_not_markup(crawl_stand):
         assert texts.content(store, A_TEXT, "markdown").body == TEXT.strip()
 
 
-def test_exports_contain_the_texts_of_documents(crawl_stand):
-    store = crawl(site(crawl_stand), A_PDF, A_TEXT)
+def test_exports_contain_the_texts_of_documents(crawl_harness):
+    store = crawl(site(crawl_harness), A_PDF, A_TEXT)
     written = []
 
     class Sink:
@@ -130,16 +130,18 @@ def test_exports_contain_the_texts_of_documents(crawl_stand):
     assert texts[A_PDF].startswith("Bericht über die Wälder")
 
 
-def test_pdf_is_refused_if_not_allowed(crawl_stand):
-    stand = crawl_stand({"/report.pdf": answer(200, PDF, content_type="application/pdf")}, qps=1000)
-    stand.know_rules("site.test")
-    store = crawl(stand, A_PDF)
+def test_pdf_is_refused_if_not_allowed(crawl_harness):
+    harness = crawl_harness(
+        {"/report.pdf": answer(200, PDF, content_type="application/pdf")}, qps=1000
+    )
+    harness.know_rules("site.test")
+    store = crawl(harness, A_PDF)
 
     assert store.pages.fetch_report(A_PDF).outcome == "Unreadable"
 
 
-def test_hostile_pdf_ends_its_process_but_not_the_server(crawl_stand):
-    store = crawl(site(crawl_stand), A_TEXT)
+def test_hostile_pdf_ends_its_process_but_not_the_server(crawl_harness):
+    store = crawl(site(crawl_harness), A_TEXT)
     slow = Content("http://site.test/slow.pdf", SLOW, {"content_type": "application/pdf"}, {})
     limits = PipelineSettings(page_max_cpu_s=1.0, page_max_memory_bytes=200_000_000)
     with closing(PageTexts(limits)) as texts:

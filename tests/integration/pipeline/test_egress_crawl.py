@@ -24,7 +24,7 @@ from aragog.settings import (
     WaySettings,
 )
 from tests.integration.pipeline.test_metric_totals import text_of
-from tests.support.crawl_stand import StandCrawls, apart
+from tests.support.crawl_harness import HarnessCrawls, apart
 from tests.support.origin import answer, page
 from tests.support.proxies import HttpProxy, SocksProxy, free_port
 
@@ -41,27 +41,27 @@ def office():
         yield proxy
 
 
-def test_crawl_uses_its_route_for_pages_and_robots_txt(crawl_stand, office):
+def test_crawl_uses_its_route_for_pages_and_robots_txt(crawl_harness, office):
     rules = (EgressRule(ways=("office",), crawls=("prices",)),)
     egress = EgressSettings({"office": WaySettings(proxy=office.url)}, rules)
-    stand = crawl_stand({"*": page(b"<title>x</title>")}, egress=egress)
+    harness = crawl_harness({"*": page(b"<title>x</title>")}, egress=egress)
     before = sent_by("office")
 
-    crawls = StandCrawls(stand)
+    crawls = HarnessCrawls(harness)
     for name in ("prices", "other"):
         crawls.start(name)
-    stand.crawl(["http://one.test/"], EnqueueOptions(crawl="prices"))
+    harness.crawl(["http://one.test/"], EnqueueOptions(crawl="prices"))
     assert len(office.asked) >= 1
-    assert sent_by("office") - before == len(stand.origin.seen) == 2  # with robots.txt
+    assert sent_by("office") - before == len(harness.origin.seen) == 2  # with robots.txt
 
-    stand.crawl(["http://two.test/"], EnqueueOptions(crawl="other"))
-    stand.crawl(["http://three.test/"], EnqueueOptions())
+    harness.crawl(["http://two.test/"], EnqueueOptions(crawl="other"))
+    harness.crawl(["http://three.test/"], EnqueueOptions())
     assert sent_by("office") - before == 2
-    ways = [stand.urls.pages.fetch_report(f"http://{n}.test/").way for n in ("one", "two")]
+    ways = [harness.urls.pages.fetch_report(f"http://{n}.test/").way for n in ("one", "two")]
     assert ways == ["office", None]
 
 
-def test_retry_by_another_route_after_a_403_waits_for_a_slot(crawl_stand, office):
+def test_retry_by_another_route_after_a_403_waits_for_a_slot(crawl_harness, office):
     """More egress routes never mean more requests to a domain."""
     times_ms = []
 
@@ -71,80 +71,80 @@ def test_retry_by_another_route_after_a_403_waits_for_a_slot(crawl_stand, office
 
     rules = (EgressRule(ways=("office",), after=(403,)),)
     egress = EgressSettings({"office": WaySettings(proxy=office.url)}, rules)
-    stand = crawl_stand({"*": seen}, egress=egress, retry_first_s=0.01, qps=10)
-    stand.know_rules("a.test", "www.a.test")
+    harness = crawl_harness({"*": seen}, egress=egress, retry_first_s=0.01, qps=10)
+    harness.know_rules("a.test", "www.a.test")
     urls = [f"http://{host}a.test/{n}" for n in range(1) for host in ("", "www.")]
 
-    stand.crawl(urls, EnqueueOptions())
+    harness.crawl(urls, EnqueueOptions())
 
     assert len(times_ms) == 2 * len(urls)
     assert min(b - a for a, b in pairwise(sorted(times_ms))) >= 98
     assert len(office.asked) >= 1
-    report = stand.urls.pages.fetch_report(urls[0])
+    report = harness.urls.pages.fetch_report(urls[0])
     assert (report.outcome, report.way) == (OutcomeKind.FORBIDDEN, "office")
 
 
-def test_no_route_bypasses_robots_txt_or_a_451(crawl_stand, office):
+def test_no_route_bypasses_robots_txt_or_a_451(crawl_harness, office):
     rules = (EgressRule(ways=("office",), after=(403, 429)),)
     egress = EgressSettings({"office": WaySettings(proxy=office.url)}, rules)
-    stand = crawl_stand(
+    harness = crawl_harness(
         {"/legal": answer(451, b"no"), "*": page(b"x")}, egress=egress, retry_first_s=0.01
     )
-    stand.know_rules("a.test", body=b"User-agent: *\nDisallow: /private\n")
+    harness.know_rules("a.test", body=b"User-agent: *\nDisallow: /private\n")
 
-    stand.crawl(["http://a.test/legal", "http://a.test/private"], EnqueueOptions())
+    harness.crawl(["http://a.test/legal", "http://a.test/private"], EnqueueOptions())
 
-    assert [request.path for request in stand.origin.seen] == ["/legal"]
+    assert [request.path for request in harness.origin.seen] == ["/legal"]
     assert office.asked == []
 
 
-def test_url_waits_without_losing_an_attempt_while_no_route_works(crawl_stand, redis_client):
+def test_url_waits_without_losing_an_attempt_while_no_route_works(crawl_harness, redis_client):
     port = free_port()
     ways = {"office": WaySettings(proxy=f"socks5://127.0.0.1:{port}")}
     egress = EgressSettings(ways, (EgressRule(ways=("office",)),))
-    stand = crawl_stand({"*": page(b"<title>x</title>")}, egress=egress)
-    stand.know_rules("a.test")
+    harness = crawl_harness({"*": page(b"<title>x</title>")}, egress=egress)
+    harness.know_rules("a.test")
     failures = EGRESS_FAILURES.labels("office").read().get("", 0)
-    stand.enqueue(["http://a.test/"], EnqueueOptions())
-    (message,) = stand.taken()
+    harness.enqueue(["http://a.test/"], EnqueueOptions())
+    (message,) = harness.taken()
 
-    (later,) = apart(stand.step(message))
+    (later,) = apart(harness.step(message))
 
-    board = FailingRoutes(redis_client, stand.clock, prefix="aragog:")
+    board = FailingRoutes(redis_client, harness.clock, prefix="aragog:")
     (failing,) = board.read()
     assert (failing.way, failing.failures) == ("office", 1)
     assert "refused" in failing.reason
     assert EGRESS_FAILURES.labels("office").read()[""] == failures + 1
     assert [job.attempt for job in later.message.jobs] == [0]
-    assert stand.origin.seen == []
+    assert harness.origin.seen == []
 
     with SocksProxy(port=port) as proxy:
-        stand.sent.messages.append(later)
-        stand.crawl([], EnqueueOptions())
+        harness.sent.messages.append(later)
+        harness.crawl([], EnqueueOptions())
         assert proxy.asked
 
-    report = stand.urls.pages.fetch_report("http://a.test/")
+    report = harness.urls.pages.fetch_report("http://a.test/")
     assert (report.attempts, report.way) == (1, "office")
     assert board.read() == []
 
 
-def test_robots_txt_waits_for_a_route_like_its_pages(crawl_stand):
+def test_robots_txt_waits_for_a_route_like_its_pages(crawl_harness):
     port = free_port()
     ways = {"office": WaySettings(proxy=f"http://127.0.0.1:{port}")}
     egress = EgressSettings(ways, (EgressRule(ways=("office",), domains=("a.test",)),))
-    stand = crawl_stand({"*": page(b"<title>x</title>")}, egress=egress)
-    stand.enqueue(["http://a.test/"], EnqueueOptions())
-    (message,) = stand.taken()
-    (to_robots,) = stand.step(message)
+    harness = crawl_harness({"*": page(b"<title>x</title>")}, egress=egress)
+    harness.enqueue(["http://a.test/"], EnqueueOptions())
+    (message,) = harness.taken()
+    (to_robots,) = harness.step(message)
 
-    later = stand.step(to_robots)
+    later = harness.step(to_robots)
 
-    assert stand.origin.seen == []
+    assert harness.origin.seen == []
     with HttpProxy(port=port):
-        stand.sent.messages += later
-        stand.crawl([], EnqueueOptions())
-    assert stand.urls.pages.fetch_report("http://a.test/").status == 200
-    assert [request.path for request in stand.origin.seen] == ["/robots.txt", "/"]
+        harness.sent.messages += later
+        harness.crawl([], EnqueueOptions())
+    assert harness.urls.pages.fetch_report("http://a.test/").status == 200
+    assert [request.path for request in harness.origin.seen] == ["/robots.txt", "/"]
 
 
 def test_metrics_and_explain_name_failing_routes(redis_client, redis_url, tmp_path):

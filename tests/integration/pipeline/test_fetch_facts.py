@@ -24,20 +24,20 @@ STAGES: dict[Destination, tuple[Any, str]] = {
 }
 
 
-def crawl(stand, *urls):
+def crawl(harness, *urls):
     """Enqueue the URLs and deliver every message, as JSON, until none is left."""
-    list(stand.pipeline.enqueuer.enqueue(urls, EnqueueOptions(refresh=True)))
-    left = [*stand.sent.messages]
-    stand.sent.messages.clear()
+    list(harness.pipeline.enqueuer.enqueue(urls, EnqueueOptions(refresh=True)))
+    left = [*harness.sent.messages]
+    harness.sent.messages.clear()
     while left:
         send = left.pop(0)
         kind, stage = STAGES[send.destination]
-        left += getattr(stand.pipeline, stage).run(kind.read(send.message.wire()))
-    return stand.pipeline.store.store
+        left += getattr(harness.pipeline, stage).run(kind.read(send.message.wire()))
+    return harness.pipeline.store.store
 
 
 @pytest.fixture
-def stand(crawl_stand):
+def harness(crawl_harness):
     moved = answer(
         301,
         b"moved",
@@ -49,16 +49,16 @@ def stand(crawl_stand):
         ("Vary", "a"),
         ("Vary", "b"),
     )
-    a_stand = crawl_stand(
+    harness = crawl_harness(
         {"/old": moved, "/new": page(b"<title>New</title>", headers=more), "/404": answer(404)},
         qps=1000,
     )
-    a_stand.know_rules("site.test")
-    return a_stand
+    harness.know_rules("site.test")
+    return harness
 
 
-def test_all_headers_and_the_redirect_chain_are_stored(stand):
-    store = crawl(stand, "http://site.test/old")
+def test_all_headers_and_the_redirect_chain_are_stored(harness):
+    store = crawl(harness, "http://site.test/old")
 
     report = store.pages.fetch_report("http://site.test/old")
     assert (report.outcome, report.status, report.final_url) == (
@@ -87,34 +87,34 @@ def test_all_headers_and_the_redirect_chain_are_stored(stand):
     assert report.address == "127.0.0.1"
 
 
-def test_alias_keeps_its_own_latency_and_redirects_when_its_page_is_refetched(stand):
-    store = crawl(stand, "http://site.test/old")
+def test_alias_keeps_its_own_latency_and_redirects_when_its_page_is_refetched(harness):
+    store = crawl(harness, "http://site.test/old")
     through_alias = store.pages.fetch_report("http://site.test/old")
-    store = crawl(stand, "http://site.test/new")
+    store = crawl(harness, "http://site.test/new")
 
     assert store.get("http://site.test/old").canonical_url == "http://site.test/new"
     assert store.pages.fetch_report("http://site.test/old") == through_alias
     assert store.pages.fetch_report("http://site.test/new").hops == ()
 
 
-def test_failed_fetch_keeps_its_headers(stand):
-    store = crawl(stand, "http://site.test/404")
+def test_failed_fetch_keeps_its_headers(harness):
+    store = crawl(harness, "http://site.test/404")
 
     report = store.pages.fetch_report("http://site.test/404")
     assert (report.outcome, report.status) == ("Gone", 404)
     assert report.headers
 
 
-def test_content_keeps_all_headers_for_exports(stand):
-    store = crawl(stand, "http://site.test/new")
+def test_content_keeps_all_headers_for_exports(harness):
+    store = crawl(harness, "http://site.test/new")
 
     assert "X-Powered-By" in store.content("http://site.test/new").meta["headers"]
     assert "S3CRET" not in store.content("http://site.test/new").meta["headers"]
 
 
-def test_spider_reads_the_page_as_fetched(stand):
+def test_spider_reads_the_page_as_fetched(harness):
     storage = StoredPages(Settings())
-    storage._store = crawl(stand, "http://site.test/old")
+    storage._store = crawl(harness, "http://site.test/old")
 
     response = storage.retrieve_response(None, Request("http://site.test/old"))
 

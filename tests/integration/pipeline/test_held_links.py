@@ -14,7 +14,7 @@ from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.held_link_sweep import LOOK_AFTER_S
 from aragog.crawl.traps.held_links import HeldLinks, Move, MovedLink
 from aragog.crawl.traps.trap_store import TrapStore
-from tests.support.crawl_stand import StandCrawls
+from tests.support.crawl_harness import HarnessCrawls
 from tests.support.origin import answer
 
 pytestmark = pytest.mark.redis
@@ -49,10 +49,10 @@ def item(request, _wire):
 
 
 @pytest.fixture
-def crawls(crawl_stand):
-    stand = crawl_stand({"/*": item}, qps=1000, recognize_traps=True)
-    stand.know_rules(HOST)
-    crawls = StandCrawls(stand)
+def crawls(crawl_harness):
+    harness = crawl_harness({"/*": item}, qps=1000, recognize_traps=True)
+    harness.know_rules(HOST)
+    crawls = HarnessCrawls(harness)
     crawls.start("docs", depth=9)
     return crawls
 
@@ -64,15 +64,15 @@ def state(crawls):
 def sweep_until_nothing_is_held(crawls):
     """Run the task that beat runs every ten seconds until the crawl holds nothing."""
     for _ in range(50):
-        crawls.stand.pipeline.maintenance.sweep_held_links()
+        crawls.harness.pipeline.maintenance.sweep_held_links()
         if not crawls.of("docs").open:
             return
-        crawls.stand.crawl([], OPTIONS)
+        crawls.harness.crawl([], OPTIONS)
     raise AssertionError("links are held forever")
 
 
 def test_crawl_is_not_done_while_links_are_held(crawls):
-    crawls.stand.crawl([HOME], OPTIONS)
+    crawls.harness.crawl([HOME], OPTIONS)
 
     counts = crawls.of("docs")
     assert counts.waiting == 0
@@ -86,7 +86,7 @@ def test_crawl_is_not_done_while_links_are_held(crawls):
 
 
 def test_each_link_is_followed_held_or_left_out_and_counted_once(crawls):
-    crawls.stand.crawl([HOME], OPTIONS)
+    crawls.harness.crawl([HOME], OPTIONS)
     sweep_until_nothing_is_held(crawls)
 
     counts = crawls.of("docs")
@@ -113,13 +113,13 @@ class DyingStore(TrapStore):
 
 def test_page_whose_links_were_judged_twice_is_counted_once(crawls, redis_client):
     """The worker is killed after it held and left out links, and before it finished the page."""
-    stand = crawls.stand
-    discovery = stand.pipeline.canonicalize.discovery
+    harness = crawls.harness
+    discovery = harness.pipeline.canonicalize.discovery
     prefix = discovery.settings.redis.prefix
     dying = DyingStore(RedisNodes.of(redis_client), prefix=prefix)
     budgets = replace(discovery.budgets, store=dying)
-    stage = replace(stand.pipeline.canonicalize, discovery=replace(discovery, budgets=budgets))
-    step = stand.step
+    stage = replace(harness.pipeline.canonicalize, discovery=replace(discovery, budgets=budgets))
+    step = harness.step
 
     def delivered_again(message):
         if message.destination is not Destination.CANONICALIZE:
@@ -130,8 +130,8 @@ def test_page_whose_links_were_judged_twice_is_counted_once(crawls, redis_client
             except Killed:
                 assert state(crawls) != DONE
 
-    stand.step = delivered_again
-    stand.crawl([HOME], OPTIONS)
+    harness.step = delivered_again
+    harness.crawl([HOME], OPTIONS)
     sweep_until_nothing_is_held(crawls)
 
     counts = crawls.of("docs")
@@ -143,31 +143,31 @@ def test_page_whose_links_were_judged_twice_is_counted_once(crawls, redis_client
 
 
 def test_links_stay_held_while_a_page_of_their_domain_waits(crawls):
-    stand = crawls.stand
-    stand.crawl([HOME], OPTIONS)
+    harness = crawls.harness
+    harness.crawl([HOME], OPTIONS)
     held = crawls.of("docs").held
-    stand.enqueue([f"http://{HOST}/item/99"], OPTIONS)
+    harness.enqueue([f"http://{HOST}/item/99"], OPTIONS)
 
-    stand.pipeline.maintenance.sweep_held_links()
+    harness.pipeline.maintenance.sweep_held_links()
 
     assert crawls.of("docs").held == held
-    assert max(stand.pipeline.store.discovery.budgets.links.hosts(9).values()) < LOOK_AFTER_S
+    assert max(harness.pipeline.store.discovery.budgets.links.hosts(9).values()) < LOOK_AFTER_S
 
 
 def test_links_held_by_a_cancelled_crawl_are_deleted(crawls, redis_client):
-    crawls.stand.crawl([HOME], OPTIONS)
+    crawls.harness.crawl([HOME], OPTIONS)
     assert crawls.of("docs").held > 0
     crawls.state("docs", CrawlPhase.CANCELLED)
 
     assert crawls.of("docs").held == 0
-    crawls.stand.pipeline.maintenance.sweep_held_links()
-    assert crawls.stand.sent.messages == []
-    assert crawls.stand.pipeline.store.discovery.budgets.links.all(HOST) == []
+    crawls.harness.pipeline.maintenance.sweep_held_links()
+    assert crawls.harness.sent.messages == []
+    assert crawls.harness.pipeline.store.discovery.budgets.links.all(HOST) == []
 
 
-def test_held_links_are_followed_when_trap_detection_is_turned_off(crawls, crawl_stand):
-    crawls.stand.crawl([HOME], OPTIONS)
-    other = crawl_stand({"/*": item}, qps=1000)
+def test_held_links_are_followed_when_trap_detection_is_turned_off(crawls, crawl_harness):
+    crawls.harness.crawl([HOME], OPTIONS)
+    other = crawl_harness({"/*": item}, qps=1000)
 
     other.pipeline.maintenance.sweep_held_links()
 
@@ -176,10 +176,10 @@ def test_held_links_are_followed_when_trap_detection_is_turned_off(crawls, crawl
 
 
 def test_run_waits_for_the_held_links_of_its_crawl(crawls):
-    stand = crawls.stand
-    settings = stand.pipeline.store.discovery.settings
-    tracker = RunTracker(settings, stand.urls, crawl=crawls.registry.get("docs").number)
-    stand.crawl([HOME], EnqueueOptions(depth=9, crawl="docs", request_id=tracker.request_id))
+    harness = crawls.harness
+    settings = harness.pipeline.store.discovery.settings
+    tracker = RunTracker(settings, harness.urls, crawl=crawls.registry.get("docs").number)
+    harness.crawl([HOME], EnqueueOptions(depth=9, crawl="docs", request_id=tracker.request_id))
     tracker.add(HOME, depth=9)
 
     for _ in range(3):

@@ -15,7 +15,7 @@ from aragog.crawl.stages.page_analysis import read_page
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.settings import FetchSettings
 from bench.crawl import origin
-from tests.support.crawl_stand import AGENT
+from tests.support.crawl_harness import AGENT
 from tests.support.missing_parts import NGINX, skip_without
 
 pytestmark = pytest.mark.redis
@@ -62,14 +62,14 @@ def _serving(tmp_path, server):
     tls_context.cache_clear()
 
 
-def test_http2_only_site_is_crawled_with_its_links_and_rules(crawl_stand, nginx):
+def test_http2_only_site_is_crawled_with_its_links_and_rules(crawl_harness, nginx):
     address, log = nginx
     over_http2 = {"host_map": {"*.test": address}, "http2_hosts": ("shop.test",)}
-    stand = crawl_stand({}, fetch=over_http2, qps=20)
+    harness = crawl_harness({}, fetch=over_http2, qps=20)
 
-    stand.crawl([f"{SITE}/index.html"], EnqueueOptions(depth=1))
+    harness.crawl([f"{SITE}/index.html"], EnqueueOptions(depth=1))
 
-    found = {url: stand.urls.pages.fetch_report(url) for url in _urls()}
+    found = {url: harness.urls.pages.fetch_report(url) for url in _urls()}
     assert {url: report and report.outcome for url, report in found.items()} == {
         f"{SITE}/index.html": "Fetched",
         f"{SITE}/lamp.html": "Fetched",

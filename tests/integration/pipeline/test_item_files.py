@@ -50,9 +50,9 @@ HTML = "".join(f'<div class=card><img src="{url}"></div>' for url in (IMAGE, OTH
 
 
 @pytest.fixture
-def stand(pipeline_stand, redis_client):
+def harness(pipeline_harness, redis_client):
     followed = FollowedPages(redis_client, prefix="t:")
-    return replace(pipeline_stand, settings=SETTINGS, followed_pages=followed)
+    return replace(pipeline_harness, settings=SETTINGS, followed_pages=followed)
 
 
 class NoBroker:
@@ -63,12 +63,12 @@ class NoBroker:
 
 
 @pytest.fixture
-def selection(stand):
+def selection(harness):
     discovery = Discovery(
-        stand.enqueuer, stand.store, SETTINGS, stand.walks, stand.clock,
-        followed_pages=stand.followed_pages,
+        harness.enqueuer, harness.store, SETTINGS, harness.walks, harness.clock,
+        followed_pages=harness.followed_pages,
     )  # fmt: skip
-    return JobSelection(stand.store, stand.in_flight, stand.counters, discovery)
+    return JobSelection(harness.store, harness.in_flight, harness.counters, discovery)
 
 
 def job(url=LISTING, **more):
@@ -81,17 +81,17 @@ def checks_of(*rules):
     return SimpleNamespace(crawl_of=lambda _: crawl)
 
 
-def sent(stand):
+def sent(harness):
     """The fetch jobs sent since the last call."""
-    found = [m.message for m in stand.sent.messages if m.destination == Destination.FETCH]
-    stand.sent.messages.clear()
+    found = [m.message for m in harness.sent.messages if m.destination == Destination.FETCH]
+    harness.sent.messages.clear()
     return [
         FetchBatch.read(batch.wire()).jobs[n] for batch in found for n in range(len(batch.jobs))
     ]
 
 
-def result(stand, the_job, content, content_type, **more):
-    (token,) = stand.spool.put_many([compress(content)])
+def result(harness, the_job, content, content_type, **more):
+    (token,) = harness.spool.put_many([compress(content)])
     return fetch_result(
         job=the_job, outcome=OutcomeKind.FETCHED, fetched_at_ms=NOW_MS, status=200, token=token,
         content_type=content_type, body_bytes=len(content),
@@ -99,50 +99,50 @@ def result(stand, the_job, content, content_type, **more):
     )  # fmt: skip
 
 
-def fetched(stand, *results):
+def fetched(harness, *results):
     """Run the stages after the fetch."""
-    for message in stand.canonicalize(ResultBatch(results)):
-        stand.write(message.message)
+    for message in harness.canonicalize(ResultBatch(results)):
+        harness.write(message.message)
 
 
-def list_page(stand, html=HTML, **more):
-    fetched(stand, result(stand, job(**more), html.encode(), "text/html"))
+def list_page(harness, html=HTML, **more):
+    fetched(harness, result(harness, job(**more), html.encode(), "text/html"))
 
 
-def image(stand, url=IMAGE, **more):
-    fetched(stand, result(stand, job(url, file=True), PNG, "image/png", **more))
+def image(harness, url=IMAGE, **more):
+    fetched(harness, result(harness, job(url, file=True), PNG, "image/png", **more))
 
 
-def shown(stand):
-    return [item.values["image.file"] for item in stand.store.items.on_pages("cards", [LISTING])]
+def shown(harness):
+    return [item.values["image.file"] for item in harness.store.items.on_pages("cards", [LISTING])]
 
 
-def test_files_of_items_become_jobs_of_their_pages_crawl(stand):
-    list_page(stand, depth=2, crawl=7, priority=3)
+def test_files_of_items_become_jobs_of_their_pages_crawl(harness):
+    list_page(harness, depth=2, crawl=7, priority=3)
 
-    jobs = sent(stand)
+    jobs = sent(harness)
     assert {j.url for j in jobs} == {IMAGE, OTHER}
     assert all(j.file and j.depth == 0 and j.crawl == 7 and j.priority == 3 for j in jobs)
 
 
-def test_repeated_batch_requests_each_file_once(stand):
-    list_page(stand)
-    list_page(stand)
+def test_repeated_batch_requests_each_file_once(harness):
+    list_page(harness)
+    list_page(harness)
 
-    assert sorted(j.url for j in sent(stand)) == sorted([IMAGE, OTHER])
+    assert sorted(j.url for j in sent(harness)) == sorted([IMAGE, OTHER])
 
 
-def test_batch_interrupted_while_requesting_files_requests_them_when_repeated(stand):
-    batch = ResultBatch((result(stand, job(), HTML.encode(), "text/html"),))
-    stand.enqueuer.sender, sender = NoBroker(), stand.enqueuer.sender
+def test_batch_interrupted_while_requesting_files_requests_them_when_repeated(harness):
+    batch = ResultBatch((result(harness, job(), HTML.encode(), "text/html"),))
+    harness.enqueuer.sender, sender = NoBroker(), harness.enqueuer.sender
     with pytest.raises(BrokerUnavailable):
-        stand.canonicalize(batch)
-    stand.enqueuer.sender = sender
+        harness.canonicalize(batch)
+    harness.enqueuer.sender = sender
 
-    for message in stand.canonicalize(batch):
-        stand.write(message.message)
+    for message in harness.canonicalize(batch):
+        harness.write(message.message)
 
-    assert sorted(j.url for j in sent(stand)) == sorted([IMAGE, OTHER])
+    assert sorted(j.url for j in sent(harness)) == sorted([IMAGE, OTHER])
 
 
 @pytest.mark.parametrize(
@@ -154,10 +154,10 @@ def test_batch_interrupted_while_requesting_files_requests_them_when_repeated(st
     ],
     ids=["exclude", "bad filter", "nofollow"],
 )
-def test_rules_that_forbid_a_link_forbid_a_file(stand, html, more):
-    list_page(stand, html, **more)
+def test_rules_that_forbid_a_link_forbid_a_file(harness, html, more):
+    list_page(harness, html, **more)
 
-    assert sent(stand) == []
+    assert sent(harness) == []
 
 
 def test_files_obey_exclusions_of_the_scope_but_not_its_hosts():
@@ -181,124 +181,124 @@ def test_crawl_of_one_page_type_includes_the_files_of_its_items(rule, left_out):
     assert rules == ({IMAGE: rule} if left_out else {})
 
 
-def test_files_per_page_are_limited(stand):
+def test_files_per_page_are_limited(harness):
     cards = "".join(f'<div class=card><img src="/{n}.png"></div>' for n in range(10))
-    list_page(stand, cards)
+    list_page(harness, cards)
 
-    assert {j.url for j in sent(stand)} == {f"http://site.test/{n}.png" for n in range(3)}
+    assert {j.url for j in sent(harness)} == {f"http://site.test/{n}.png" for n in range(3)}
 
 
-def test_invalid_file_url_of_a_function_is_skipped(stand):
+def test_invalid_file_url_of_a_function_is_skipped(harness):
     items = [{"values": {"image": ["HTTP://Site.test/2.png", "nothing", 5, "http://[/"]}}]
     fields = {"items.cards": orjson.dumps(STORED | {"items": items})}
-    stand.store.write_pages([page(LISTING, fields=fields, content=body("x"))])
+    harness.store.write_pages([page(LISTING, fields=fields, content=body("x"))])
     enqueued = []
 
     listings = Listings(
-        load_kinds(SETTINGS.extract), stand.discovery.checks, stand.followed_pages, True
+        load_kinds(SETTINGS.extract), harness.discovery.checks, harness.followed_pages, True
     )
-    record = stand.store.get(LISTING)
+    record = harness.store.get(LISTING)
     listings.follow_stored(
-        [(job(), record)], stand.store, lambda _, urls: enqueued.extend(urls) or 0
+        [(job(), record)], harness.store, lambda _, urls: enqueued.extend(urls) or 0
     )
 
     assert enqueued == [OTHER]
-    assert shown(stand) == [[None, None, None, None]]
+    assert shown(harness) == [[None, None, None, None]]
 
 
-def test_files_of_a_stored_page_are_requested_once_per_call(stand, selection):
+def test_files_of_a_stored_page_are_requested_once_per_call(harness, selection):
     fields = {"items.cards": orjson.dumps(STORED)}
-    stand.store.write_pages([page(LISTING, fields=fields, content=body("x"))])
+    harness.store.write_pages([page(LISTING, fields=fields, content=body("x"))])
 
     assert selection.select([job()]).jobs == []
-    assert {(j.url, j.file) for j in sent(stand)} == {(IMAGE, True), (OTHER, True)}
-    stand.in_flight.clear([IMAGE, OTHER])
+    assert {(j.url, j.file) for j in sent(harness)} == {(IMAGE, True), (OTHER, True)}
+    harness.in_flight.clear([IMAGE, OTHER])
 
     selection.select([job()])
-    assert sent(stand) == []
+    assert sent(harness) == []
     selection.select([job(request_id="r2")])
-    assert {j.url for j in sent(stand)} == {IMAGE, OTHER}
+    assert {j.url for j in sent(harness)} == {IMAGE, OTHER}
 
 
-def test_requested_refresh_refetches_files_and_a_scheduled_one_does_not(stand):
-    list_page(stand, refresh=True)
-    assert all(j.refresh for j in sent(stand))
-    stand.in_flight.clear([IMAGE, OTHER])
+def test_requested_refresh_refetches_files_and_a_scheduled_one_does_not(harness):
+    list_page(harness, refresh=True)
+    assert all(j.refresh for j in sent(harness))
+    harness.in_flight.clear([IMAGE, OTHER])
 
-    list_page(stand, refresh=True, crawl=REFRESHED, request_id="r2")
-    assert [j.refresh for j in sent(stand)] == [False, False]
+    list_page(harness, refresh=True, crawl=REFRESHED, request_id="r2")
+    assert [j.refresh for j in sent(harness)] == [False, False]
 
 
-def test_file_is_stored_with_hash_type_and_size_in_any_order(stand):
-    image(stand)
-    list_page(stand)
+def test_file_is_stored_with_hash_type_and_size_in_any_order(harness):
+    image(harness)
+    list_page(harness)
 
     stored = {"url": IMAGE, "sha256": SHA256, "type": "image/png", "bytes": len(PNG)}
-    assert shown(stand) == [stored, None]
-    assert stand.store.content(IMAGE).body == PNG
-    record = stand.store.get(IMAGE)
+    assert shown(harness) == [stored, None]
+    assert harness.store.content(IMAGE).body == PNG
+    record = harness.store.get(IMAGE)
     assert (record.fields, record.facts["file"]) == ({}, 1)
 
 
-def test_file_that_arrives_twice_is_stored_once(stand):
-    list_page(stand)
-    image(stand)
-    image(stand)
+def test_file_that_arrives_twice_is_stored_once(harness):
+    list_page(harness)
+    image(harness)
+    image(harness)
 
-    assert shown(stand)[0]["sha256"] == SHA256
-
-
-def test_taken_down_file_is_no_longer_shown(stand):
-    list_page(stand)
-    image(stand)
-    stand.store.takedowns.take_down(url=IMAGE)
-
-    assert shown(stand) == [None, None]
+    assert shown(harness)[0]["sha256"] == SHA256
 
 
-def test_file_is_not_shown_for_a_purpose_that_its_site_refuses(stand):
-    list_page(stand)
-    image(stand, headers=(("Content-Usage", "search=n"),))
+def test_taken_down_file_is_no_longer_shown(harness):
+    list_page(harness)
+    image(harness)
+    harness.store.takedowns.take_down(url=IMAGE)
 
-    (first, _) = stand.store.items.page("cards", "site.test", purpose="search").items
+    assert shown(harness) == [None, None]
+
+
+def test_file_is_not_shown_for_a_purpose_that_its_site_refuses(harness):
+    list_page(harness)
+    image(harness, headers=(("Content-Usage", "search=n"),))
+
+    (first, _) = harness.store.items.page("cards", "site.test", purpose="search").items
     assert first.values["image.file"] is None
-    assert shown(stand)[0]["sha256"] == SHA256
+    assert shown(harness)[0]["sha256"] == SHA256
 
 
-def test_304_keeps_the_data_of_a_file(stand):
-    list_page(stand)
-    image(stand)
+def test_304_keeps_the_data_of_a_file(harness):
+    list_page(harness)
+    image(harness)
     confirmed = fetch_result(
         job=job(IMAGE, file=True, refresh=True), outcome=OutcomeKind.NOT_MODIFIED, status=304,
         fetched_at_ms=NOW_MS + 1,
     )  # fmt: skip
-    fetched(stand, confirmed)
+    fetched(harness, confirmed)
 
-    assert shown(stand)[0] == {
+    assert shown(harness)[0] == {
         "url": IMAGE, "sha256": SHA256, "type": "image/png", "bytes": len(PNG),
     }  # fmt: skip
 
 
-def test_truncated_file_is_not_stored(stand):
-    image(stand, truncated=True, reason="the connection ended")
+def test_truncated_file_is_not_stored(harness):
+    image(harness, truncated=True, reason="the connection ended")
 
-    record = stand.store.get(IMAGE)
+    record = harness.store.get(IMAGE)
     assert (record.facts["outcome"], record.content_key) == ("Unreadable", None)
     assert record.facts["file"] == 1
 
 
-def test_file_with_the_type_of_a_page_is_stored_as_a_page(stand):
+def test_file_with_the_type_of_a_page_is_stored_as_a_page(harness):
     html = b"<title>a page</title>"
-    fetched(stand, result(stand, job("http://site.test/p", file=True), html, "text/html"))
+    fetched(harness, result(harness, job("http://site.test/p", file=True), html, "text/html"))
 
-    record = stand.store.get("http://site.test/p")
+    record = harness.store.get("http://site.test/p")
     assert record.fields["page.title"] == b'"a page"'
     assert "file" not in record.facts
 
 
-def test_files_are_refreshed_as_files_and_pages_as_pages(stand, selection):
-    image(stand)
-    stand.store.write_pages([page(OTHER, content=body("x"), facts={"outcome": "Fetched"})])
+def test_files_are_refreshed_as_files_and_pages_as_pages(harness, selection):
+    image(harness)
+    harness.store.write_pages([page(OTHER, content=body("x"), facts={"outcome": "Fetched"})])
     jobs = [job(IMAGE, refresh=True), job(OTHER, refresh=True, file=True)]
 
     selected = selection.select(jobs).jobs
@@ -306,10 +306,10 @@ def test_files_are_refreshed_as_files_and_pages_as_pages(stand, selection):
     assert {j.url: j.file for j in selected} == {IMAGE: True, OTHER: False}
 
 
-def test_reextraction_skips_files(stand):
-    list_page(stand)
-    image(stand)
+def test_reextraction_skips_files(harness):
+    list_page(harness)
+    image(harness)
 
-    urls = [url for part in walk(stand.store, None, everything=True) for url in part.urls]
+    urls = [url for part in walk(harness.store, None, everything=True) for url in part.urls]
 
     assert urls == [LISTING]

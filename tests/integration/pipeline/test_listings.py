@@ -29,61 +29,61 @@ STORED = {"v": 1, "site": "site.test", "items": [], "follow": [SECOND, OTHER]}
 
 
 @pytest.fixture
-def stand(pipeline_stand, redis_client):
+def harness(pipeline_harness, redis_client):
     return replace(
-        pipeline_stand,
+        pipeline_harness,
         settings=SETTINGS,
         followed_pages=FollowedPages(redis_client, prefix="t:"),
     )
 
 
 @pytest.fixture
-def selection(stand):
+def selection(harness):
     """The job selection of a store with the first page of a listing."""
     fields = {"items.cards": orjson.dumps(STORED)}
-    stand.store.write_pages(
+    harness.store.write_pages(
         [page(FIRST, fields=fields, content=body("x"), facts={"outcome": "Fetched"})]
     )
     discovery = Discovery(
-        stand.enqueuer, stand.store, SETTINGS, stand.walks, stand.clock,
-        followed_pages=stand.followed_pages,
+        harness.enqueuer, harness.store, SETTINGS, harness.walks, harness.clock,
+        followed_pages=harness.followed_pages,
     )  # fmt: skip
-    return JobSelection(stand.store, stand.in_flight, stand.counters, discovery)
+    return JobSelection(harness.store, harness.in_flight, harness.counters, discovery)
 
 
 def job(url=FIRST, **more):
     return UrlJob(url=url, **{"request_id": "r1", **more})
 
 
-def sent(stand):
+def sent(harness):
     """URL, depth and page number of each job sent since the last call."""
-    batches = [m.message.jobs for m in stand.sent.messages]
-    stand.sent.messages.clear()
+    batches = [m.message.jobs for m in harness.sent.messages]
+    harness.sent.messages.clear()
     return {(job.url, job.depth, job.pages) for jobs in batches for job in jobs}
 
 
-def canonicalize(stand, html, **more):
-    (token,) = stand.spool.put_many([compress(html.encode())])
+def canonicalize(harness, html, **more):
+    (token,) = harness.spool.put_many([compress(html.encode())])
     result = fetch_result(
         job=job(**more), outcome=OutcomeKind.FETCHED, final_url=FIRST, fetched_at_ms=NOW_MS,
         status=200, content_type="text/html",
     )  # fmt: skip
-    stand.canonicalize(ResultBatch((replace(result, token=token),)))
+    harness.canonicalize(ResultBatch((replace(result, token=token),)))
 
 
 HTML = f'<h1>x</h1><a class=next href="?page=2">next</a><a href="{CONTENT}">product</a>'
 
 
-def test_next_page_of_a_listing_is_followed_without_depth(stand):
-    canonicalize(stand, HTML)
+def test_next_page_of_a_listing_is_followed_without_depth(harness):
+    canonicalize(harness, HTML)
 
-    assert sent(stand) == {(SECOND, 0, 1)}
+    assert sent(harness) == {(SECOND, 0, 1)}
 
 
-def test_next_page_has_the_depth_of_its_listing_and_ignores_content_patterns(stand):
-    canonicalize(stand, HTML, depth=1, url_filter=UrlFilter(include=("*/p/*",)).wire())
+def test_next_page_has_the_depth_of_its_listing_and_ignores_content_patterns(harness):
+    canonicalize(harness, HTML, depth=1, url_filter=UrlFilter(include=("*/p/*",)).wire())
 
-    assert sent(stand) == {(SECOND, 1, 1), (CONTENT, 0, 0)}
+    assert sent(harness) == {(SECOND, 1, 1), (CONTENT, 0, 0)}
 
 
 @pytest.mark.parametrize(
@@ -98,29 +98,29 @@ def test_next_page_has_the_depth_of_its_listing_and_ignores_content_patterns(sta
     ],
     ids=["exclude", "bad filter", "nofollow", "page", "other site", "too many pages"],
 )
-def test_rules_that_forbid_a_link_forbid_the_next_page(stand, html, more):
-    canonicalize(stand, html, **more)
+def test_rules_that_forbid_a_link_forbid_the_next_page(harness, html, more):
+    canonicalize(harness, html, **more)
 
-    assert sent(stand) == set()
+    assert sent(harness) == set()
 
 
-def test_stored_listing_is_continued_once_per_call(stand, selection):
+def test_stored_listing_is_continued_once_per_call(harness, selection):
     assert selection.select([job()]).jobs == []
-    assert sent(stand) == {(SECOND, 0, 1)}
-    stand.in_flight.clear([SECOND])
+    assert sent(harness) == {(SECOND, 0, 1)}
+    harness.in_flight.clear([SECOND])
 
     selection.select([job()])
-    assert sent(stand) == set()
+    assert sent(harness) == set()
     selection.select([job(request_id="r2")])
-    assert sent(stand) == {(SECOND, 0, 1)}
+    assert sent(harness) == {(SECOND, 0, 1)}
 
 
-def test_refresh_continues_an_unchanged_listing(stand, selection):
+def test_refresh_continues_an_unchanged_listing(harness, selection):
     result = fetch_result(
         job=job(refresh=True), outcome=OutcomeKind.NOT_MODIFIED, final_url=FIRST,
         fetched_at_ms=NOW_MS + 1,
     )  # fmt: skip
 
-    stand.canonicalize(ResultBatch((result,)))
+    harness.canonicalize(ResultBatch((result,)))
 
-    assert (SECOND, 0, 1) in sent(stand)
+    assert (SECOND, 0, 1) in sent(harness)

@@ -17,10 +17,10 @@ from tests.support.stores import NOW_MS
 pytestmark = pytest.mark.redis
 
 
-def batch(stand, *bodies):
+def batch(store_harness, *bodies):
     """One fetched page for each body."""
     blobs = [compress(body) for body in bodies]
-    tokens = stand.spool.put_many(blobs)
+    tokens = store_harness.spool.put_many(blobs)
     urls = [f"http://site.example/{n}" for n in range(len(bodies))]
     return ResultBatch(
         tuple(
@@ -33,23 +33,23 @@ def batch(stand, *bodies):
     )  # fmt: skip
 
 
-def lose_run(stand, one_batch):
+def lose_run(store_harness, one_batch):
     """The process was killed after it had started to read."""
-    stand.run_marks.begin([a.token for a in one_batch.results])
+    store_harness.run_marks.begin([a.token for a in one_batch.results])
 
 
-def written(stand, sends):
+def written(store_harness, sends):
     """The planned writes in the message to `store`."""
     (send,) = [s for s in sends if s.destination == Destination.STORE]
-    (blob,) = stand.spool.get_many([send.message.token])
+    (blob,) = store_harness.spool.get_many([send.message.token])
     return [planned.write for planned in from_blob(blob)]
 
 
-def test_batch_of_a_lost_process_is_split_into_its_pages(pipeline_stand):
-    one_batch = batch(pipeline_stand, b"<title>A</title>", b"<title>B</title>")
-    lose_run(pipeline_stand, one_batch)
+def test_batch_of_a_lost_process_is_split_into_its_pages(pipeline_harness):
+    one_batch = batch(pipeline_harness, b"<title>A</title>", b"<title>B</title>")
+    lose_run(pipeline_harness, one_batch)
 
-    sends = pipeline_stand.canonicalize(one_batch)
+    sends = pipeline_harness.canonicalize(one_batch)
 
     assert [s.destination for s in sends] == [Destination.CANONICALIZE, Destination.CANONICALIZE]
     assert [[a.fetch.final_url for a in s.message.results] for s in sends] == [
@@ -57,33 +57,33 @@ def test_batch_of_a_lost_process_is_split_into_its_pages(pipeline_stand):
         ["http://site.example/1"],
     ]
     assert {s.priority for s in sends} == {3}
-    assert pipeline_stand.counters.read()[counters.RUNS_LOST] == 1
+    assert pipeline_harness.counters.read()[counters.RUNS_LOST] == 1
 
 
-def test_single_page_is_reread_after_one_lost_run(pipeline_stand):
-    one_batch = batch(pipeline_stand, b"<title>A</title>")
-    lose_run(pipeline_stand, one_batch)
+def test_single_page_is_reread_after_one_lost_run(pipeline_harness):
+    one_batch = batch(pipeline_harness, b"<title>A</title>")
+    lose_run(pipeline_harness, one_batch)
 
-    (write,) = written(pipeline_stand, pipeline_stand.canonicalize(one_batch))
+    (write,) = written(pipeline_harness, pipeline_harness.canonicalize(one_batch))
 
     assert write.facts["outcome"] == "Fetched"
     assert write.fields["page.title"] == b'"A"'
 
 
-def test_single_page_lost_twice_is_stored_as_unreadable_with_the_reason(pipeline_stand):
-    one_batch = batch(pipeline_stand, b"<title>A</title>")
-    lose_run(pipeline_stand, one_batch)
-    lose_run(pipeline_stand, one_batch)
+def test_single_page_lost_twice_is_stored_as_unreadable_with_the_reason(pipeline_harness):
+    one_batch = batch(pipeline_harness, b"<title>A</title>")
+    lose_run(pipeline_harness, one_batch)
+    lose_run(pipeline_harness, one_batch)
 
-    (write,) = written(pipeline_stand, pipeline_stand.canonicalize(one_batch))
+    (write,) = written(pipeline_harness, pipeline_harness.canonicalize(one_batch))
 
     assert write.facts["outcome"] == "Unreadable"
     assert "process" in write.facts["reason"]
-    assert pipeline_stand.counters.read()[counters.UNREADABLE] == 1
+    assert pipeline_harness.counters.read()[counters.UNREADABLE] == 1
 
 
-def test_run_that_ends_with_a_store_error_is_not_lost(pipeline_stand):
-    one_batch = batch(pipeline_stand, b"<link rel=canonical href=/c>")
+def test_run_that_ends_with_a_store_error_is_not_lost(pipeline_harness):
+    one_batch = batch(pipeline_harness, b"<link rel=canonical href=/c>")
 
     class Away:
         def refused(self, urls):
@@ -94,11 +94,11 @@ def test_run_that_ends_with_a_store_error_is_not_lost(pipeline_stand):
 
         takedowns = pages = property(lambda self: self)
 
-    pipeline_stand.store = Away()
+    pipeline_harness.store = Away()
     with pytest.raises(StoreUnavailable):
-        pipeline_stand.canonicalize(one_batch)
+        pipeline_harness.canonicalize(one_batch)
 
-    assert pipeline_stand.run_marks.begin([a.token for a in one_batch.results]) == 0
+    assert pipeline_harness.run_marks.begin([a.token for a in one_batch.results]) == 0
 
 
 @pytest.mark.parametrize(
@@ -108,23 +108,23 @@ def test_run_that_ends_with_a_store_error_is_not_lost(pipeline_stand):
         b'<script type="application/ld+json">{"@type":"Article","headline":"a \\ud800 b"}</script>',
     ],
 )
-def test_one_malformed_part_loses_neither_links_nor_title(pipeline_stand, markup):
-    one_batch = batch(pipeline_stand, b"<title>A b c</title><a href=/next>n</a>" + markup)
+def test_one_malformed_part_loses_neither_links_nor_title(pipeline_harness, markup):
+    one_batch = batch(pipeline_harness, b"<title>A b c</title><a href=/next>n</a>" + markup)
 
-    (write,) = written(pipeline_stand, pipeline_stand.canonicalize(one_batch))
+    (write,) = written(pipeline_harness, pipeline_harness.canonicalize(one_batch))
 
     assert "http://site.example/next" in [link.target for link in write.links]
     assert b"page.title" in b" ".join(name.encode() for name in write.fields)
     assert "problems" not in write.facts
 
 
-def test_sitemap_lost_twice_is_not_read_either(pipeline_stand):
-    (answer,) = batch(pipeline_stand, b"<urlset><url><loc>/x</loc></url></urlset>").results
+def test_sitemap_lost_twice_is_not_read_either(pipeline_harness):
+    (answer,) = batch(pipeline_harness, b"<urlset><url><loc>/x</loc></url></urlset>").results
     one_batch = ResultBatch((replace(answer, job=replace(answer.job, sitemap=True)),))
-    lose_run(pipeline_stand, one_batch)
-    lose_run(pipeline_stand, one_batch)
+    lose_run(pipeline_harness, one_batch)
+    lose_run(pipeline_harness, one_batch)
 
-    (write,) = written(pipeline_stand, pipeline_stand.canonicalize(one_batch))
+    (write,) = written(pipeline_harness, pipeline_harness.canonicalize(one_batch))
 
     assert write.facts["outcome"] == "Unreadable"
-    assert pipeline_stand.sent.urls() == []
+    assert pipeline_harness.sent.urls() == []

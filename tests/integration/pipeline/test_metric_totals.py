@@ -99,11 +99,11 @@ def test_block_that_raises_is_measured_too():
     assert sum(n for part, n in observer.read().items() if part != "sum") == 1
 
 
-def test_crawl_measures_slots_store_and_content(crawl_stand):
-    stand = crawl_stand({"/*": page(b"<title>here</title>")}, qps=1000)
+def test_crawl_measures_slots_store_and_content(crawl_harness):
+    harness = crawl_harness({"/*": page(b"<title>here</title>")}, qps=1000)
     before = read_measurements()
 
-    stand.crawl(["http://a.test/a", "http://a.test/b"], EnqueueOptions())
+    harness.crawl(["http://a.test/a", "http://a.test/b"], EnqueueOptions())
 
     grown = {cell: n - before.get(cell, 0) for cell, n in read_measurements().items()}
     late = {c: n for c, n in grown.items() if c.instrument == SLOT_LATENESS_SECONDS.name}

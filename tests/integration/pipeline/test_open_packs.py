@@ -55,19 +55,19 @@ def test_bodies_of_an_open_pack_do_not_count_and_stay_until_freed(redis_client):
 
 
 @pytest.fixture
-def stage(redis_client, pipeline_stand):
+def stage(redis_client, pipeline_harness):
     """
     The store stage with packs that stay open for ten minutes, while another page is being fetched.
     """
     options = ContentSettings(pack_wait_s=FOREVER_S)
     store = UrlStore(
-        MemoryTables(pipeline_stand.clock), MemoryContent(), StoreSettings(),
-        pipeline_stand.clock, packs=MemoryPacks(), content_settings=options,
+        MemoryTables(pipeline_harness.clock), MemoryContent(), StoreSettings(),
+        pipeline_harness.clock, packs=MemoryPacks(), content_settings=options,
     )  # fmt: skip
-    pipeline_stand.in_flight.mark([ON_ITS_WAY])
+    pipeline_harness.in_flight.mark([ON_ITS_WAY])
     made = StoreStage(
-        spool_of(redis_client), store, pipeline_stand.in_flight,
-        pipeline_stand.counters, pipeline_stand.returning_jobs,
+        spool_of(redis_client), store, pipeline_harness.in_flight,
+        pipeline_harness.counters, pipeline_harness.returning_jobs,
     )  # fmt: skip
     yield made
     store.close()

@@ -15,17 +15,17 @@ pytestmark = pytest.mark.redis
 DATA = "http://api.test/data"
 
 
-def fetch(stand, url=DATA, *, within_s=5.0, origin=None):
-    until_s = stand.clock.monotonic_s() + within_s
-    return stand.pipeline.render.fetch_resource(
+def fetch(harness, url=DATA, *, within_s=5.0, origin=None):
+    until_s = harness.clock.monotonic_s() + within_s
+    return harness.pipeline.render.fetch_resource(
         ResourceRequest(url, "application/json", origin, until_s)
     )
 
 
-def test_request_names_the_type_and_the_origin_of_the_page(crawl_stand):
-    stand = crawl_stand({"/data": answer(404)})
+def test_request_names_the_type_and_the_origin_of_the_page(crawl_harness):
+    harness = crawl_harness({"/data": answer(404)})
 
-    assert fetch(stand, origin="http://shop.test") == Resource(
+    assert fetch(harness, origin="http://shop.test") == Resource(
         DATA,
         404,
         (
@@ -34,7 +34,7 @@ def test_request_names_the_type_and_the_origin_of_the_page(crawl_stand):
             ("Connection", "close"),
         ),
     )
-    (seen,) = stand.origin.of("/data")
+    (seen,) = harness.origin.of("/data")
     assert (seen.header("Accept"), seen.header("Origin")) == (
         "application/json",
         "http://shop.test",
@@ -42,48 +42,48 @@ def test_request_names_the_type_and_the_origin_of_the_page(crawl_stand):
     assert seen.header("User-Agent").startswith("aragog/1.0")
 
 
-def test_redirect_is_followed_if_its_target_may_be_fetched(crawl_stand):
-    stand = crawl_stand(
+def test_redirect_is_followed_if_its_target_may_be_fetched(crawl_harness):
+    harness = crawl_harness(
         {"/data": redirect("//cdn.test/data"), "//cdn.test/data": answer(200, b"x")}
     )
-    assert fetch(stand) == "robots.txt of the redirect target is not known yet"
-    stand.know_rules("cdn.test")
+    assert fetch(harness) == "robots.txt of the redirect target is not known yet"
+    harness.know_rules("cdn.test")
 
-    assert fetch(stand).url == "http://cdn.test/data"
-
-
-def test_taken_down_and_blocked_hosts_get_no_request(crawl_stand):
-    stand = crawl_stand({"*": answer(200)}, blocked_hosts=("blocked.test",))
-    stand.urls.takedowns.take_down(host="api.test")
-
-    assert fetch(stand) == "was taken down"
-    assert "blocked" in fetch(stand, "http://blocked.test/")
-    assert "private" in fetch(stand, "http://10.0.0.1/")
-    assert fetch(stand, "http://[/") != ""
-    assert stand.origin.seen == []
+    assert fetch(harness).url == "http://cdn.test/data"
 
 
-def test_rules_fetched_by_another_process_are_waited_for(crawl_stand):
-    stand = crawl_stand({"*": answer(200)})
-    stand.robots.refreshes.claim(["http://api.test"])
+def test_taken_down_and_blocked_hosts_get_no_request(crawl_harness):
+    harness = crawl_harness({"*": answer(200)}, blocked_hosts=("blocked.test",))
+    harness.urls.takedowns.take_down(host="api.test")
 
-    assert fetch(stand, within_s=0.6) == NO_RULES
-    assert stand.origin.seen == []
+    assert fetch(harness) == "was taken down"
+    assert "blocked" in fetch(harness, "http://blocked.test/")
+    assert "private" in fetch(harness, "http://10.0.0.1/")
+    assert fetch(harness, "http://[/") != ""
+    assert harness.origin.seen == []
 
 
-def test_stopped_domain_gets_no_request(crawl_stand, redis_url):
+def test_rules_fetched_by_another_process_are_waited_for(crawl_harness):
+    harness = crawl_harness({"*": answer(200)})
+    harness.robots.refreshes.claim(["http://api.test"])
+
+    assert fetch(harness, within_s=0.6) == NO_RULES
+    assert harness.origin.seen == []
+
+
+def test_stopped_domain_gets_no_request(crawl_harness, redis_url):
     LiveOverrides(redis_url).set_stopped("api.test", True, who="ann")
-    stand = crawl_stand({"*": answer(200)})
-    stand.know_rules("api.test")
+    harness = crawl_harness({"*": answer(200)})
+    harness.know_rules("api.test")
 
-    assert fetch(stand) == TOO_LATE
-    assert stand.origin.seen == []
+    assert fetch(harness) == TOO_LATE
+    assert harness.origin.seen == []
 
 
-def test_page_with_less_time_than_the_interval_does_not_skip_the_backlog(crawl_stand):
-    stand = crawl_stand({"*": answer(200)}, qps=0.5)
-    stand.know_rules("api.test")
-    stand.limiter.reserve([SlotRequest("api.test")] * 100)
+def test_page_with_less_time_than_the_interval_does_not_skip_the_backlog(crawl_harness):
+    harness = crawl_harness({"*": answer(200)}, qps=0.5)
+    harness.know_rules("api.test")
+    harness.limiter.reserve([SlotRequest("api.test")] * 100)
 
-    assert fetch(stand, within_s=1.0) == TOO_LATE
-    assert stand.origin.seen == []
+    assert fetch(harness, within_s=1.0) == TOO_LATE
+    assert harness.origin.seen == []

@@ -4,7 +4,7 @@ import pytest
 
 from aragog.crawl.stages import page_scope
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
-from tests.support.crawl_stand import StandCrawls
+from tests.support.crawl_harness import HarnessCrawls
 from tests.support.origin import answer
 
 pytestmark = pytest.mark.redis
@@ -24,10 +24,10 @@ def site(request, _wire):
 
 
 @pytest.fixture
-def crawls(crawl_stand):
-    stand = crawl_stand({"/*": site}, qps=1000)
-    stand.know_rules("a.test")
-    return StandCrawls(stand)
+def crawls(crawl_harness):
+    harness = crawl_harness({"/*": site}, qps=1000)
+    harness.know_rules("a.test")
+    return HarnessCrawls(harness)
 
 
 HOME = ["http://a.test/"]
@@ -36,9 +36,9 @@ HOME = ["http://a.test/"]
 def test_pages_out_of_scope_are_not_stored_and_their_links_not_followed(crawls):
     crawls.start("docs", depth=2, scope=["language:en", "type:text/html"])
 
-    crawls.stand.crawl(HOME, EnqueueOptions(crawl="docs"))
+    crawls.harness.crawl(HOME, EnqueueOptions(crawl="docs"))
 
-    store = crawls.stand.urls
+    store = crawls.harness.urls
     paths = [p for p in ("/", "/de", "/data", "/plain") if store.get(f"http://a.test{p}")]
     assert paths == ["/", "/plain"]
     assert sorted(crawls.paths()) == ["/", "/data", "/de", "/plain"]
@@ -48,15 +48,15 @@ def test_pages_out_of_scope_are_not_stored_and_their_links_not_followed(crawls):
         "out of scope: type application/json": 1,
     }
     assert crawls.of("docs").is_exact
-    assert crawls.stand.pipeline.store.spool.state().used_bytes == 0
+    assert crawls.harness.pipeline.store.spool.state().used_bytes == 0
 
 
 def test_another_crawl_that_includes_the_page_gets_it(crawls):
     crawls.start("english", scope=["language:en"])
     crawls.start("all", depth=1)
-    crawls.stand.enqueue(["http://a.test/de"], EnqueueOptions(crawl="english"))
+    crawls.harness.enqueue(["http://a.test/de"], EnqueueOptions(crawl="english"))
 
-    crawls.stand.crawl(["http://a.test/de"], EnqueueOptions(crawl="all"))
+    crawls.harness.crawl(["http://a.test/de"], EnqueueOptions(crawl="all"))
 
     assert crawls.of("english").outcomes == {"out of scope: language de": 1}
     assert crawls.of("all").outcomes == {"stored": 2}
@@ -64,24 +64,26 @@ def test_another_crawl_that_includes_the_page_gets_it(crawls):
 
 
 def test_page_stored_by_another_crawl_is_still_left_out(crawls):
-    crawls.stand.crawl(["http://a.test/de", "http://a.test/plain"], EnqueueOptions())
+    crawls.harness.crawl(["http://a.test/de", "http://a.test/plain"], EnqueueOptions())
     crawls.start("english", depth=1, scope=["language:en"])
 
-    crawls.stand.crawl(["http://a.test/de", "http://a.test/plain"], EnqueueOptions(crawl="english"))
+    crawls.harness.crawl(
+        ["http://a.test/de", "http://a.test/plain"], EnqueueOptions(crawl="english")
+    )
 
     assert crawls.of("english").outcomes == {"stored": 1, "out of scope: language de": 1}
-    assert crawls.stand.urls.crawls.among("english", ["http://a.test/de"]) == set()
+    assert crawls.harness.urls.crawls.among("english", ["http://a.test/de"]) == set()
     assert len(crawls.paths()) == 2
 
 
 def test_repeated_page_out_of_scope_counts_once(crawls):
     crawls.start("docs", scope=["language:en"])
-    crawls.stand.enqueue(["http://a.test/de"], EnqueueOptions(crawl="docs"))
-    (fetch,) = crawls.stand.taken()
-    (canonicalize,) = crawls.stand.step(fetch)
+    crawls.harness.enqueue(["http://a.test/de"], EnqueueOptions(crawl="docs"))
+    (fetch,) = crawls.harness.taken()
+    (canonicalize,) = crawls.harness.step(fetch)
 
-    assert crawls.stand.step(canonicalize) == []
-    crawls.stand.step(canonicalize)
+    assert crawls.harness.step(canonicalize) == []
+    crawls.harness.step(canonicalize)
 
     assert crawls.of("docs").outcomes == {"out of scope: language de": 1}
     assert crawls.of("docs").is_exact

@@ -99,14 +99,14 @@ def url_of(name):
 
 
 @pytest.fixture
-def stand_for(crawl_stand):
+def harness_for(crawl_harness):
     """A crawl of all policies for these purposes."""
 
     def crawled(*purposes, routes=None, **preferences):
         routes = routes or {
             "/robots.txt": robots, "/page": policy_page, "/.well-known/tdmrep.json": tdm_file,
         }  # fmt: skip
-        return crawl_stand(routes, qps=1000, agent=f"{AGENT}/1.0 (+http://bot.test/)",
+        return crawl_harness(routes, qps=1000, agent=f"{AGENT}/1.0 (+http://bot.test/)",
                             preferences={"purposes": purposes, **preferences})  # fmt: skip
 
     return crawled
@@ -117,14 +117,14 @@ def test_there_are_forty_policies_and_four_files():
 
 
 @pytest.mark.parametrize("purpose", ALL)
-def test_pages_are_kept_unless_a_policy_refuses_the_purpose(stand_for, purpose):
-    stand = stand_for(purpose)
+def test_pages_are_kept_unless_a_policy_refuses_the_purpose(harness_for, purpose):
+    harness = harness_for(purpose)
 
-    stand.crawl([url_of(name) for name in POLICIES], EnqueueOptions())
+    harness.crawl([url_of(name) for name in POLICIES], EnqueueOptions())
 
     kept, reasons = set(), {}
     for name in POLICIES:
-        record = stand.urls.get(url_of(name))
+        record = harness.urls.get(url_of(name))
         if record.content_key:
             kept.add(name)
         else:
@@ -134,7 +134,7 @@ def test_pages_are_kept_unless_a_policy_refuses_the_purpose(stand_for, purpose):
     assert kept == POLICIES.keys() - refused
     asked = {
         request.host.removesuffix(".test")
-        for request in stand.origin.seen
+        for request in harness.origin.seen
         if request.path == "/page"
     }
     before = ROBOTS | FILES
@@ -147,37 +147,37 @@ def test_pages_are_kept_unless_a_policy_refuses_the_purpose(stand_for, purpose):
 
 
 @pytest.mark.parametrize("reads_file", [False, True])
-def test_without_purposes_everything_is_kept_and_readers_can_choose(stand_for, reads_file):
-    stand = stand_for(read_tdm_file=reads_file)
+def test_without_purposes_everything_is_kept_and_readers_can_choose(harness_for, reads_file):
+    harness = harness_for(read_tdm_file=reads_file)
 
-    stand.crawl([url_of(name) for name in POLICIES], EnqueueOptions())
+    harness.crawl([url_of(name) for name in POLICIES], EnqueueOptions())
 
-    assert all(stand.urls.get(url_of(name)).content_key for name in POLICIES)
+    assert all(harness.urls.get(url_of(name)).content_key for name in POLICIES)
     for purpose in ALL:
         exported = Exported()
-        export_urls(stand.urls.zen, exported, purpose=purpose)
+        export_urls(harness.urls.zen, exported, purpose=purpose)
         allowed = {url_of(name) for name, refused in POLICIES.items() if purpose not in refused}
         if purpose in MODELS and not reads_file:
             allowed = set()  # tdmrep.json might reserve any of them
         assert {record.url for record in exported.records} == allowed
-    report = stand.urls.pages.fetch_report(url_of("usage-n"))
+    report = harness.urls.pages.fetch_report(url_of("usage-n"))
     robots_reason = "ai-train=n (robots.txt line 2, Content-Usage: train-ai=n)"
     note = "tdmrep=read (/.well-known/tdmrep.json)"
     assert report.robots_preferences == (
         f"{robots_reason}\n{note}" if reads_file else robots_reason
     )
-    facts = stand.urls.get(url_of("silent")).facts
+    facts = harness.urls.get(url_of("silent")).facts
     assert facts.get("robots_preferences") == (note if reads_file else None)
     assert "page_preferences" not in facts
 
 
-def test_page_stored_without_purposes_is_not_for_use_by_models(stand_for):
-    stand = stand_for()
+def test_page_stored_without_purposes_is_not_for_use_by_models(harness_for):
+    harness = harness_for()
     url = url_of("f-site")
 
-    stand.crawl([url], EnqueueOptions())
+    harness.crawl([url], EnqueueOptions())
 
-    facts = stand.urls.get(url).facts
+    facts = harness.urls.get(url).facts
     assert is_allowed(facts, SEARCH)
     assert not is_allowed(facts, INPUT)
     assert not is_allowed(facts, TRAIN)
@@ -193,55 +193,55 @@ class Exported:
         self.records += records
 
 
-def test_page_that_is_no_longer_allowed_is_deleted(stand_for):
+def test_page_that_is_no_longer_allowed_is_deleted(harness_for):
     says = {"header": ()}
-    stand = stand_for(
+    harness = harness_for(
         SEARCH, routes={"/page": lambda *_: page(b"<title>t</title>", headers=says["header"])}
     )
     url = "http://changes.test/page"
-    stand.crawl([url], EnqueueOptions())
-    assert stand.urls.content(url) is not None
+    harness.crawl([url], EnqueueOptions())
+    assert harness.urls.content(url) is not None
 
     says["header"] = (("X-Robots-Tag", "noindex"),)
-    stand.crawl([url], EnqueueOptions(refresh=True))
+    harness.crawl([url], EnqueueOptions(refresh=True))
 
-    record = stand.urls.get(url)
+    record = harness.urls.get(url)
     assert (record.content_key, record.fields) == (None, {})
     assert record.facts["reason"] == "not for search: X-Robots-Tag: noindex"
-    assert stand.urls.content(url) is None
+    assert harness.urls.content(url) is None
 
     says["header"] = ()
-    stand.crawl([url], EnqueueOptions(refresh=True))
+    harness.crawl([url], EnqueueOptions(refresh=True))
 
-    assert stand.urls.content(url) is not None
+    assert harness.urls.content(url) is not None
 
 
-def test_redirect_to_a_page_not_for_the_purpose_is_not_followed(stand_for):
+def test_redirect_to_a_page_not_for_the_purpose_is_not_followed(harness_for):
     def moved(request, wire):
         if request.host == "start.test":
             return answer(302, headers=(("Location", url_of("signal-train")),))
         return policy_page(request, wire)
 
-    stand = stand_for(TRAIN, routes={"/robots.txt": robots, "/page": moved})
+    harness = harness_for(TRAIN, routes={"/robots.txt": robots, "/page": moved})
 
-    stand.crawl(["http://start.test/page"], EnqueueOptions())
+    harness.crawl(["http://start.test/page"], EnqueueOptions())
 
-    facts = stand.urls.get("http://start.test/page").facts
+    facts = harness.urls.get("http://start.test/page").facts
     assert facts["outcome"] == "Refused"
     assert "robots.txt line 2, Content-Signal: search=yes, ai-train=no" in facts["reason"]
-    assert "signal-train.test" not in {r.host for r in stand.origin.seen if r.path == "/page"}
+    assert "signal-train.test" not in {r.host for r in harness.origin.seen if r.path == "/page"}
 
 
 @pytest.mark.parametrize("obeyed", [True, False])
-def test_page_past_its_date_is_not_kept(stand_for, obeyed):
+def test_page_past_its_date_is_not_kept(harness_for, obeyed):
     header = (("X-Robots-Tag", "unavailable_after: 25 Jun 2010 15:00:00 PST"),)
-    stand = stand_for(
+    harness = harness_for(
         routes={"/page": page(b"<title>t</title>", headers=header)}, obey_unavailable_after=obeyed
     )
     url = "http://old.test/page"
 
-    stand.crawl([url], EnqueueOptions())
+    harness.crawl([url], EnqueueOptions())
 
-    record = stand.urls.get(url)
+    record = harness.urls.get(url)
     assert (record.content_key is None) is obeyed
     assert record.facts["outcome"] == ("Reserved" if obeyed else "Fetched")

@@ -14,8 +14,8 @@ URL = "http://site.example/"
 PAGE = b"<!doctype html><title>t</title><a href=/next>next</a>"
 
 
-def test_canonicalize_passes_priority_to_store_and_followed_links(pipeline_stand):
-    (token,) = pipeline_stand.spool.put_many([compress(PAGE)])
+def test_canonicalize_passes_priority_to_store_and_followed_links(pipeline_harness):
+    (token,) = pipeline_harness.spool.put_many([compress(PAGE)])
     answer = fetch_result(
         job=UrlJob(url=URL, priority=1, depth=1),
         outcome=OutcomeKind.FETCHED,
@@ -25,10 +25,10 @@ def test_canonicalize_passes_priority_to_store_and_followed_links(pipeline_stand
         content_type="text/html",
     )
 
-    (to_store,) = pipeline_stand.canonicalize(ResultBatch((answer,)))
+    (to_store,) = pipeline_harness.canonicalize(ResultBatch((answer,)))
 
     assert (to_store.destination, to_store.priority) == (Destination.STORE, 1)
-    (followed,) = pipeline_stand.sent.messages
+    (followed,) = pipeline_harness.sent.messages
     assert (followed.destination, followed.priority) == (Destination.FETCH, 1)
     assert followed.message.jobs[0].priority == 1
 
@@ -42,12 +42,12 @@ def test_robots_passes_priority_to_fetch_and_itself():
     assert [send.priority for send in sends] == [2, 2]
 
 
-def test_url_with_a_lost_body_keeps_its_priority_and_counts_attempts(pipeline_stand):
-    most = pipeline_stand.settings.pipeline.max_attempts
+def test_url_with_a_lost_body_keeps_its_priority_and_counts_attempts(pipeline_harness):
+    most = pipeline_harness.settings.pipeline.max_attempts
     jobs = [UrlJob(url=URL, priority=0)]
     attempts = 0
     while True:
-        (send,) = pipeline_stand.returning_jobs.refetch(jobs)
+        (send,) = pipeline_harness.returning_jobs.refetch(jobs)
         assert send.priority == 0
         if send.destination == Destination.CANONICALIZE:
             break

@@ -59,14 +59,14 @@ def rendering(**more) -> RenderingSettings:
 
 
 @pytest.fixture
-def crawled(crawl_stand):
-    """Crawls one page; returns the stand and the page's record."""
+def crawled(crawl_harness):
+    """Crawls one page; returns the harness and the page's record."""
 
     def crawl(handlers, url=SITE, *, depth=0, **more):
         more.setdefault("rendering", rendering())
-        stand = crawl_stand(handlers, allowed_networks=(), **more)
-        stand.crawl([url], EnqueueOptions(depth=depth))
-        return stand, stand.urls.get(url)
+        harness = crawl_harness(handlers, allowed_networks=(), **more)
+        harness.crawl([url], EnqueueOptions(depth=depth))
+        return harness, harness.urls.get(url)
 
     return crawl
 
@@ -76,30 +76,30 @@ def inline(text: str) -> bytes:
     return page(f"<!doctype html><title>plain</title><p>plain</p><script>{text}</script>".encode())
 
 
-def html_of(stand, url=SITE) -> str:
-    return stand.urls.content(url).body.decode("utf-8-sig")
+def html_of(harness, url=SITE) -> str:
+    return harness.urls.content(url).body.decode("utf-8-sig")
 
 
 def test_page_filled_by_a_script_is_stored_with_product_and_links(crawled):
-    stand, record = crawled(shop(), depth=1)
+    harness, record = crawled(shop(), depth=1)
 
     assert record.fields["page.title"] == b'"Oak chair"'
     assert record.fields["product.price"] == b'"49.90"'
-    assert [link.url for link in stand.urls.links.outlinks(SITE).items] == [
+    assert [link.url for link in harness.urls.links.outlinks(SITE).items] == [
         "http://shop.test/other"
     ]
     assert record.facts["rendering"] == "rendered"
     assert record.facts["status"] == 200
-    assert stand.pipeline.render.counters.read()[counters.RENDERED] == 1
-    assert len(stand.origin.of("/other")) == 1
+    assert harness.pipeline.render.counters.read()[counters.RENDERED] == 1
+    assert len(harness.origin.of("/other")) == 1
 
 
 def test_host_without_a_rule_is_not_rendered(crawled):
-    stand, record = crawled(shop(), "http://other.test/")
+    harness, record = crawled(shop(), "http://other.test/")
 
     assert record.fields["page.title"] == b'"Shop"'
     assert "rendering" not in record.facts
-    assert [seen.path for seen in stand.origin.seen] == ["/robots.txt", "/"]
+    assert [seen.path for seen in harness.origin.seen] == ["/robots.txt", "/"]
 
 
 @contextmanager
@@ -167,32 +167,32 @@ setTimeout(() => { location.href = "http://127.0.0.1:TCP/"; }, 200);
 def test_page_reaches_only_what_the_fetcher_may_fetch(crawled):
     with trap() as (tcp, udp, heard):
         html = ESCAPES.replace(":TCP", f":{tcp}").replace(":UDP", f":{udp}")
-        stand, record = crawled({"/": page(html.encode()), "/data": answer(200, b"data")})
+        harness, record = crawled({"/": page(html.encode()), "/data": answer(200, b"data")})
 
     assert json.loads(record.fields["page.title"]) == (
         "file failed, localhost failed, loopback failed, metadata failed, own read, "
         "webrtc found nothing, websocket failed"
     )
-    assert [seen.path for seen in stand.origin.seen] == ["/robots.txt", "/", "/data"]
+    assert [seen.path for seen in harness.origin.seen] == ["/robots.txt", "/", "/data"]
     assert heard == []
 
 
 def test_script_disallowed_by_robots_txt_is_not_fetched(crawled):
     rules = answer(200, b"User-agent: *\nDisallow: /api/\n", content_type="text/plain")
 
-    stand, record = crawled(shop(**{"/robots.txt": rules}))
+    harness, record = crawled(shop(**{"/robots.txt": rules}))
 
-    assert not stand.origin.of("/api/product")
-    assert len(stand.origin.of("/app.js")) == 1
+    assert not harness.origin.of("/api/product")
+    assert len(harness.origin.of("/app.js")) == 1
     assert record.fields["page.title"] == b'"Shop"'
 
 
 def test_script_of_another_origin_is_fetched_after_its_robots_txt(crawled):
     html = page(b"<!doctype html><title>plain</title><script src=//cdn.test/a.js></script>")
-    stand, record = crawled({"/": html, "/a.js": script(b"document.title = 'from the cdn'")})
+    harness, record = crawled({"/": html, "/a.js": script(b"document.title = 'from the cdn'")})
 
     assert record.fields["page.title"] == b'"from the cdn"'
-    assert [seen.path for seen in stand.origin.of(host="cdn.test")] == ["/robots.txt", "/a.js"]
+    assert [seen.path for seen in harness.origin.of(host="cdn.test")] == ["/robots.txt", "/a.js"]
 
 
 def test_data_of_another_origin_is_readable_only_with_cors(crawled):
@@ -239,15 +239,15 @@ def test_data_of_another_origin_is_readable_only_with_cors(crawled):
 )
 def test_page_that_cannot_be_rendered_is_stored_as_fetched(crawled, text, reason):
     settings = rendering(deadline_s=12.0 if "for (;;);" in text else 60.0)
-    stand, record = crawled({"/": inline(text)}, rendering=settings)
+    harness, record = crawled({"/": inline(text)}, rendering=settings)
 
     assert record.fields["page.title"] == b'"plain"'
     assert record.facts["rendering"] == reason
     assert record.facts["outcome"] == "Fetched"
-    stand.crawl(["http://shop.test/next"], EnqueueOptions())  # 404
-    stand.origin.handlers["/good"] = inline("document.title = 'good'")
-    stand.crawl(["http://shop.test/good"], EnqueueOptions())
-    assert stand.urls.get("http://shop.test/good").fields["page.title"] == b'"good"'
+    harness.crawl(["http://shop.test/next"], EnqueueOptions())  # 404
+    harness.origin.handlers["/good"] = inline("document.title = 'good'")
+    harness.crawl(["http://shop.test/good"], EnqueueOptions())
+    assert harness.urls.get("http://shop.test/good").fields["page.title"] == b'"good"'
 
 
 @pytest.mark.parametrize(
@@ -265,16 +265,16 @@ def test_page_that_cannot_be_rendered_is_stored_as_fetched(crawled, text, reason
 def test_misbehaving_page_is_still_rendered(crawled, text):
     # A page that never stops polling is read at the deadline.
     settings = rendering(deadline_s=15.0 if "/poll" in text else 60.0)
-    stand, record = crawled({"/": inline(text)}, rendering=settings)
+    harness, record = crawled({"/": inline(text)}, rendering=settings)
 
     assert record.facts["rendering"] == "rendered"
     assert record.fields["page.title"] == b'"good"'
-    assert not stand.origin.of("/elsewhere")
-    assert len(stand.origin.of("/poll")) <= rendering().max_requests
+    assert not harness.origin.of("/elsewhere")
+    assert len(harness.origin.of("/poll")) <= rendering().max_requests
 
 
 def test_page_keeps_its_limits_of_requests_and_bytes(crawled):
-    stand, record = crawled(
+    harness, record = crawled(
         {
             "/": inline("""
                 (async () => {
@@ -289,7 +289,7 @@ def test_page_keeps_its_limits_of_requests_and_bytes(crawled):
     )  # fmt: skip
 
     assert record.fields["page.title"] == b'"3"'
-    assert len(stand.origin.of("/data")) == 5
+    assert len(harness.origin.of("/data")) == 5
 
 
 TEN = """
@@ -307,53 +307,53 @@ QPS = 4
 
 def test_each_request_of_a_page_waits_for_a_slot(crawled):
     handlers = {"/": inline(TEN), "/data": answer(200, b"x")}
-    stand, record = crawled(handlers, qps=QPS)
+    harness, record = crawled(handlers, qps=QPS)
 
     assert record.fields["page.title"] == b'"ten"'
-    assert len(stand.origin.of("/data")) == 10
-    assert min(stand.origin.gaps_ms()) >= 1000 / QPS / 2
+    assert len(harness.origin.of("/data")) == 10
+    assert min(harness.origin.gaps_ms()) >= 1000 / QPS / 2
 
 
-def test_page_skips_the_backlog_of_its_domain_but_keeps_its_rate(crawl_stand):
+def test_page_skips_the_backlog_of_its_domain_but_keeps_its_rate(crawl_harness):
     handlers = {"/": inline(TEN), "/data": answer(200, b"x")}
-    stand = crawl_stand(handlers, allowed_networks=(), rendering=rendering(), qps=QPS)
-    stand.know_rules("shop.test")
-    list(stand.pipeline.enqueuer.enqueue([SITE], EnqueueOptions()))
-    sends = stand.step(stand.sent.messages.pop())
-    stand.limiter.reserve([SlotRequest("shop.test")] * 800)  # 200 s
+    harness = crawl_harness(handlers, allowed_networks=(), rendering=rendering(), qps=QPS)
+    harness.know_rules("shop.test")
+    list(harness.pipeline.enqueuer.enqueue([SITE], EnqueueOptions()))
+    sends = harness.step(harness.sent.messages.pop())
+    harness.limiter.reserve([SlotRequest("shop.test")] * 800)  # 200 s
 
     for send in sends:
-        stand.step(send)
+        harness.step(send)
 
-    assert len(stand.origin.of("/data")) == 10
-    assert min(stand.origin.gaps_ms()) >= 1000 / QPS / 2
+    assert len(harness.origin.of("/data")) == 10
+    assert min(harness.origin.gaps_ms()) >= 1000 / QPS / 2
 
 
 def test_page_in_another_encoding_is_read_as_the_browser_rendered_it(crawled):
     body = '<!doctype html><meta charset=windows-1251><title>Стул</title><script>document.title += "!"</script>'
     headers = {"content_type": "text/html; charset=windows-1251"}
-    stand, record = crawled({"/": answer(200, body.encode("cp1251"), **headers)})
+    harness, record = crawled({"/": answer(200, body.encode("cp1251"), **headers)})
 
     assert json.loads(record.fields["page.title"]) == "Стул!"
-    assert "Стул!" in html_of(stand)
+    assert "Стул!" in html_of(harness)
 
 
 def test_rendered_page_is_refreshed_unconditionally(crawled):
     html = answer(200, SHELL, headers={"ETag": '"v1"'})
-    stand, _ = crawled(shop(**{"/": html}))
+    harness, _ = crawled(shop(**{"/": html}))
 
-    stand.crawl([SITE], EnqueueOptions(refresh=True))
+    harness.crawl([SITE], EnqueueOptions(refresh=True))
 
-    assert [seen.header("If-None-Match") for seen in stand.origin.of("/")] == [None, None]
-    assert len(stand.origin.of("/api/product")) == 2
+    assert [seen.header("If-None-Match") for seen in harness.origin.of("/")] == [None, None]
+    assert len(harness.origin.of("/api/product")) == 2
 
 
 def test_page_no_longer_rendered_loses_the_rendering_fact(crawled):
-    stand, record = crawled(shop())
+    harness, record = crawled(shop())
     assert record.facts["rendering"] == "rendered"
 
-    object.__setattr__(stand.pipeline.fetch, "rendering", RenderingRule(RenderingSettings()))
-    stand.crawl([SITE], EnqueueOptions(refresh=True))
+    object.__setattr__(harness.pipeline.fetch, "rendering", RenderingRule(RenderingSettings()))
+    harness.crawl([SITE], EnqueueOptions(refresh=True))
 
-    assert "rendering" not in stand.urls.get(SITE).facts
-    assert stand.urls.get(SITE).fields["page.title"] == b'"Shop"'
+    assert "rendering" not in harness.urls.get(SITE).facts
+    assert harness.urls.get(SITE).fields["page.title"] == b'"Shop"'

@@ -13,12 +13,12 @@ pytestmark = pytest.mark.redis
 RULES = b"User-agent: *\nDisallow: /a<d.html\nDisallow: /*?b=\nDisallow: /*utm_source\n"
 
 
-def fetched(stand, url: str) -> list[tuple[str, str]]:
+def fetched(harness, url: str) -> list[tuple[str, str]]:
     """(kind, final URL) of the results for `url`, enqueued by its producer as is."""
-    list(stand.pipeline.enqueuer.enqueue([url], EnqueueOptions()))
-    (send,) = stand.sent.messages
-    stand.sent.messages.clear()
-    sends = stand.pipeline.fetch.run(FetchBatch.read(send.message.wire()))
+    list(harness.pipeline.enqueuer.enqueue([url], EnqueueOptions()))
+    (send,) = harness.sent.messages
+    harness.sent.messages.clear()
+    sends = harness.pipeline.fetch.run(FetchBatch.read(send.message.wire()))
     return [
         (answer.fetch.outcome, answer.fetch.final_url)
         for send in sends
@@ -31,55 +31,55 @@ def fetched(stand, url: str) -> list[tuple[str, str]]:
     "path",
     ["/a<d.html", "/a%3Cd.html", "/a%3cd.html", "/p?b=1&a=2", "/p?utm_source=x", "/%61<d.html"],
 )
-def test_url_disallowed_as_enqueued_is_refused(crawl_stand, path):
-    stand = crawl_stand({"*": page(b"hello")})
-    stand.know_rules("site.test", body=RULES)
+def test_url_disallowed_as_enqueued_is_refused(crawl_harness, path):
+    harness = crawl_harness({"*": page(b"hello")})
+    harness.know_rules("site.test", body=RULES)
 
-    assert [kind for kind, _ in fetched(stand, f"http://site.test{path}")] == ["Refused"]
-    assert not stand.origin.seen
-
-
-def test_url_disallowed_as_requested_is_refused(crawl_stand):
-    stand = crawl_stand({"*": page(b"hello")})
-    stand.know_rules("site.test", body=b"User-agent: *\nDisallow: /*?a=\n")
-
-    assert [kind for kind, _ in fetched(stand, "http://site.test/p?b=1&a=2")] == ["Refused"]
+    assert [kind for kind, _ in fetched(harness, f"http://site.test{path}")] == ["Refused"]
+    assert not harness.origin.seen
 
 
-def test_url_allowed_in_both_spellings_is_fetched(crawl_stand):
-    stand = crawl_stand({"*": page(b"hello")})
-    stand.know_rules("site.test", body=RULES)
+def test_url_disallowed_as_requested_is_refused(crawl_harness):
+    harness = crawl_harness({"*": page(b"hello")})
+    harness.know_rules("site.test", body=b"User-agent: *\nDisallow: /*?a=\n")
 
-    assert fetched(stand, "http://site.test/p?c=1&a=2&utm_medium=x") == [
+    assert [kind for kind, _ in fetched(harness, "http://site.test/p?b=1&a=2")] == ["Refused"]
+
+
+def test_url_allowed_in_both_spellings_is_fetched(crawl_harness):
+    harness = crawl_harness({"*": page(b"hello")})
+    harness.know_rules("site.test", body=RULES)
+
+    assert fetched(harness, "http://site.test/p?c=1&a=2&utm_medium=x") == [
         ("Fetched", "http://site.test/p?a=2&c=1")
     ]
 
 
 @pytest.mark.parametrize("location", ["/a<d.html", "/p?b=1&a=2", "?utm_source=x"])
-def test_redirect_to_a_disallowed_spelling_is_refused(crawl_stand, location):
-    stand = crawl_stand({"//site.test/": redirect(location), "*": page(b"hello")})
-    stand.know_rules("site.test", body=RULES)
+def test_redirect_to_a_disallowed_spelling_is_refused(crawl_harness, location):
+    harness = crawl_harness({"//site.test/": redirect(location), "*": page(b"hello")})
+    harness.know_rules("site.test", body=RULES)
 
-    assert [kind for kind, _ in fetched(stand, "http://site.test/")] == ["Refused"]
-    assert len(stand.origin.seen) == 1
+    assert [kind for kind, _ in fetched(harness, "http://site.test/")] == ["Refused"]
+    assert len(harness.origin.seen) == 1
 
 
-def test_redirect_that_waits_for_rules_keeps_its_spelling(crawl_stand):
-    stand = crawl_stand(
+def test_redirect_that_waits_for_rules_keeps_its_spelling(crawl_harness):
+    harness = crawl_harness(
         {
             "//site.test/": redirect("http://other.test/p?b=1&a=2"),
             "//other.test/robots.txt": page(RULES, content_type="text/plain"),
             "*": page(b"hello"),
         }
     )
-    stand.know_rules("site.test")
-    list(stand.pipeline.enqueuer.enqueue(["http://site.test/"], EnqueueOptions()))
-    first = FetchBatch.read(stand.sent.messages[0].message.wire())
+    harness.know_rules("site.test")
+    list(harness.pipeline.enqueuer.enqueue(["http://site.test/"], EnqueueOptions()))
+    first = FetchBatch.read(harness.sent.messages[0].message.wire())
 
-    (to_robots,) = stand.pipeline.fetch.run(first)
-    (to_fetch,) = stand.pipeline.robots.run(RobotsBatch.read(to_robots.message.wire()))
-    (to_canonicalize,) = stand.pipeline.fetch.run(FetchBatch.read(to_fetch.message.wire()))
+    (to_robots,) = harness.pipeline.fetch.run(first)
+    (to_fetch,) = harness.pipeline.robots.run(RobotsBatch.read(to_robots.message.wire()))
+    (to_canonicalize,) = harness.pipeline.fetch.run(FetchBatch.read(to_fetch.message.wire()))
 
     (answer,) = to_canonicalize.message.results
     assert answer.fetch.outcome == "Refused"
-    assert not stand.origin.of(path="/p")
+    assert not harness.origin.of(path="/p")

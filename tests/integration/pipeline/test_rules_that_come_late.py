@@ -14,29 +14,29 @@ URLS = [f"{ORIGIN}/{number}" for number in range(60)]
 
 
 @pytest.fixture
-def stand(crawl_stand):
+def harness(crawl_harness):
     """A crawl whose first request for robots.txt failed, with its URLs waiting."""
-    stand = crawl_stand({"//site.test/robots.txt": answer(500), "*": page(b"hello")}, qps=200)
+    harness = crawl_harness({"//site.test/robots.txt": answer(500), "*": page(b"hello")}, qps=200)
     batch = FetchBatch(tuple(UrlJob(url=url) for url in URLS))
     messages = [OutgoingMessage(Destination.FETCH, batch)]
     while messages:
-        messages += stand.step(messages.pop(0))
-    return stand
+        messages += harness.step(messages.pop(0))
+    return harness
 
 
-def requested_urls(stand):
-    return {seen.path for seen in stand.origin.seen} - {"/robots.txt"}
+def requested_urls(harness):
+    return {seen.path for seen in harness.origin.seen} - {"/robots.txt"}
 
 
-def test_urls_waiting_after_a_robots_failure_are_released_when_rules_arrive(stand):
+def test_urls_waiting_after_a_robots_failure_are_released_when_rules_arrive(harness):
     """190 of 1,200 URLs waited ten minutes although other pages of their host had been stored."""
-    lines = stand.limiter_lines
+    lines = harness.limiter_lines
     assert (lines.total(), lines.waiting_for_rules()) == (len(URLS), len(URLS))
-    assert (lines.waiting([ORIGIN]), requested_urls(stand)) == ({ORIGIN: len(URLS)}, set())
-    stand.origin.handlers["//site.test/robots.txt"] = page(b"User-agent: *\nDisallow: /7\n")
+    assert (lines.waiting([ORIGIN]), requested_urls(harness)) == ({ORIGIN: len(URLS)}, set())
+    harness.origin.handlers["//site.test/robots.txt"] = page(b"User-agent: *\nDisallow: /7\n")
 
     refresh = OutgoingMessage(Destination.ROBOTS, RobotsBatch((ORIGIN,), refresh=True))
-    answers = stand.run([refresh], limit_s=60)
+    answers = harness.run([refresh], limit_s=60)
 
     outcomes = {one.job.url: (one.fetch.outcome, one.fetch.attempts) for one in answers}
     assert outcomes == {
@@ -44,50 +44,52 @@ def test_urls_waiting_after_a_robots_failure_are_released_when_rules_arrive(stan
     }
 
 
-def test_url_that_sees_the_old_failure_after_the_rules_arrived_is_released_too(stand, crawl_stand):
+def test_url_that_sees_the_old_failure_after_the_rules_arrived_is_released_too(
+    harness, crawl_harness
+):
     """For five seconds, a process uses its own copy of the rules."""
-    other = crawl_stand({}, qps=200)
+    other = crawl_harness({}, qps=200)
     other.robots.get(ORIGIN)
-    stand.origin.handlers["//site.test/robots.txt"] = page(b"User-agent: *\n")
+    harness.origin.handlers["//site.test/robots.txt"] = page(b"User-agent: *\n")
     again = OutgoingMessage(Destination.ROBOTS, RobotsBatch((ORIGIN,), refresh=True))
-    assert stand.step(again) == []
+    assert harness.step(again) == []
     late = UrlJob(url=f"{ORIGIN}/late")
     assert other.pipeline.fetch.run(FetchBatch((late,))) == []
 
-    answers = stand.run([], limit_s=60)
+    answers = harness.run([], limit_s=60)
 
     assert f"{ORIGIN}/late" in {one.job.url for one in answers}
 
 
-def test_rules_that_fail_again_release_nothing_early(stand):
+def test_rules_that_fail_again_release_nothing_early(harness):
     refresh = OutgoingMessage(Destination.ROBOTS, RobotsBatch((ORIGIN,), refresh=True))
-    assert stand.step(refresh) == []
-    stand.clock.sleep_s(6)
-    stand.pipeline.release.run()
+    assert harness.step(refresh) == []
+    harness.clock.sleep_s(6)
+    harness.pipeline.release.run()
 
-    assert stand.limiter_lines.waiting([ORIGIN]) == {ORIGIN: len(URLS)}
+    assert harness.limiter_lines.waiting([ORIGIN]) == {ORIGIN: len(URLS)}
 
 
-def test_line_checked_too_early_uses_no_attempt(stand):
+def test_line_checked_too_early_uses_no_attempt(harness):
     """A process checks every line when it starts."""
-    for server in stand.limiter_lines.servers:
+    for server in harness.limiter_lines.servers:
         server.check_now(server.domains())
 
-    assert stand.pipeline.release.run() == 0
-    assert stand.limiter_lines.waiting([ORIGIN]) == {ORIGIN: len(URLS)}
-    jobs = [orjson.loads(job) for job in stand.limiter_lines.contents(ORIGIN, 100)]
+    assert harness.pipeline.release.run() == 0
+    assert harness.limiter_lines.waiting([ORIGIN]) == {ORIGIN: len(URLS)}
+    jobs = [orjson.loads(job) for job in harness.limiter_lines.contents(ORIGIN, 100)]
     assert {job["attempt"] for job in jobs} == {1}
 
 
-def test_urls_whose_robots_txt_always_fails_get_an_outcome(crawl_stand):
+def test_urls_whose_robots_txt_always_fails_get_an_outcome(crawl_harness):
     handlers = {"//site.test/robots.txt": answer(500), "*": page(b"hello")}
-    stand = crawl_stand(handlers, qps=200, robots_error_s=1)
-    attempts = stand.pipeline.fetch.returning_jobs.settings.max_attempts
+    harness = crawl_harness(handlers, qps=200, robots_error_s=1)
+    attempts = harness.pipeline.fetch.returning_jobs.settings.max_attempts
     batch = FetchBatch(tuple(UrlJob(url=url) for url in URLS))
 
-    answers = stand.run([OutgoingMessage(Destination.FETCH, batch)], limit_s=90)
+    answers = harness.run([OutgoingMessage(Destination.FETCH, batch)], limit_s=90)
 
     assert {one.fetch.outcome for one in answers} == {"Unreachable"}
     assert {one.job.url for one in answers} == set(URLS)
     assert {one.fetch.attempts for one in answers} == {attempts}
-    assert len(stand.origin.seen) <= 2 * attempts + 2
+    assert len(harness.origin.seen) <= 2 * attempts + 2

@@ -20,16 +20,16 @@ OTHER = f"<title>t</title><main>{' '.join(reversed(WORDS))}</main>".encode()
 SITE = "http://copies.test"
 
 
-def test_duplicate_bodies_are_stored_once_counted_and_found_by_lookup(crawl_stand):
+def test_duplicate_bodies_are_stored_once_counted_and_found_by_lookup(crawl_harness):
     pages = {"/a": page(TEXT), "/b": page(TEXT), "/c": page(NEAR), "/d": page(OTHER)}
-    stand = crawl_stand(pages, qps=1000)
+    harness = crawl_harness(pages, qps=1000)
 
     for path in pages:
-        stand.crawl([SITE + path], EnqueueOptions())
+        harness.crawl([SITE + path], EnqueueOptions())
 
-    counted = stand.pipeline.store.counters.read()
+    counted = harness.pipeline.store.counters.read()
     assert (counted[counters.STORED], counted[counters.SAME_BODY]) == (4, 1)
-    store = stand.urls
+    store = harness.urls
     assert [store.content(SITE + path).body for path in pages] == [TEXT, TEXT, NEAR, OTHER]
     prints = {
         path: orjson.loads(store.get(SITE + path).fields["page.fingerprint"]) for path in pages

@@ -22,8 +22,8 @@ from aragog.settings import (
 from aragog.settings.servers import RedisSettings
 from aragog.standalone.postgres_server import PostgresServer
 from aragog.urlstore.content import open_content
-from tests.support.crawl_stand import AGENT, CrawlStand
-from tests.support.pipeline_stand import Sent
+from tests.support.crawl_harness import AGENT, CrawlHarness
+from tests.support.pipeline_harness import Sent
 from tests.support.postgres_server import store_settings
 from tests.support.second_visit.hooks import LOOPBACK, receiver
 from tests.support.second_visit.seen import Seen, expected
@@ -86,11 +86,11 @@ def seen(request, redis_server, tmp_path_factory) -> Iterator[Seen]:
         engine.create()
         engine.close()
         sent = Sent()
-        stand = CrawlStand(connect(settings, sent), origin, sent)
-        visits = Visits(stand, sites, hook)
+        harness = CrawlHarness(connect(settings, sent), origin, sent)
+        visits = Visits(harness, sites, hook)
         visits.run()
         yield Seen(visits, open_content(settings.content, folder), folder)
-        stand.pipeline.close()
+        harness.pipeline.close()
 
 
 # Not specific to a page, or random: rule files are compared by a sample.
@@ -110,7 +110,7 @@ def test_counters_after_the_second_visit(seen, column):
 
 
 def test_nothing_is_in_flight_after_the_second_visit(seen):
-    assert seen.visits.stand.pipeline.store.in_flight.count() == 0
+    assert seen.visits.harness.pipeline.store.in_flight.count() == 0
 
 
 @pytest.mark.parametrize(("cell", "name"), CELLS.items(), ids=map("-".join, CELLS))

@@ -15,7 +15,7 @@ from aragog.crawl.stages.sign_in import SignIns
 from aragog.errors import ConfigError
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.settings import EgressRule, EgressSettings, SignInSettings, WaySettings
-from tests.support.crawl_stand import StandCrawls, apart
+from tests.support.crawl_harness import HarnessCrawls, apart
 from tests.support.origin import answer, page, redirect
 from tests.support.proxies import HttpProxy
 
@@ -77,35 +77,35 @@ def sign_in(monkeypatch):
 
 
 @pytest.fixture
-def opened(crawl_stand, sign_in):
+def opened(crawl_harness, sign_in):
     def make(site, **changes):
-        stand = crawl_stand(
+        harness = crawl_harness(
             site.handlers(), fetch={"sign_in": sign_in}, retry_first_s=0.01, qps=50, **changes
         )
-        stand.know_rules("members.test", "other.test")
-        return stand
+        harness.know_rules("members.test", "other.test")
+        return harness
 
     return make
 
 
-def titles(stand, *urls):
-    return [stand.urls.get(url).fields.get("page.title") for url in urls]
+def titles(harness, *urls):
+    return [harness.urls.get(url).fields.get("page.title") for url in urls]
 
 
 def test_pages_of_a_crawl_share_a_session_that_no_record_shows(opened, redis_client, caplog):
     caplog.set_level(logging.DEBUG)
     site = Members()
-    stand = opened(site)
+    harness = opened(site)
     urls = [f"{PLACE}/{n}" for n in range(8)]
 
-    stand.crawl(urls, EnqueueOptions())
+    harness.crawl(urls, EnqueueOptions())
 
-    assert titles(stand, *urls) == [b'"for members"'] * 8
+    assert titles(harness, *urls) == [b'"for members"'] * 8
     assert site.signed_in == 1
-    posts = [request for request in stand.origin.seen if request.method == "POST"]
+    posts = [request for request in harness.origin.seen if request.method == "POST"]
     assert len(posts) == 1
     (sid,) = site.sessions
-    records = [stand.urls.pages.fetch_report(url).plain() for url in urls]
+    records = [harness.urls.pages.fetch_report(url).plain() for url in urls]
     for secret in (PASSWORD, sid.partition("=")[2]):
         assert secret not in caplog.text
         assert secret not in str(records)
@@ -115,24 +115,24 @@ def test_pages_of_a_crawl_share_a_session_that_no_record_shows(opened, redis_cli
 @pytest.mark.parametrize("prompt", ["redirect", "401", "form"])
 def test_expired_session_is_renewed_and_no_form_is_stored_as_a_page(opened, prompt):
     site = Members(prompt)
-    stand = opened(site)
-    stand.crawl([f"{PLACE}/1"], EnqueueOptions())
+    harness = opened(site)
+    harness.crawl([f"{PLACE}/1"], EnqueueOptions())
     site.sessions.clear()
 
-    stand.crawl([f"{PLACE}/2", f"{PLACE}/3"], EnqueueOptions())
+    harness.crawl([f"{PLACE}/2", f"{PLACE}/3"], EnqueueOptions())
 
-    assert titles(stand, f"{PLACE}/2", f"{PLACE}/3") == [b'"for members"'] * 2
+    assert titles(harness, f"{PLACE}/2", f"{PLACE}/3") == [b'"for members"'] * 2
     assert site.signed_in == 2
 
 
 def test_page_that_asks_again_after_signing_in_is_withheld(opened):
     site = Members("form")
-    stand = opened(site)
-    stand.origin.handlers["/never"] = site.form
+    harness = opened(site)
+    harness.origin.handlers["/never"] = site.form
 
-    stand.crawl([f"{PLACE}/never"], EnqueueOptions())
+    harness.crawl([f"{PLACE}/never"], EnqueueOptions())
 
-    report = stand.urls.pages.fetch_report(f"{PLACE}/never")
+    report = harness.urls.pages.fetch_report(f"{PLACE}/never")
     assert (report.outcome, report.attempts) == (OutcomeKind.UNAUTHORIZED, 2)
     assert site.signed_in == 2
 
@@ -140,46 +140,46 @@ def test_page_that_asks_again_after_signing_in_is_withheld(opened):
 def test_wrong_password_is_retried_rarely_and_its_urls_wait(opened, monkeypatch):
     monkeypatch.setenv("MEMBERS_PASSWORD", "wrong")
     site = Members()
-    stand = opened(site)
-    stand.enqueue([f"{PLACE}/1", f"{PLACE}/2"], EnqueueOptions())
+    harness = opened(site)
+    harness.enqueue([f"{PLACE}/1", f"{PLACE}/2"], EnqueueOptions())
 
-    later = [each for message in stand.taken() for each in apart(stand.step(message))]
+    later = [each for message in harness.taken() for each in apart(harness.step(message))]
 
     assert site.rejected == 1
     assert [job.attempt for each in later for job in each.message.jobs] == [0, 0]
 
     monkeypatch.setenv("MEMBERS_PASSWORD", PASSWORD)
-    stand.sent.messages += later
-    stand.crawl([], EnqueueOptions())
-    assert titles(stand, f"{PLACE}/1", f"{PLACE}/2") == [b'"for members"'] * 2
+    harness.sent.messages += later
+    harness.crawl([], EnqueueOptions())
+    assert titles(harness, f"{PLACE}/1", f"{PLACE}/2") == [b'"for members"'] * 2
 
 
 def test_only_named_crawls_sign_in_with_one_session_each(opened, sign_in):
     site = Members("401")
     sign_in[PLACE] = replace(sign_in[PLACE], crawls=("one", "two"))
-    stand = opened(site)
-    crawls = StandCrawls(stand)
+    harness = opened(site)
+    crawls = HarnessCrawls(harness)
     for name in ("one", "two", "three"):
         crawls.start(name)
-        stand.crawl([f"{PLACE}/{name}"], EnqueueOptions(crawl=name))
-    stand.crawl([f"{PLACE}/none"], EnqueueOptions())
+        harness.crawl([f"{PLACE}/{name}"], EnqueueOptions(crawl=name))
+    harness.crawl([f"{PLACE}/none"], EnqueueOptions())
 
     assert (site.signed_in, len(site.sessions)) == (2, 2)
-    outcomes = [stand.urls.pages.fetch_report(f"{PLACE}/{n}").outcome for n in ("three", "none")]
+    outcomes = [harness.urls.pages.fetch_report(f"{PLACE}/{n}").outcome for n in ("three", "none")]
     assert outcomes == [OutcomeKind.UNAUTHORIZED] * 2
 
 
 def test_session_is_sent_to_its_origin_only(opened):
     site = Members()
-    stand = opened(site)
-    stand.origin.handlers["//other.test/in"] = redirect(f"{PLACE}/chosen")
-    stand.origin.handlers["//members.test/out"] = redirect("http://other.test/there")
-    stand.origin.handlers["//other.test/there"] = page(b"x")
+    harness = opened(site)
+    harness.origin.handlers["//other.test/in"] = redirect(f"{PLACE}/chosen")
+    harness.origin.handlers["//members.test/out"] = redirect("http://other.test/there")
+    harness.origin.handlers["//other.test/there"] = page(b"x")
 
-    stand.crawl([f"{PLACE}/out", "http://other.test/in"], EnqueueOptions())
+    harness.crawl([f"{PLACE}/out", "http://other.test/in"], EnqueueOptions())
 
     with_cookies = {
-        (request.host, request.path) for request in stand.origin.seen if request.header("Cookie")
+        (request.host, request.path) for request in harness.origin.seen if request.header("Cookie")
     }
     assert ("members.test", "/out") in with_cookies
     assert {host for host, _ in with_cookies} == {"members.test"}
@@ -188,14 +188,14 @@ def test_session_is_sent_to_its_origin_only(opened):
 
 def test_sign_in_form_obeys_robots_txt(opened):
     site = Members()
-    stand = opened(site)
-    stand.know_rules("members.test", body=b"User-agent: *\nDisallow: /login\n")
-    stand.enqueue([f"{PLACE}/1"], EnqueueOptions())
+    harness = opened(site)
+    harness.know_rules("members.test", body=b"User-agent: *\nDisallow: /login\n")
+    harness.enqueue([f"{PLACE}/1"], EnqueueOptions())
 
-    (later,) = [each for message in stand.taken() for each in apart(stand.step(message))]
+    (later,) = [each for message in harness.taken() for each in apart(harness.step(message))]
 
     assert [job.attempt for job in later.message.jobs] == [0]
-    assert stand.origin.seen == []
+    assert harness.origin.seen == []
 
 
 def test_sign_in_uses_the_egress_route_of_the_url(opened):
@@ -203,13 +203,13 @@ def test_sign_in_uses_the_egress_route_of_the_url(opened):
     with HttpProxy() as office:
         rules = (EgressRule(ways=("office",), hosts=("members.test",)),)
         egress = EgressSettings({"office": WaySettings(proxy=office.url)}, rules)
-        stand = opened(site, egress=egress)
+        harness = opened(site, egress=egress)
 
-        stand.crawl([f"{PLACE}/1"], EnqueueOptions())
+        harness.crawl([f"{PLACE}/1"], EnqueueOptions())
 
         assert site.signed_in == 1
         assert office.asked
-        assert len({request.connection for request in stand.origin.seen}) == len(office.asked)
+        assert len({request.connection for request in harness.origin.seen}) == len(office.asked)
 
 
 def test_missing_credential_stops_the_start(opened, monkeypatch):
@@ -219,8 +219,8 @@ def test_missing_credential_stops_the_start(opened, monkeypatch):
         opened(Members())
 
 
-def test_nothing_signs_in_without_a_configured_site(crawl_stand, opened):
-    plain = crawl_stand({}).pipeline.fetch.requester.sign_ins
+def test_nothing_signs_in_without_a_configured_site(crawl_harness, opened):
+    plain = crawl_harness({}).pipeline.fetch.requester.sign_ins
 
     assert plain is None
     assert isinstance(opened(Members()).pipeline.fetch.requester.sign_ins, SignIns)

@@ -21,10 +21,10 @@ SCRIPTED = b"""<!doctype html><title>plain</title><script src=/app.js></script>"
 APP = b"""fetch("/data").then(r => r.text()).then(text => { document.title = text; });"""
 
 
-def test_pages_redirects_retries_robots_sitemaps_and_resources_are_signed(crawl_stand, tmp_path):
+def test_pages_redirects_retries_robots_sitemaps_and_resources_are_signed(crawl_harness, tmp_path):
     settings = identity(tmp_path)
     busy = iter([answer(503, headers=(("Retry-After", "0"),))])
-    stand = crawl_stand(
+    harness = crawl_harness(
         {
             "/sitemap.xml": answer(200, SITEMAP, content_type="application/xml"),
             "/moved": redirect("http://other.test/there?a=b"),
@@ -43,12 +43,12 @@ def test_pages_redirects_retries_robots_sitemaps_and_resources_are_signed(crawl_
         ),
     )
 
-    stand.crawl(["http://plain.test/sitemap.xml"], EnqueueOptions(sitemap=True, depth=1))
-    stand.crawl(["http://shop.test/"], EnqueueOptions())
+    harness.crawl(["http://plain.test/sitemap.xml"], EnqueueOptions(sitemap=True, depth=1))
+    harness.crawl(["http://shop.test/"], EnqueueOptions())
 
-    assert stand.urls.get("http://shop.test/").fields["page.title"] == b'"rendered"'
-    assert stand.urls.get("http://plain.test/busy?n=1").fields["page.title"] == b'"quiet"'
-    sent = [f"{request.host}{request.target}" for request in stand.origin.seen]
+    assert harness.urls.get("http://shop.test/").fields["page.title"] == b'"rendered"'
+    assert harness.urls.get("http://plain.test/busy?n=1").fields["page.title"] == b'"quiet"'
+    sent = [f"{request.host}{request.target}" for request in harness.origin.seen]
     assert sorted(sent) == [
         "other.test/robots.txt",
         "other.test/there?a=b",
@@ -62,5 +62,5 @@ def test_pages_redirects_retries_robots_sitemaps_and_resources_are_signed(crawl_
         "shop.test/data",
         "shop.test/robots.txt",
     ]
-    assert_verified(stand.origin.seen, read_keys(settings.key))
-    assert len({request.header("signature") for request in stand.origin.seen}) == len(sent)
+    assert_verified(harness.origin.seen, read_keys(settings.key))
+    assert len({request.header("signature") for request in harness.origin.seen}) == len(sent)

@@ -20,7 +20,7 @@ from aragog.errors import StoreUnavailable
 from aragog.settings import RedisSettings, Settings, StoreSettings
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import ROOT
-from tests.support.pipeline_stand import Sent
+from tests.support.pipeline_harness import Sent
 
 
 @pytest.fixture

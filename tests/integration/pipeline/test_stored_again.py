@@ -12,35 +12,37 @@ HTML = b"<title>title</title><a href=/other>other</a><p>some words of this page"
 
 
 @pytest.fixture
-def stand(crawl_stand):
+def harness(crawl_harness):
     routes = {"/page": page(HTML), "/other": page(HTML), "/gone": answer(404)}
-    stand = crawl_stand(routes, qps=1000)
-    stand.crawl([URL, "http://site.test/gone"], EnqueueOptions())
-    return stand
+    harness = crawl_harness(routes, qps=1000)
+    harness.crawl([URL, "http://site.test/gone"], EnqueueOptions())
+    return harness
 
 
-def again(stand, *urls):
-    return StoredAgain(stand.pipeline.canonicalize, stand.pipeline.store).run(urls)
+def again(harness, *urls):
+    return StoredAgain(harness.pipeline.canonicalize, harness.pipeline.store).run(urls)
 
 
-def test_fields_links_and_facts_are_rewritten_from_the_current_extraction(stand):
-    before = stand.urls.get(URL)
-    asked = len(stand.origin.seen)
+def test_fields_links_and_facts_are_rewritten_from_the_current_extraction(harness):
+    before = harness.urls.get(URL)
+    asked = len(harness.origin.seen)
     at_ms = int(before.facts["fetched_at_ms"])
-    stand.urls.fields.replace(URL, {}, {}, at_ms=at_ms)
+    harness.urls.fields.replace(URL, {}, {}, at_ms=at_ms)
 
-    assert again(stand, "HTTP://site.test/page") == []
+    assert again(harness, "HTTP://site.test/page") == []
 
-    after = stand.urls.get(URL)
+    after = harness.urls.get(URL)
     assert after.fields == before.fields
     assert after.facts == before.facts
-    assert [link.url for link in stand.urls.links.outlinks(URL).items] == ["http://site.test/other"]
-    assert len(stand.origin.seen) == asked
-    assert not stand.sent.messages  # its links are not followed
+    assert [link.url for link in harness.urls.links.outlinks(URL).items] == [
+        "http://site.test/other"
+    ]
+    assert len(harness.origin.seen) == asked
+    assert not harness.sent.messages  # its links are not followed
 
 
-def test_urls_without_a_page_are_reported_and_others_are_processed(stand):
-    problems = again(stand, "http://site.test/gone", URL, "no url", "http://new.test/")
+def test_urls_without_a_page_are_reported_and_others_are_processed(harness):
+    problems = again(harness, "http://site.test/gone", URL, "no url", "http://new.test/")
 
     assert len(problems) == 3
     assert problems[0] == "http://site.test/gone: no page is stored for it: fetch it first"

@@ -29,7 +29,7 @@ from pinlater.dead_letters import QUEUE
 from pinlater.envelope import arguments
 from pinlater.models import ClaimRequest, JobState, Nack
 from tests.support.origin import Origin, page, redirect
-from tests.support.pipeline_stand import Sent
+from tests.support.pipeline_harness import Sent
 
 SECRET = "averyprivatesentence"
 HTML = f"<title>{SECRET}</title><p>{SECRET}<a href='http://keep.test/x'>{SECRET}</a>".encode()

@@ -29,56 +29,64 @@ A, B = "http://a.example/", "http://b.example/"
 
 
 @pytest.fixture
-def stand(pipeline_stand):
+def store_harness(pipeline_harness):
     """A pipeline whose webhooks may reach loopback, with a webhook for everything."""
-    allow(pipeline_stand, "127.0.0.1")
-    return pipeline_stand
+    allow(pipeline_harness, "127.0.0.1")
+    return pipeline_harness
 
 
-def allow(stand, *hosts):
+def allow(store_harness, *hosts):
     settings = Settings(webhooks=WebhookSettings(allowed_hosts=hosts, max_attempts=3))
-    stand.webhooks = WebhookStage(
-        stand.store, stand.sent, SsrfFilter(settings.fetch), stand.clock, settings
+    store_harness.webhooks = WebhookStage(
+        store_harness.store,
+        store_harness.sent,
+        SsrfFilter(settings.fetch),
+        store_harness.clock,
+        settings,
     )
 
 
-def webhook(stand, url, **which):
+def webhook(store_harness, url, **which):
     which = {"owner": None, "host": None, **which}
-    cursor = stand.store.feed.end()
-    return stand.store.feed.webhooks.add(url, "secret", cursor=cursor, now_ms=NOW_MS, **which)
+    cursor = store_harness.store.feed.end()
+    return store_harness.store.feed.webhooks.add(
+        url, "secret", cursor=cursor, now_ms=NOW_MS, **which
+    )
 
 
-def change(stand, *urls, at=9):
+def change(store_harness, *urls, at=9):
     """Fetch each page twice, with a different price."""
     for at_ms, price in ((NOW_MS, b'"5"'), (NOW_MS + at, b'"%d"' % at)):
         seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
         fields = {"product.price": price}
-        stand.store.write_pages([page(u, at_ms, seen=seen, fields=fields) for u in urls])
-    stand.clock.advance_ms(SETTLE_MS + 1000)
+        store_harness.store.write_pages([page(u, at_ms, seen=seen, fields=fields) for u in urls])
+    store_harness.clock.advance_ms(SETTLE_MS + 1000)
 
 
-def run(stand):
+def run(store_harness):
     """Send the changes and deliver all messages; returned ones are delivered at their time."""
-    stand.webhooks.send_changes()
-    while messages := [m for m in stand.sent.messages if m.destination == Destination.WEBHOOK]:
-        stand.sent.messages.clear()
+    store_harness.webhooks.send_changes()
+    while messages := [
+        m for m in store_harness.sent.messages if m.destination == Destination.WEBHOOK
+    ]:
+        store_harness.sent.messages.clear()
         for message in messages:
-            stand.clock.advance_ms(message.delay_ms or 0)
+            store_harness.clock.advance_ms(message.delay_ms or 0)
             wire = json.loads(json.dumps(message.message.wire()))
-            stand.sent.messages += stand.webhooks.deliver(Delivery.read(wire))
+            store_harness.sent.messages += store_harness.webhooks.deliver(Delivery.read(wire))
 
 
-def test_change_is_posted_and_signed(stand, receiver):
-    webhook(stand, receiver.url)
-    change(stand, A)
-    run(stand)
+def test_change_is_posted_and_signed(store_harness, receiver):
+    webhook(store_harness, receiver.url)
+    change(store_harness, A)
+    run(store_harness)
 
     ((headers, body),) = receiver.got
     reported = orjson.loads(body)
     assert reported["changes"][0]["url"] == A
     assert reported["changes"][0]["fields"] == {"product.price": {"before": "5", "now": "9"}}
     assert reported["id"] == headers["Aragog-Delivery"]
-    now_s = stand.clock.now_ms() / 1000
+    now_s = store_harness.clock.now_ms() / 1000
     header = headers["Aragog-Signature"]
     verdicts = [
         Verifier(secret).check(sent, text, now_s=at_s)
@@ -93,14 +101,14 @@ def test_change_is_posted_and_signed(stand, receiver):
     assert verdicts == [Verdict.NEW, *4 * [Verdict.REFUSED]]
 
 
-def test_webhook_for_a_purpose_gets_no_fields_of_pages_that_refuse_it(stand, receiver):
-    webhook(stand, receiver.url, purpose="ai-train")
-    every = webhook(stand, receiver.url)
-    change(stand, A, B)
+def test_webhook_for_a_purpose_gets_no_fields_of_pages_that_refuse_it(store_harness, receiver):
+    webhook(store_harness, receiver.url, purpose="ai-train")
+    every = webhook(store_harness, receiver.url)
+    change(store_harness, A, B)
     read = {"outcome": "Fetched", "robots_preferences": str(TDM_FILE_READ)}
-    stand.store.write_pages([page(A, NOW_MS + 10, facts=read)])
-    stand.store.write_pages([page(B, NOW_MS + 10, facts={"outcome": "Fetched"})])
-    run(stand)
+    store_harness.store.write_pages([page(A, NOW_MS + 10, facts=read)])
+    store_harness.store.write_pages([page(B, NOW_MS + 10, facts={"outcome": "Fetched"})])
+    run(store_harness)
 
     fields = {}
     for _, body in receiver.got:
@@ -113,56 +121,56 @@ def test_webhook_for_a_purpose_gets_no_fields_of_pages_that_refuse_it(stand, rec
     assert every.name == webhook_name(receiver.url, None, None)
 
 
-def test_number_with_many_digits_is_posted_unchanged(stand, receiver):
-    webhook(stand, receiver.url)
+def test_number_with_many_digits_is_posted_unchanged(store_harness, receiver):
+    webhook(store_harness, receiver.url)
     for at_ms, digits in ((NOW_MS + 1_000_000, b"1"), (NOW_MS + 1_000_001, b"9" * 23)):
         seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
         fields = {"product.price": b"1", "product.gtin": digits}
-        stand.store.write_pages([page(B, at_ms, seen=seen, fields=fields)])
-    stand.clock.advance_ms(SETTLE_MS + 2_000_000)
-    run(stand)
+        store_harness.store.write_pages([page(B, at_ms, seen=seen, fields=fields)])
+    store_harness.clock.advance_ms(SETTLE_MS + 2_000_000)
+    run(store_harness)
 
     assert any(b"9" * 23 in body for _, body in receiver.got)
 
 
-def test_two_beats_post_a_change_once(stand, receiver):
-    webhook(stand, receiver.url)
-    change(stand, A)
-    stand.webhooks.send_changes()
-    run(stand)
-    stand.clock.advance_ms(5000)
-    run(stand)
+def test_two_beats_post_a_change_once(store_harness, receiver):
+    webhook(store_harness, receiver.url)
+    change(store_harness, A)
+    store_harness.webhooks.send_changes()
+    run(store_harness)
+    store_harness.clock.advance_ms(5000)
+    run(store_harness)
 
     assert len(receiver.got) == 1
 
 
-def test_failed_delivery_is_retried_with_growing_delays(stand, receiver):
+def test_failed_delivery_is_retried_with_growing_delays(store_harness, receiver):
     receiver.statuses = [500, 302]
-    webhook(stand, receiver.url)
-    change(stand, A)
-    before_ms = stand.clock.now_ms()
-    run(stand)
+    webhook(store_harness, receiver.url)
+    change(store_harness, A)
+    before_ms = store_harness.clock.now_ms()
+    run(store_harness)
 
     assert len({headers["Aragog-Delivery"] for headers, _ in receiver.got}) == 1
     assert len(receiver.got) == 3
-    assert stand.clock.now_ms() - before_ms == 30_000
+    assert store_harness.clock.now_ms() - before_ms == 30_000
 
 
-def test_delivery_is_given_up_after_its_attempts(stand, receiver):
+def test_delivery_is_given_up_after_its_attempts(store_harness, receiver):
     receiver.statuses = [500] * 9
-    webhook(stand, receiver.url)
-    change(stand, A)
-    run(stand)
+    webhook(store_harness, receiver.url)
+    change(store_harness, A)
+    run(store_harness)
 
     assert len(receiver.got) == 3
 
 
-def test_webhook_for_an_owner_or_host_gets_no_other_changes(stand, receiver):
-    stand.store.schedule.watch(A, "shop")
-    webhook(stand, receiver.url, owner="shop")
-    webhook(stand, receiver.url + "&host", host="b.example")
-    change(stand, A, B)
-    run(stand)
+def test_webhook_for_an_owner_or_host_gets_no_other_changes(store_harness, receiver):
+    store_harness.store.schedule.watch(A, "shop")
+    webhook(store_harness, receiver.url, owner="shop")
+    webhook(store_harness, receiver.url + "&host", host="b.example")
+    change(store_harness, A, B)
+    run(store_harness)
 
     reported = sorted(c["url"] for _, body in receiver.got for c in orjson.loads(body)["changes"])
     assert set(reported) == {A, B}
@@ -170,49 +178,49 @@ def test_webhook_for_an_owner_or_host_gets_no_other_changes(stand, receiver):
         assert len({c["url"] for c in orjson.loads(body)["changes"]}) == 1
 
 
-def test_changes_before_the_webhook_was_added_are_not_sent(stand, receiver):
-    change(stand, A)
-    webhook(stand, receiver.url)
-    run(stand)
+def test_changes_before_the_webhook_was_added_are_not_sent(store_harness, receiver):
+    change(store_harness, A)
+    webhook(store_harness, receiver.url)
+    run(store_harness)
 
     assert receiver.got == []
 
 
-def test_loopback_is_not_reached_unless_allowed(stand, receiver):
-    allow(stand)
-    webhook(stand, receiver.url)
-    change(stand, A)
-    run(stand)
+def test_loopback_is_not_reached_unless_allowed(store_harness, receiver):
+    allow(store_harness)
+    webhook(store_harness, receiver.url)
+    change(store_harness, A)
+    run(store_harness)
 
     assert receiver.got == []
 
 
-def test_removed_webhook_gets_nothing_more(stand, receiver):
-    registered = webhook(stand, receiver.url)
-    change(stand, A)
-    stand.webhooks.send_changes()
-    assert stand.store.feed.webhooks.remove(registered.name, NOW_MS + 99_999)
-    run(stand)
+def test_removed_webhook_gets_nothing_more(store_harness, receiver):
+    registered = webhook(store_harness, receiver.url)
+    change(store_harness, A)
+    store_harness.webhooks.send_changes()
+    assert store_harness.store.feed.webhooks.remove(registered.name, NOW_MS + 99_999)
+    run(store_harness)
 
     assert receiver.got == []
-    assert not stand.store.feed.webhooks.remove(registered.name, NOW_MS + 99_999)
-    assert list(stand.store.feed.webhooks.all()) == []
+    assert not store_harness.store.feed.webhooks.remove(registered.name, NOW_MS + 99_999)
+    assert list(store_harness.store.feed.webhooks.all()) == []
 
 
-def test_adding_a_webhook_twice_keeps_its_position(stand, receiver):
-    webhook(stand, receiver.url)
-    change(stand, A)
-    webhook(stand, receiver.url)
-    run(stand)
+def test_adding_a_webhook_twice_keeps_its_position(store_harness, receiver):
+    webhook(store_harness, receiver.url)
+    change(store_harness, A)
+    webhook(store_harness, receiver.url)
+    run(store_harness)
 
     assert len(receiver.got) == 1
 
 
-def test_unreachable_webhook_does_not_reveal_its_secret(stand, receiver):
+def test_unreachable_webhook_does_not_reveal_its_secret(store_harness, receiver):
     dead = f"http://127.0.0.1:{receiver.port}1/" if receiver.port < 6553 else "http://127.0.0.1:1/"
-    registered = webhook(stand, dead)
-    change(stand, A)
-    run(stand)
+    registered = webhook(store_harness, dead)
+    change(store_harness, A)
+    run(store_harness)
 
     assert "secret" not in repr(registered)
 
@@ -283,16 +291,18 @@ def test_deliveries_have_their_own_queue_and_workers():
     assert [name for name, role in ROLES.items() if "webhooks" in role.queues] == ["webhooks"]
 
 
-def test_waiting_delivery_omits_pages_taken_down_meanwhile(stand, receiver):
+def test_waiting_delivery_omits_pages_taken_down_meanwhile(store_harness, receiver):
     other = "http://other-shop.test/"
-    webhook(stand, receiver.url)
-    change(stand, A, other)
-    stand.webhooks.send_changes()
-    waiting = [m.message for m in stand.sent.messages if m.destination == Destination.WEBHOOK]
-    stand.store.takedowns.take_down(url=A)
+    webhook(store_harness, receiver.url)
+    change(store_harness, A, other)
+    store_harness.webhooks.send_changes()
+    waiting = [
+        m.message for m in store_harness.sent.messages if m.destination == Destination.WEBHOOK
+    ]
+    store_harness.store.takedowns.take_down(url=A)
 
     for delivery in waiting:
-        stand.webhooks.deliver(delivery)
+        store_harness.webhooks.deliver(delivery)
 
     reported = [each for _, body in receiver.got for each in orjson.loads(body)["changes"]]
     assert {each["url"] for each in reported} == {other}

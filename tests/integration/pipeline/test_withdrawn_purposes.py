@@ -47,27 +47,27 @@ def site():
 
 
 @pytest.fixture
-def stand_of(crawl_stand, site):
-    def stand(*purposes, **settings):
-        return crawl_stand(
+def harness_of(crawl_harness, site):
+    def harness(*purposes, **settings):
+        return crawl_harness(
             site.routes(), qps=1000, agent="testbot/1.0 (+http://bot.test/)",
             preferences={"purposes": purposes}, robots_fresh_s=60.0, **settings,
         )  # fmt: skip
 
-    return stand
+    return harness
 
 
-def fetch(stand, *, purposes=None, refresh=True, url=URL):
-    stand.crawl([url], EnqueueOptions(refresh=refresh, purposes=purposes))
-    return stand.urls.get(url)
+def fetch(harness, *, purposes=None, refresh=True, url=URL):
+    harness.crawl([url], EnqueueOptions(refresh=refresh, purposes=purposes))
+    return harness.urls.get(url)
 
 
-def read_rules_again(stand):
-    stand.robots.forget(set)
+def read_rules_again(harness):
+    harness.robots.forget(set)
 
 
-def is_allowed(stand, purpose, url=URL):
-    return use_of(stand.urls.get(url).facts, purpose)[0]
+def is_allowed(harness, purpose, url=URL):
+    return use_of(harness.urls.get(url).facts, purpose)[0]
 
 
 WITHDRAWALS = [
@@ -79,189 +79,191 @@ WITHDRAWALS = [
 
 @pytest.mark.parametrize(("where", "value", "line"), WITHDRAWALS)
 @pytest.mark.parametrize("url", [URL, "http://site.test/from"])
-def test_purpose_withdrawn_after_storing_reserves_the_page(stand_of, site, where, value, line, url):
-    stand = stand_of(TRAIN)
-    assert fetch(stand, url=url).fields["page.title"] == b'"title"'
+def test_purpose_withdrawn_after_storing_reserves_the_page(
+    harness_of, site, where, value, line, url
+):
+    harness = harness_of(TRAIN)
+    assert fetch(harness, url=url).fields["page.title"] == b'"title"'
 
     setattr(site, where, value)
-    read_rules_again(stand)
-    record = fetch(stand, url=url)
+    read_rules_again(harness)
+    record = fetch(harness, url=url)
 
     assert record.facts["outcome"] == "Refused"
     assert line in record.facts["reason"]
-    assert (record.fields, record.content_key, stand.urls.content(url)) == ({}, None, None)
+    assert (record.fields, record.content_key, harness.urls.content(url)) == ({}, None, None)
     allowed, source = use_of(record.facts, TRAIN)
     assert allowed is False
     assert line in source
 
 
-def test_without_purposes_the_page_stays_and_refuses_that_purpose(stand_of, site):
-    stand = stand_of()
-    fetch(stand)
+def test_without_purposes_the_page_stays_and_refuses_that_purpose(harness_of, site):
+    harness = harness_of()
+    fetch(harness)
 
     site.robots = "Content-Usage: train-ai=n"
-    read_rules_again(stand)
-    record = fetch(stand)
+    read_rules_again(harness)
+    record = fetch(harness)
 
     assert record.content_key
-    assert is_allowed(stand, TRAIN) is False
-    assert is_allowed(stand, SEARCH) is None
+    assert is_allowed(harness, TRAIN) is False
+    assert is_allowed(harness, SEARCH) is None
 
 
 @pytest.mark.parametrize("status", [404, 403, 503])
-def test_failed_fetch_can_withdraw_a_purpose_but_not_allow_one(stand_of, site, status):
-    stand = stand_of(retry_first_s=0.01)
-    fetch(stand)
+def test_failed_fetch_can_withdraw_a_purpose_but_not_allow_one(harness_of, site, status):
+    harness = harness_of(retry_first_s=0.01)
+    fetch(harness)
     site.robots, site.status = "Content-Usage: train-ai=n", status
-    read_rules_again(stand)
+    read_rules_again(harness)
 
-    fetch(stand)
+    fetch(harness)
 
-    assert is_allowed(stand, TRAIN) is False
+    assert is_allowed(harness, TRAIN) is False
     site.robots = "Content-Usage: train-ai=y"
-    read_rules_again(stand)
-    fetch(stand)
-    assert is_allowed(stand, TRAIN) is False
+    read_rules_again(harness)
+    fetch(harness)
+    assert is_allowed(harness, TRAIN) is False
     site.status = 200
-    fetch(stand)
-    assert is_allowed(stand, TRAIN) is True
+    fetch(harness)
+    assert is_allowed(harness, TRAIN) is True
 
 
-def test_one_process_serves_crawls_with_different_purposes(stand_of, site):
-    stand = stand_of()
+def test_one_process_serves_crawls_with_different_purposes(harness_of, site):
+    harness = harness_of()
     site.robots = "Content-Usage: train-ai=n"
-    fetch(stand, purposes=TRAIN, refresh=False)
-    assert stand.urls.get(URL).facts["outcome"] == "Refused"
-    assert "/page" not in {seen.path for seen in stand.origin.seen}
+    fetch(harness, purposes=TRAIN, refresh=False)
+    assert harness.urls.get(URL).facts["outcome"] == "Refused"
+    assert "/page" not in {seen.path for seen in harness.origin.seen}
 
-    record = fetch(stand, purposes=SEARCH, refresh=False)
+    record = fetch(harness, purposes=SEARCH, refresh=False)
 
     assert (record.facts["outcome"], record.facts["kept_for"]) == ("Fetched", SEARCH)
-    assert is_allowed(stand, TRAIN) is False
+    assert is_allowed(harness, TRAIN) is False
 
 
-def test_tdmrep_json_is_read_for_a_job_that_needs_it(stand_of, site):
-    stand = stand_of()
+def test_tdmrep_json_is_read_for_a_job_that_needs_it(harness_of, site):
+    harness = harness_of()
     site.tdm = [{"location": "/", "tdm-reservation": 1}]
-    fetch(stand, refresh=False)
-    assert TDM not in {seen.path for seen in stand.origin.seen}
+    fetch(harness, refresh=False)
+    assert TDM not in {seen.path for seen in harness.origin.seen}
 
-    record = fetch(stand, purposes=f"{SEARCH} {INPUT}")
+    record = fetch(harness, purposes=f"{SEARCH} {INPUT}")
 
     assert record.facts["outcome"] == "Refused"
     assert "tdmrep.json rule 1" in record.facts["reason"]
     assert record.content_key, "the crawl without purposes keeps it"
-    assert is_allowed(stand, INPUT) is False
+    assert is_allowed(harness, INPUT) is False
 
 
 @pytest.mark.parametrize("by", ["robots", "header"])
-def test_page_reserved_for_one_crawl_stays_for_the_others(stand_of, site, by):
-    stand = stand_of()
-    fetch(stand, purposes=TRAIN, refresh=False)
-    fetch(stand, purposes=SEARCH, refresh=False)
-    assert stand.urls.get(URL).facts["kept_for"] == f"{TRAIN} {SEARCH}"
+def test_page_reserved_for_one_crawl_stays_for_the_others(harness_of, site, by):
+    harness = harness_of()
+    fetch(harness, purposes=TRAIN, refresh=False)
+    fetch(harness, purposes=SEARCH, refresh=False)
+    assert harness.urls.get(URL).facts["kept_for"] == f"{TRAIN} {SEARCH}"
 
     if by == "robots":
         site.robots = "Content-Usage: train-ai=n"
-        read_rules_again(stand)
+        read_rules_again(harness)
     else:
         site.headers = (("Content-Usage", "train-ai=n"),)
-    record = fetch(stand, purposes=TRAIN)
+    record = fetch(harness, purposes=TRAIN)
 
     assert (record.facts["kept_for"], record.fields["page.title"]) == (SEARCH, b'"title"')
-    assert stand.urls.content(URL) is not None
-    assert is_allowed(stand, TRAIN) is False
+    assert harness.urls.content(URL) is not None
+    assert is_allowed(harness, TRAIN) is False
 
     site.headers = (("Content-Usage", "search=n, train-ai=n"),)
-    record = fetch(stand, purposes=SEARCH)
+    record = fetch(harness, purposes=SEARCH)
 
-    assert (record.fields, stand.urls.content(URL)) == ({}, None)
+    assert (record.fields, harness.urls.content(URL)) == ({}, None)
 
 
-def test_page_stored_for_one_crawl_is_fetched_for_another(stand_of, site):
-    stand = stand_of()
-    fetch(stand, refresh=False)
+def test_page_stored_for_one_crawl_is_fetched_for_another(harness_of, site):
+    harness = harness_of()
+    fetch(harness, refresh=False)
     site.headers = (("X-Robots-Tag", "noindex"),)
 
-    fetch(stand, purposes=SEARCH, refresh=False)
+    fetch(harness, purposes=SEARCH, refresh=False)
 
-    record = stand.urls.get(URL)
+    record = harness.urls.get(URL)
     assert record.facts["outcome"] == "Reserved"
     assert record.content_key, "the crawl without purposes keeps it"
-    assert [seen.path for seen in stand.origin.seen].count("/page") == 2
+    assert [seen.path for seen in harness.origin.seen].count("/page") == 2
 
 
-def test_refresh_uses_the_purposes_that_the_page_is_kept_for(stand_of, site):
-    stand = stand_of()
-    fetch(stand, purposes=TRAIN, refresh=False)
+def test_refresh_uses_the_purposes_that_the_page_is_kept_for(harness_of, site):
+    harness = harness_of()
+    fetch(harness, purposes=TRAIN, refresh=False)
     site.robots = "Content-Usage: train-ai=n"
-    read_rules_again(stand)
+    read_rules_again(harness)
 
-    record = fetch(stand, purposes="as-kept")
+    record = fetch(harness, purposes="as-kept")
 
     assert record.facts["outcome"] == "Refused"
     assert record.content_key is None
 
 
-def test_links_are_followed_with_the_purposes_of_their_page(stand_of, site):
-    stand = stand_of()
+def test_links_are_followed_with_the_purposes_of_their_page(harness_of, site):
+    harness = harness_of()
     site.robots = "Content-Usage: /next train-ai=n"
     routes = {"/page": page(b'<a href="/next">n</a>'), "/next": page(b"<title>n</title>")}
-    stand.origin.handlers |= routes
+    harness.origin.handlers |= routes
 
-    stand.crawl([URL], EnqueueOptions(depth=1, purposes=TRAIN))
+    harness.crawl([URL], EnqueueOptions(depth=1, purposes=TRAIN))
 
-    assert stand.urls.get("http://site.test/next").facts["outcome"] == "Refused"
+    assert harness.urls.get("http://site.test/next").facts["outcome"] == "Refused"
 
 
-def changes(stand):
+def changes(harness):
     """The feed so far: kind, and whether the entry contains the title."""
-    stand.clock.sleep_s(SETTLE_MS / 1000 + 0.1)
+    harness.clock.sleep_s(SETTLE_MS / 1000 + 0.1)
     return [
-        (change.kind, "page.title" in change.fields) for change in stand.urls.feed.changes().items
+        (change.kind, "page.title" in change.fields) for change in harness.urls.feed.changes().items
     ]
 
 
 @pytest.mark.parametrize("by", ["robots", "header"])
-def test_feed_reports_a_withdrawal_and_no_longer_shows_its_title(stand_of, site, by):
-    stand = stand_of(TRAIN)
-    stand.urls.schedule.watch(URL, "owner")
-    fetch(stand)
-    assert changes(stand) == [("new", True)]
+def test_feed_reports_a_withdrawal_and_no_longer_shows_its_title(harness_of, site, by):
+    harness = harness_of(TRAIN)
+    harness.urls.schedule.watch(URL, "owner")
+    fetch(harness)
+    assert changes(harness) == [("new", True)]
     if by == "robots":
         site.robots = "Content-Usage: train-ai=n"
-        read_rules_again(stand)
+        read_rules_again(harness)
     else:
         site.headers = (("Content-Usage", "train-ai=n"),)
 
-    fetch(stand)
-    fetch(stand)
+    fetch(harness)
+    fetch(harness)
 
-    assert changes(stand) == [("new", False), ("withdrawn", False)]
-    entry = stand.urls.feed.changes(owner="owner").items[-1]
+    assert changes(harness) == [("new", False), ("withdrawn", False)]
+    entry = harness.urls.feed.changes(owner="owner").items[-1]
     assert (entry.url, entry.owners) == (URL, ("owner",))
 
 
-def test_feed_reports_a_newly_refused_purpose(stand_of, site):
-    stand = stand_of()
-    fetch(stand)
+def test_feed_reports_a_newly_refused_purpose(harness_of, site):
+    harness = harness_of()
+    fetch(harness)
     site.robots = "Content-Usage: train-ai=n"
-    read_rules_again(stand)
+    read_rules_again(harness)
 
-    fetch(stand)
-    fetch(stand)
+    fetch(harness)
+    fetch(harness)
 
-    assert changes(stand) == [("reserved", False)]
+    assert changes(harness) == [("reserved", False)]
 
 
-def test_returning_page_is_in_the_feed_with_its_values(stand_of, site):
-    stand = stand_of(TRAIN)
-    stand.urls.schedule.watch(URL, "owner")
-    fetch(stand)
+def test_returning_page_is_in_the_feed_with_its_values(harness_of, site):
+    harness = harness_of(TRAIN)
+    harness.urls.schedule.watch(URL, "owner")
+    fetch(harness)
     site.headers = (("TDM-Reservation", "1"),)
-    fetch(stand)
+    fetch(harness)
     site.headers = ()
 
-    fetch(stand)
+    fetch(harness)
 
-    assert changes(stand) == [("new", False), ("withdrawn", False), ("new", True)]
+    assert changes(harness) == [("new", False), ("withdrawn", False), ("new", True)]

@@ -14,7 +14,7 @@ from aragog.urlstore.content.s3_packs import S3Packs
 from aragog.urlstore.packs import frames
 from deploy.s3.server import S3Server
 from tests.support.missing_parts import S3
-from tests.support.pack_stand import fetched, pack_stand
+from tests.support.pack_harness import fetched, pack_harness
 from tests.support.servers import start_or_skip
 from tests.support.stores import NOW_MS
 
@@ -58,17 +58,17 @@ def all_versions(client) -> bytes:
 def test_takedown_leaves_no_version_in_the_bucket(versioned, layout):
     settings, client = versioned
     settings = dataclasses.replace(settings, layout=layout)
-    stand = pack_stand(files=S3Packs(settings), content=S3Content(settings), layout=layout)
+    harness = pack_harness(files=S3Packs(settings), content=S3Content(settings), layout=layout)
     for n in range(3):
-        stand.store.write_pages(
+        harness.store.write_pages(
             [fetched(A, f"{SECRET} {n}", NOW_MS + n), fetched(B, f"stays {n}", NOW_MS + n)]
         )
     assert all_versions(client).count(SECRET.encode()) >= 3
-    stand.store.takedowns.take_down(url=A)
+    harness.store.takedowns.take_down(url=A)
     for _ in range(24):
-        stand.upkeep(hours=1)
+        harness.upkeep(hours=1)
 
     left = all_versions(client)
     assert SECRET.encode() not in left
     assert A.encode() not in left
-    assert stand.store.content(B).body == b"stays 2"
+    assert harness.store.content(B).body == b"stays 2"

@@ -18,7 +18,7 @@ from aragog.errors import AccessDenied, BadInput, ConfigError
 from aragog.settings import Settings, StoreSettings, load_settings
 from tests.support import api_server, thrift_server
 from tests.support.documented import Shell, blocks
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from urlspelling import url_key
 from zengraph import OUT
 from zengraph.records import count_column
@@ -37,7 +37,7 @@ def settings(tmp_path):
 
 def test_documented_commands_and_program_print_what_is_shown(settings, tmp_path):
     (tmp_path / "pins.json").write_text(blocks(DOCS, "json")[0])
-    store = stand(MemoryTables()).store
+    store = store_harness(MemoryTables()).store
     with (
         closing(application_graphs(settings)) as graphs,
         api_server.running(store, Services(graphs=graphs)) as server,
@@ -59,7 +59,7 @@ def test_token_is_valid_for_the_graphs_in_its_scopes(settings):
              "other": ["read@feeds", "write@feeds"]}  # fmt: skip
     made = {name: new_token(name, scopes) for name, scopes in names.items()}
     entries = {"tokens": tuple(entry for _, entry in made.values())}
-    store = stand(MemoryTables()).store
+    store = store_harness(MemoryTables()).store
     with (
         closing(application_graphs(settings)) as graphs,
         api_server.running(store, Services(graphs=graphs), **entries) as http,
@@ -132,7 +132,7 @@ def test_invalid_declaration_is_refused(settings, name, value):
 
 def test_packed_edges_are_taken_over_http_and_thrift(settings):
     own = replace(settings.store, graph_packed=("pins:30",))
-    store = stand(MemoryTables()).store
+    store = store_harness(MemoryTables()).store
     with (
         closing(application_graphs(replace(settings, store=own))) as graphs,
         api_server.running(store, Services(graphs=graphs)) as http,
@@ -209,7 +209,7 @@ def test_impossible_graph_name_gets_a_response(settings, name):
     """A name with NUL got none: the scope that its token lacked was part of a header."""
     token, entry = new_token("reader", ["read"])
     writer, other = new_token("writer", ["write@pins", "read@pins"])
-    store = stand(MemoryTables()).store
+    store = store_harness(MemoryTables()).store
     with (
         closing(application_graphs(settings)) as graphs,
         api_server.running(store, Services(graphs=graphs), tokens=(entry, other)) as http,

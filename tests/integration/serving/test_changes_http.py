@@ -11,28 +11,28 @@ import pytest
 from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.refresh_policy import Seen
 from tests.support.api_server import running
-from tests.support.stores import page, stand
+from tests.support.stores import page, store_harness
 from tests.support.waiting import WITHIN_S
 from zengraph.tables.memory import MemoryTables
 
 A, B = "http://a.example/", "http://b.example/"
 
 
-def change(a_stand, url, *prices):
+def change(harness, url, *prices):
     """Fetch a page with one price after another."""
     for price in prices:
-        a_stand.clock.advance_ms(10)
-        at_ms = a_stand.clock.now_ms()
+        harness.clock.advance_ms(10)
+        at_ms = harness.clock.now_ms()
         seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
         fields = {"product.price": b"%d" % price}
-        a_stand.store.write_pages([page(url, at_ms, seen=seen, fields=fields)])
-    a_stand.clock.advance_ms(SETTLE_MS + 1000)
+        harness.store.write_pages([page(url, at_ms, seen=seen, fields=fields)])
+    harness.clock.advance_ms(SETTLE_MS + 1000)
 
 
 @asynccontextmanager
-async def serving(a_stand, **settings):
+async def serving(harness, **settings):
     """The API on loopback; yields the port."""
-    with running(a_stand.store, **settings) as api:
+    with running(harness.store, **settings) as api:
         yield api.port
 
 
@@ -74,17 +74,17 @@ async def until_refused(port):
 
 
 @pytest.fixture
-def a_stand():
-    return stand(MemoryTables())
+def harness():
+    return store_harness(MemoryTables())
 
 
-def test_changes_are_returned_with_a_cursor_to_continue(a_stand):
-    change(a_stand, A, 1, 2)
+def test_changes_are_returned_with_a_cursor_to_continue(harness):
+    change(harness, A, 1, 2)
 
     async def play():
-        async with serving(a_stand) as port:
+        async with serving(harness) as port:
             first = await get(port, "/v1/changes")
-            change(a_stand, B, 1, 2)
+            change(harness, B, 1, 2)
             return first, await get(port, f"/v1/changes?cursor={first[1]['cursor']}")
 
     (status, reported), (_, more) = asyncio.run(play())
@@ -94,16 +94,16 @@ def test_changes_are_returned_with_a_cursor_to_continue(a_stand):
     assert [c["url"] for c in more["changes"]] == [B]
 
 
-def test_different_values_are_shown_differently_in_the_feed(a_stand):
+def test_different_values_are_shown_differently_in_the_feed(harness):
     digits = b"12345678901234567890123"
     for fields in ({"team.a": b"7x", "page.n": b"1"}, {"team.a": b'"7x"', "page.n": digits}):
-        a_stand.clock.advance_ms(10)
-        at_ms = a_stand.clock.now_ms()
+        harness.clock.advance_ms(10)
+        at_ms = harness.clock.now_ms()
         seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="page")
-        a_stand.store.write_pages([page(A, at_ms, seen=seen, fields=fields)])
-    a_stand.clock.advance_ms(SETTLE_MS + 1000)
+        harness.store.write_pages([page(A, at_ms, seen=seen, fields=fields)])
+    harness.clock.advance_ms(SETTLE_MS + 1000)
 
-    with running(a_stand.store) as api:
+    with running(harness.store) as api:
         body = api.get("/v1/changes").body
 
     reported = json.loads(body)["changes"][0]["fields"]
@@ -111,13 +111,13 @@ def test_different_values_are_shown_differently_in_the_feed(a_stand):
     assert reported["page.n"] == {"before": 1, "now": int(digits)}
 
 
-def test_feed_can_be_limited_to_a_host_or_owner(a_stand):
-    a_stand.store.schedule.watch(A, "shop")
-    change(a_stand, A, 1, 2)
-    change(a_stand, B, 1, 2)
+def test_feed_can_be_limited_to_a_host_or_owner(harness):
+    harness.store.schedule.watch(A, "shop")
+    change(harness, A, 1, 2)
+    change(harness, B, 1, 2)
 
     async def play():
-        async with serving(a_stand) as port:
+        async with serving(harness) as port:
             return [
                 await get(port, f"/v1/changes?{which}")
                 for which in (
@@ -132,41 +132,41 @@ def test_feed_can_be_limited_to_a_host_or_owner(a_stand):
     assert status == 400
 
 
-def test_long_poll_returns_when_something_changes(a_stand):
-    change(a_stand, A, 1)
+def test_long_poll_returns_when_something_changes(harness):
+    change(harness, A, 1)
 
     async def play():
-        async with serving(a_stand, max_in_flight=1) as port:
+        async with serving(harness, max_in_flight=1) as port:
             # A cursor from before the change: the poll may be admitted long before it reads.
             _, now = await get(port, "/v1/changes?cursor=now")
             path = f"/v1/changes?cursor={now['cursor']}&wait_ms=60000"
             poll = asyncio.create_task(admitted(port, path))
             await until_refused(port)
-            change(a_stand, A, 2)
+            change(harness, A, 2)
             return await poll
 
     _, reported = asyncio.run(play())
     assert [c["kind"] for c in reported["changes"]] == ["changed"]
 
 
-def test_long_poll_ends_without_a_change(a_stand):
+def test_long_poll_ends_without_a_change(harness):
     async def play():
-        async with serving(a_stand) as port:
+        async with serving(harness) as port:
             return await get(port, "/v1/changes?wait_ms=1")
 
     assert asyncio.run(play())[1]["changes"] == []
 
 
-def test_events_are_sent_as_they_happen_and_can_be_resumed(a_stand):
-    change(a_stand, A, 1, 2)
+def test_events_are_sent_as_they_happen_and_can_be_resumed(harness):
+    change(harness, A, 1, 2)
 
     async def play():
-        async with serving(a_stand) as port:
+        async with serving(harness) as port:
             accept = "Accept: text/event-stream"
             reader, writer = await ask(port, "/v1/changes", accept)
             head = await reader.readuntil(b"\r\n\r\n")
             first = await event(reader)
-            change(a_stand, B, 1, 2)
+            change(harness, B, 1, 2)
             second = await event(reader)
             writer.close()
             cursor = first.split(b"\n")[0].removeprefix(b"id: ").decode()
@@ -187,9 +187,9 @@ def test_events_are_sent_as_they_happen_and_can_be_resumed(a_stand):
 @pytest.mark.parametrize(
     "query", ["cursor=nonsense", "limit=0", "limit=x", "wait_ms=-1", "limit=99999999999999"]
 )
-def test_invalid_query_is_reported(a_stand, query):
+def test_invalid_query_is_reported(harness, query):
     async def play():
-        async with serving(a_stand) as port:
+        async with serving(harness) as port:
             return await get(port, f"/v1/changes?{query}")
 
     status, reported = asyncio.run(play())
@@ -197,9 +197,9 @@ def test_invalid_query_is_reported(a_stand, query):
     assert reported["detail"]
 
 
-def test_too_many_readers_are_refused(a_stand):
+def test_too_many_readers_are_refused(harness):
     async def play():
-        async with serving(a_stand, max_in_flight=1) as port:
+        async with serving(harness, max_in_flight=1) as port:
             poll = asyncio.create_task(admitted(port, "/v1/changes?wait_ms=1500"))
             refused = await until_refused(port)
             await poll
@@ -210,11 +210,11 @@ def test_too_many_readers_are_refused(a_stand):
     assert taken[0] == 200
 
 
-def test_simultaneous_streams_keep_their_limit(a_stand):
+def test_simultaneous_streams_keep_their_limit(harness):
     """All were admitted, because a stream was counted only once it had started."""
 
     async def play():
-        async with serving(a_stand, max_in_flight=4) as port:
+        async with serving(harness, max_in_flight=4) as port:
             asked = [await ask(port, "/v1/changes", "Accept: text/event-stream") for _ in range(20)]
             heads = await asyncio.gather(*(reader.readuntil(b"\r\n") for reader, _ in asked))
             for _, writer in asked:
@@ -226,11 +226,11 @@ def test_simultaneous_streams_keep_their_limit(a_stand):
     assert taken[0] == 200
 
 
-def test_head_request_for_a_stream_ends_and_its_connection_stays_usable(a_stand):
+def test_head_request_for_a_stream_ends_and_its_connection_stays_usable(harness):
     """It never ended and took up a reader's place for as long as the connection lasted."""
 
     async def play():
-        async with serving(a_stand) as port:
+        async with serving(harness) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             lines = (
                 *("HEAD /v1/changes HTTP/1.1", "Host: localhost", "Accept: text/event-stream", ""),

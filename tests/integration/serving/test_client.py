@@ -36,7 +36,7 @@ from aragog.urlstore.records import ContentWrite
 from tests.support import api_server, thrift_server
 from tests.support.documented import blocks
 from tests.support.fetching import URL, Fetching
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, page, store_harness
 from tests.support.waiting import wait_until
 from zengraph.tables.memory import MemoryTables
 
@@ -58,8 +58,8 @@ class Part:
     """A store, and what plays the rest of the system."""
 
     def __init__(self):
-        self.stand = stand(MemoryTables(ManualClock()))
-        self.store = self.stand.store
+        self.store_harness = store_harness(MemoryTables(ManualClock()))
+        self.store = self.store_harness.store
         self.producer = Producer()
         self.fetching = Fetching(self.store)
 
@@ -224,7 +224,7 @@ def test_conditional_put_needs_the_current_version(client):
 
 def test_fields_and_pages_are_deleted(part, client):
     client.put(URL, {"a": b"1", "b": b"2"})
-    part.stand.clock.advance_ms(1000)
+    part.store_harness.clock.advance_ms(1000)
 
     client.delete_fields(URL, ["a", "never"])
     client.delete_fields(URL, [])
@@ -248,7 +248,7 @@ def test_watch_and_unwatch_take_effect(part, client):
     client.watch(URL, "me")
     assert part.store.schedule.watchers(URL) == ["me"]
 
-    part.stand.clock.advance_ms(1000)
+    part.store_harness.clock.advance_ms(1000)
     client.unwatch(URL, "me")
     assert part.store.schedule.watchers(URL) == []
 

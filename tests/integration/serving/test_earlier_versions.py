@@ -13,7 +13,7 @@ from aragog.errors import BadInput
 from aragog.runtime.clock import ManualClock
 from aragog.settings import load_settings
 from tests.support import api_server, thrift_server
-from tests.support.pack_stand import fetched
+from tests.support.pack_harness import fetched
 
 URL = "http://a.example/"
 DAY_MS = 86_400_000

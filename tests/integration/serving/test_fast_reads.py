@@ -14,7 +14,7 @@ from aragog.api.server.tokens import new_token
 from aragog.errors import StoreUnavailable
 from aragog.urlstore.records import ContentWrite
 from tests.support.api_server import parsed, read_all, read_one, running
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, page, store_harness
 from tests.support.waiting import wait_until
 from zengraph.tables.memory import MemoryTables
 
@@ -25,14 +25,14 @@ WRITER, WRITE_ENTRY = new_token("writer", ["write"])
 
 @pytest.fixture(scope="module")
 def store():
-    a_stand = stand(MemoryTables())
+    harness = store_harness(MemoryTables())
     facts = {"outcome": "Fetched", "latency_ms": 1.5, "final_url": A}
     parts = {"facts": facts, "content": ContentWrite(b"packed"), "due_at_ms": NOW_MS}
-    a_stand.store.write_pages([page(A, fields={"page.description": b'"D"'}, **parts)])
-    a_stand.store.put(A, {"page.title": b'"A"', "team.note": "ü7x".encode(), "team.raw": b"\xff"})
-    a_stand.store.put(LONG, {"team.long": b"x" * 3000})
-    a_stand.store.aliases.merge("http://a.example/alias", A)
-    return a_stand.store
+    harness.store.write_pages([page(A, fields={"page.description": b'"D"'}, **parts)])
+    harness.store.put(A, {"page.title": b'"A"', "team.note": "ü7x".encode(), "team.raw": b"\xff"})
+    harness.store.put(LONG, {"team.long": b"x" * 3000})
+    harness.store.aliases.merge("http://a.example/alias", A)
+    return harness.store
 
 
 @pytest.fixture(scope="module")
@@ -169,11 +169,11 @@ def test_pipelined_reads_are_answered_in_order(api):
 
 
 def test_concurrent_clients_get_their_own_records():
-    a_stand = stand(MemoryTables())
+    harness = store_harness(MemoryTables())
     for number in range(50):
-        a_stand.store.put(f"http://a.example/{number}", {"team.n": b"%d" % number})
+        harness.store.put(f"http://a.example/{number}", {"team.n": b"%d" % number})
 
-    with running(a_stand.store) as api, ThreadPoolExecutor(16) as pool:
+    with running(harness.store) as api, ThreadPoolExecutor(16) as pool:
 
         def read(number):
             response = api.get_fast(f"/v1/urls?url=http://a.example/{number % 50}&include=")
@@ -183,19 +183,19 @@ def test_concurrent_clients_get_their_own_records():
 
 
 def test_unreadable_row_affects_no_other_request():
-    a_stand = stand(MemoryTables())
-    a_stand.store.put(A, {"team.a": b"1"})
+    harness = store_harness(MemoryTables())
+    harness.store.put(A, {"team.a": b"1"})
 
     class Part:
         """A store in which the rows of one host are in a damaged file."""
 
         def __getattr__(self, name):
-            return getattr(a_stand.store, name)
+            return getattr(harness.store, name)
 
         def get(self, url, fields=None):
             if "broken" in url:
                 raise StoreUnavailable("store", "damaged")
-            return a_stand.store.get(url, fields)
+            return harness.store.get(url, fields)
 
         def get_many(self, urls, fields=None):
             return [self.get(url, fields) for url in urls]
@@ -210,17 +210,17 @@ def test_unreadable_row_affects_no_other_request():
 
 
 def test_hung_store_gives_504_then_503_and_other_requests_continue():
-    a_stand = stand(MemoryTables())
+    harness = store_harness(MemoryTables())
     release = threading.Event()
 
     class Hung:
         def __getattr__(self, name):
-            return getattr(a_stand.store, name)
+            return getattr(harness.store, name)
 
         def get(self, url, fields=None):
             if "slow" in url:
                 release.wait(60)
-            return a_stand.store.get(url, fields)
+            return harness.store.get(url, fields)
 
         def get_many(self, urls, fields=None):
             return [self.get(url, fields) for url in urls]
@@ -252,18 +252,18 @@ def test_client_that_disconnects_affects_no_other(api):
 
 
 def test_draining_server_completes_started_requests():
-    a_stand = stand(MemoryTables())
-    a_stand.store.put(A, {"team.a": b"1"})
+    harness = store_harness(MemoryTables())
+    harness.store.put(A, {"team.a": b"1"})
     reading, release = threading.Event(), threading.Event()
 
     class Slow:
         def __getattr__(self, name):
-            return getattr(a_stand.store, name)
+            return getattr(harness.store, name)
 
         def get(self, url, fields=None):
             reading.set()
             release.wait(60)
-            return a_stand.store.get(url, fields)
+            return harness.store.get(url, fields)
 
     with running(Slow()) as api, api.connect() as sock:
         sock.sendall(f"GET /v1/urls?url={A}&include= HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())

@@ -35,38 +35,38 @@ def enqueued():
 
 
 @pytest.fixture
-def fetching(pipeline_stand, completions, enqueued):
+def fetching(pipeline_harness, completions, enqueued):
     # The store refuses a fetch in the future of its clock, and tests write pages fetched now.
-    pipeline_stand.clock.advance_ms(SystemClock().now_ms() - NOW_MS)
+    pipeline_harness.clock.advance_ms(SystemClock().now_ms() - NOW_MS)
 
     def enqueue(urls, *, priority, refresh, request_id, traceparent):
         options = EnqueueOptions(
             priority=priority, refresh=refresh, insist=refresh, request_id=request_id,
             caller=traceparent,
         )  # fmt: skip
-        results = list(pipeline_stand.enqueuer.enqueue(urls, options))
+        results = list(pipeline_harness.enqueuer.enqueue(urls, options))
         enqueued.extend(results)
         return results
 
     return Fetching(
-        pipeline_stand.store, enqueue, completions, max_waiting=100, extractors=("jobs",)
+        pipeline_harness.store, enqueue, completions, max_waiting=100, extractors=("jobs",)
     )
 
 
-def store_page(stand, url=URL, at_ms=NOW_MS, **parts):
+def store_page(harness, url=URL, at_ms=NOW_MS, **parts):
     parts.setdefault("facts", {"outcome": "Fetched"})
     fields = {"page.title": b'"Title"'}
-    stand.store.write_pages([page(url, at_ms, fields=fields, **parts)])
+    harness.store.write_pages([page(url, at_ms, fields=fields, **parts)])
 
 
-def finish(stand, *urls):
-    stand.in_flight.clear(urls or (URL,))
+def finish(harness, *urls):
+    harness.in_flight.clear(urls or (URL,))
 
 
 def test_taken_down_url_is_not_fetched_and_the_reason_is_returned(
-    pipeline_stand, fetching, enqueued
+    pipeline_harness, fetching, enqueued
 ):
-    pipeline_stand.store.takedowns.take_down(url=URL)
+    pipeline_harness.store.takedowns.take_down(url=URL)
 
     response = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS))
 
@@ -76,16 +76,16 @@ def test_taken_down_url_is_not_fetched_and_the_reason_is_returned(
     assert enqueued == []
 
 
-def test_unknown_url_is_returned_as_soon_as_it_is_stored(pipeline_stand, fetching, completions):
-    stand = pipeline_stand
+def test_unknown_url_is_returned_as_soon_as_it_is_stored(pipeline_harness, fetching, completions):
+    harness = pipeline_harness
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(
             fetching.fetch_now, FetchRequest(url="http://A.test:80/p", max_wait_ms=LONG_MS)
         )
-        wait_until(lambda: stand.sent.urls() == [URL])
+        wait_until(lambda: harness.sent.urls() == [URL])
         assert not future.done()
-        store_page(stand, at_ms=SystemClock().now_ms())
-        finish(stand)
+        store_page(harness, at_ms=SystemClock().now_ms())
+        finish(harness)
 
         response = future.result(60)
 
@@ -94,87 +94,87 @@ def test_unknown_url_is_returned_as_soon_as_it_is_stored(pipeline_stand, fetchin
     assert completions.count == 0
 
 
-def test_fetch_has_the_request_id_of_the_call_that_started_it(pipeline_stand, fetching):
+def test_fetch_has_the_request_id_of_the_call_that_started_it(pipeline_harness, fetching):
     for request_id in ("order-4711", "order-4712"):
         fetching.fetch_now(FetchRequest(url=URL, request_id=request_id))
 
-    [sent] = pipeline_stand.sent.messages
+    [sent] = pipeline_harness.sent.messages
     assert [job["request_id"] for job in sent.message.wire()["urls"]] == ["order-4711"]
 
 
 @pytest.mark.parametrize("request_id", ["two words", "x" * 65, "a\nb", "ä"])
-def test_request_id_that_would_break_a_log_line_is_refused(pipeline_stand, fetching, request_id):
-    store_page(pipeline_stand)
+def test_request_id_that_would_break_a_log_line_is_refused(pipeline_harness, fetching, request_id):
+    store_page(pipeline_harness)
     with pytest.raises(BadInput, match="request_id"):
         fetching.fetch_now(FetchRequest(url=URL, request_id=request_id))
 
 
-def test_many_callers_cause_one_fetch(pipeline_stand, fetching, enqueued):
+def test_many_callers_cause_one_fetch(pipeline_harness, fetching, enqueued):
     with ThreadPoolExecutor(20) as pool:
         futures = [
             pool.submit(fetching.fetch_now, FetchRequest(url=URL, max_wait_ms=LONG_MS))
             for _ in range(20)
         ]
         wait_until(lambda: len(enqueued) == 20)
-        store_page(pipeline_stand, at_ms=SystemClock().now_ms())
-        finish(pipeline_stand)
+        store_page(pipeline_harness, at_ms=SystemClock().now_ms())
+        finish(pipeline_harness)
 
         states = {future.result(60).state for future in futures}
 
     assert states == {FetchState.FRESH}
-    assert pipeline_stand.sent.urls() == [URL]
-    assert pipeline_stand.sent.messages[0].priority == 0
+    assert pipeline_harness.sent.urls() == [URL]
+    assert pipeline_harness.sent.messages[0].priority == 0
 
 
 def test_stale_page_is_returned_without_waiting_and_fetched_for_the_next_caller(
-    pipeline_stand, fetching
+    pipeline_harness, fetching
 ):
-    store_page(pipeline_stand)
+    store_page(pipeline_harness)
 
     response = fetching.fetch_now(FetchRequest(url=URL, max_age_s=3600))
 
     assert (response.state, response.fetching) == (FetchState.STALE, True)
     assert response.record.fields == {"page.title": b'"Title"'}
-    assert pipeline_stand.sent.urls() == [URL]
+    assert pipeline_harness.sent.urls() == [URL]
 
 
-def test_page_of_any_age_is_fresh_without_a_limit(pipeline_stand, fetching):
-    store_page(pipeline_stand)
+def test_page_of_any_age_is_fresh_without_a_limit(pipeline_harness, fetching):
+    store_page(pipeline_harness)
 
     response = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS))
 
     assert (response.state, response.fetching) == (FetchState.FRESH, False)
-    assert pipeline_stand.sent.urls() == []
+    assert pipeline_harness.sent.urls() == []
 
 
-def test_deadline_ends_the_wait_and_the_fetch_continues(pipeline_stand, fetching, completions):
+def test_deadline_ends_the_wait_and_the_fetch_continues(pipeline_harness, fetching, completions):
     response = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=1))
 
     assert (response.record, response.state, response.fetching) == (None, FetchState.ABSENT, True)
-    assert pipeline_stand.in_flight.contains(URL)
+    assert pipeline_harness.in_flight.contains(URL)
     assert completions.count == 0
 
 
-def test_max_age_of_zero_fetches_and_the_new_page_is_fresh(pipeline_stand, fetching):
+def test_max_age_of_zero_fetches_and_the_new_page_is_fresh(pipeline_harness, fetching):
     """Also if the time between its fetch and its reading exceeds the old page's age."""
-    store_page(pipeline_stand, at_ms=SystemClock().now_ms())
+    store_page(pipeline_harness, at_ms=SystemClock().now_ms())
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(
             fetching.fetch_now, FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=0)
         )
-        wait_until(lambda: pipeline_stand.sent.urls() == [URL])
+        wait_until(lambda: pipeline_harness.sent.urls() == [URL])
         fetched_at_ms = SystemClock().now_ms() + 5
-        store_page(pipeline_stand, at_ms=fetched_at_ms)
+        store_page(pipeline_harness, at_ms=fetched_at_ms)
         wait_until(lambda: SystemClock().now_ms() > fetched_at_ms + 500)
-        finish(pipeline_stand)
+        finish(pipeline_harness)
 
         assert future.result(60).state is FetchState.FRESH
 
 
-def test_fields_have_their_own_ages(pipeline_stand, fetching):
+def test_fields_have_their_own_ages(pipeline_harness, fetching):
     fetching.clock = ManualClock(NOW_MS)
-    store_page(pipeline_stand)
-    pipeline_stand.store.put(URL, {"team.score": b"7"}, at_ms=NOW_MS - 100_000)
+    store_page(pipeline_harness)
+    pipeline_harness.store.put(URL, {"team.score": b"7"}, at_ms=NOW_MS - 100_000)
     limits = {"page.title": 50.0, "team.score": 50.0}
 
     response = fetching.fetch_now(
@@ -186,23 +186,23 @@ def test_fields_have_their_own_ages(pipeline_stand, fetching):
     assert not response.fetching, "the page was tried recently enough, so another fetch cannot help"
 
 
-def test_custom_field_is_as_old_as_the_last_confirmation_of_its_page(pipeline_stand, fetching):
+def test_custom_field_is_as_old_as_the_last_confirmation_of_its_page(pipeline_harness, fetching):
     now_ms = SystemClock().now_ms()
     fetched = page(
         URL, now_ms - 100_000, fields={"jobs.salary": b"1"}, facts={"outcome": "Fetched"}
     )
     not_modified = page(URL, now_ms, facts={"outcome": "NotModified"})
-    pipeline_stand.store.write_pages([fetched])
-    pipeline_stand.store.write_pages([not_modified])
+    pipeline_harness.store.write_pages([fetched])
+    pipeline_harness.store.write_pages([not_modified])
 
     response = fetching.fetch_now(FetchRequest(url=URL, field_max_age_s={"jobs.salary": 50.0}))
 
     assert (response.record.fields, response.state) == ({"jobs.salary": b"1"}, FetchState.FRESH)
 
 
-def test_dead_page_is_not_requested_again_by_every_reader(pipeline_stand, fetching):
+def test_dead_page_is_not_requested_again_by_every_reader(pipeline_harness, fetching):
     facts = {"outcome": "Gone", "status": 404}
-    pipeline_stand.store.write_pages(
+    pipeline_harness.store.write_pages(
         [page(URL, SystemClock().now_ms(), facts=facts, gone=True, fields={})]
     )
 
@@ -210,60 +210,62 @@ def test_dead_page_is_not_requested_again_by_every_reader(pipeline_stand, fetchi
 
     assert (response.state, response.fetching) == (FetchState.ABSENT, False)
     assert response.record.facts["outcome"] == "Gone"
-    assert pipeline_stand.sent.urls() == []
+    assert pipeline_harness.sent.urls() == []
 
 
-def test_job_in_flight_that_fetched_nothing_is_followed_by_one_that_does(pipeline_stand, fetching):
+def test_job_in_flight_that_fetched_nothing_is_followed_by_one_that_does(
+    pipeline_harness, fetching
+):
     """
     An ordinary job for a stored URL ends without a fetch; a caller that waits for a refresh keeps
     waiting.
     """
-    store_page(pipeline_stand)
-    list(pipeline_stand.enqueuer.enqueue([URL], EnqueueOptions()))
+    store_page(pipeline_harness)
+    list(pipeline_harness.enqueuer.enqueue([URL], EnqueueOptions()))
     with ThreadPoolExecutor(1) as pool:
         request = FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=3600)
         future = pool.submit(fetching.fetch_now, request)
         wait_until(lambda: fetching.completions.count == 1)
-        finish(pipeline_stand)
-        wait_until(lambda: pipeline_stand.sent.urls() == [URL, URL])
-        store_page(pipeline_stand, at_ms=SystemClock().now_ms())
-        finish(pipeline_stand)
+        finish(pipeline_harness)
+        wait_until(lambda: pipeline_harness.sent.urls() == [URL, URL])
+        store_page(pipeline_harness, at_ms=SystemClock().now_ms())
+        finish(pipeline_harness)
 
         assert future.result(60).state is FetchState.FRESH
 
 
-def test_end_of_an_earlier_job_does_not_end_the_wait(pipeline_stand, completions):
+def test_end_of_an_earlier_job_does_not_end_the_wait(pipeline_harness, completions):
     """
     A job that ended while the caller enqueued used to end its wait at once, with the stale page.
     """
-    stand, notifications = pipeline_stand, []
-    store_page(stand)
-    list(stand.enqueuer.enqueue([URL], EnqueueOptions()))
+    harness, notifications = pipeline_harness, []
+    store_page(harness)
+    list(harness.enqueuer.enqueue([URL], EnqueueOptions()))
 
     def enqueue(urls, **_):
         if not notifications:
             with completions.subscribe(URL) as other:
-                finish(stand)
+                finish(harness)
                 wait_until(other.notified.done)
         options = EnqueueOptions(priority=0, refresh=True, insist=True)
-        notifications.extend(results := list(stand.enqueuer.enqueue(urls, options)))
+        notifications.extend(results := list(harness.enqueuer.enqueue(urls, options)))
         return results
 
-    fetching = Fetching(stand.store, enqueue, completions)
+    fetching = Fetching(harness.store, enqueue, completions)
     with ThreadPoolExecutor(1) as pool:
         request = FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=3600)
         future = pool.submit(fetching.fetch_now, request)
         wait_until(lambda: len(notifications) == 2)
-        store_page(stand, at_ms=SystemClock().now_ms())
-        finish(stand)
+        store_page(harness, at_ms=SystemClock().now_ms())
+        finish(harness)
 
         assert future.result(60).state is FetchState.FRESH
-    assert stand.sent.urls() == [URL, URL]
+    assert harness.sent.urls() == [URL, URL]
 
 
-def test_more_waiting_callers_than_allowed_get_an_immediate_answer(pipeline_stand, completions):
-    full = Fetching(pipeline_stand.store, lambda urls, **_: list(
-        pipeline_stand.enqueuer.enqueue(urls, EnqueueOptions(refresh=True))
+def test_more_waiting_callers_than_allowed_get_an_immediate_answer(pipeline_harness, completions):
+    full = Fetching(pipeline_harness.store, lambda urls, **_: list(
+        pipeline_harness.enqueuer.enqueue(urls, EnqueueOptions(refresh=True))
     ), completions, max_waiting=0)  # fmt: skip
 
     response = full.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS))
@@ -271,12 +273,12 @@ def test_more_waiting_callers_than_allowed_get_an_immediate_answer(pipeline_stan
     assert (response.state, response.fetching) == (FetchState.ABSENT, True)
 
 
-def test_unreachable_broker_does_not_stop_reads_of_stored_pages(pipeline_stand, completions):
+def test_unreachable_broker_does_not_stop_reads_of_stored_pages(pipeline_harness, completions):
     def enqueue(_urls, **_):
         raise BrokerUnavailable("broker", "connection refused")
 
-    fetching = Fetching(pipeline_stand.store, enqueue, completions)
-    store_page(pipeline_stand)
+    fetching = Fetching(pipeline_harness.store, enqueue, completions)
+    store_page(pipeline_harness)
 
     response = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=1))
     with pytest.raises(BrokerUnavailable):
@@ -286,14 +288,14 @@ def test_unreachable_broker_does_not_stop_reads_of_stored_pages(pipeline_stand, 
     assert "connection refused" in response.reason
 
 
-def test_fetch_without_a_page_returns_the_reason(pipeline_stand, fetching):
-    stand = pipeline_stand
+def test_fetch_without_a_page_returns_the_reason(pipeline_harness, fetching):
+    harness = pipeline_harness
     facts = {"outcome": "Refused", "reason": "robots.txt disallows it: line 2"}
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(fetching.fetch_now, FetchRequest(url=URL, max_wait_ms=LONG_MS))
-        wait_until(lambda: stand.sent.urls() == [URL])
-        stand.store.write_pages([page(URL, SystemClock().now_ms(), facts=facts)])
-        finish(stand)
+        wait_until(lambda: harness.sent.urls() == [URL])
+        harness.store.write_pages([page(URL, SystemClock().now_ms(), facts=facts)])
+        finish(harness)
         response = future.result(60)
 
     assert (response.state, response.reason) == (FetchState.ABSENT, facts["reason"])
@@ -309,19 +311,19 @@ def test_invalid_url_is_refused(fetching):
 
 
 def test_lost_redis_connection_wakes_waiting_callers(
-    redis_client, pipeline_stand, fetching, completions
+    redis_client, pipeline_harness, fetching, completions
 ):
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(fetching.fetch_now, FetchRequest(url=URL, max_wait_ms=LONG_MS))
-        wait_until(lambda: pipeline_stand.sent.urls() == [URL])
-        store_page(pipeline_stand, at_ms=SystemClock().now_ms())
+        wait_until(lambda: pipeline_harness.sent.urls() == [URL])
+        store_page(pipeline_harness, at_ms=SystemClock().now_ms())
         redis_client.hdel("t:in_flight", *redis_client.hkeys("t:in_flight"))  # the message is lost
         redis_client.client_kill_filter(_type="pubsub")
 
         assert future.result(60).state is FetchState.FRESH
 
 
-def test_event_loop_waits_without_a_thread(pipeline_stand, fetching, enqueued):
+def test_event_loop_waits_without_a_thread(pipeline_harness, fetching, enqueued):
     async def ask():
         request = FetchRequest(url=URL, max_wait_ms=LONG_MS)
         run = asyncio.to_thread
@@ -330,8 +332,8 @@ def test_event_loop_waits_without_a_thread(pipeline_stand, fetching, enqueued):
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(asyncio.run, ask())
         wait_until(lambda: len(enqueued) == 40)
-        store_page(pipeline_stand, at_ms=SystemClock().now_ms())
-        finish(pipeline_stand)
+        store_page(pipeline_harness, at_ms=SystemClock().now_ms())
+        finish(pipeline_harness)
 
         assert {response.state for response in future.result(60)} == {FetchState.FRESH}
-    assert pipeline_stand.sent.urls() == [URL]
+    assert pipeline_harness.sent.urls() == [URL]

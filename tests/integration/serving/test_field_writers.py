@@ -8,7 +8,7 @@ from aragog.errors import ConfigError
 from aragog.runtime.clock import ManualClock
 from aragog.settings import load_settings
 from tests.support import api_server
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.thrift_server import running
 from zengraph.tables.memory import MemoryTables
 
@@ -24,7 +24,7 @@ SERVER_SETTINGS = {
 
 @pytest.fixture
 def store():
-    a_store = stand(MemoryTables(ManualClock())).store
+    a_store = store_harness(MemoryTables(ManualClock())).store
     a_store.put(A, {"team.a": b"1", "team.open.b": b"2", "free": b"3"})
     a_store.put(B, {"free": b"3"})
     return a_store

@@ -12,7 +12,7 @@ import pytest
 from aragog.runtime.clock import ManualClock
 from tests.support import api_server, thrift_server
 from tests.support.api_server import read_all
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.waiting import wait_until
 from zengraph.tables.memory import MemoryTables
 
@@ -49,7 +49,7 @@ class Gated:
 
 @pytest.fixture
 def store():
-    a_store = stand(MemoryTables(ManualClock())).store
+    a_store = store_harness(MemoryTables(ManualClock())).store
     a_store.put(A, {"team.a": b"1"})
     return a_store
 

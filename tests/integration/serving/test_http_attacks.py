@@ -14,7 +14,7 @@ from aragog.api.server.http.server import listen
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
 from tests.support.api_server import read_all, running
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.waiting import wait_until
 from zengraph.tables.memory import MemoryTables
 
@@ -23,16 +23,16 @@ GET = f"GET /v1/urls?url={A} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 
 
 @pytest.fixture(scope="module")
-def a_stand():
-    a_stand = stand(MemoryTables())
-    a_stand.store.put(A, {"team.a": b"1"})
-    a_stand.store.put_content(A, b"x" * 4_000_000, {"content_type": "text/plain"})
-    return a_stand
+def harness():
+    harness = store_harness(MemoryTables())
+    harness.store.put(A, {"team.a": b"1"})
+    harness.store.put_content(A, b"x" * 4_000_000, {"content_type": "text/plain"})
+    return harness
 
 
 @pytest.fixture(scope="module")
-def api(a_stand):
-    with running(a_stand.store, max_body_bytes=100_000) as server:
+def api(harness):
+    with running(harness.store, max_body_bytes=100_000) as server:
         yield server
 
 
@@ -152,8 +152,8 @@ def test_early_error_with_an_unread_body_closes_the_connection(api):
     assert reply.count(b"HTTP/1.1 ") == 1
 
 
-def test_slow_clients_are_disconnected_and_others_are_served(a_stand):
-    with running(a_stand.store, head_timeout_s=3, keep_alive_s=3, send_timeout_s=3) as api:
+def test_slow_clients_are_disconnected_and_others_are_served(harness):
+    with running(harness.store, head_timeout_s=3, keep_alive_s=3, send_timeout_s=3) as api:
         silent, headless, bodiless, idle, deaf = (api.connect() for _ in range(5))
         headless.sendall(b"GET / HTTP/1.1\r\nHost: local")
         bodiless.sendall(
@@ -174,8 +174,8 @@ def test_slow_clients_are_disconnected_and_others_are_served(a_stand):
     assert [status(reply) for reply in replies] == [408, 408, 408, 200]
 
 
-def test_dripping_header_is_cut_off(a_stand):
-    with running(a_stand.store, head_timeout_s=0.3) as api, api.connect() as sock:
+def test_dripping_header_is_cut_off(harness):
+    with running(harness.store, head_timeout_s=0.3) as api, api.connect() as sock:
         sock.sendall(b"GET / HTTP/1.1\r\n")
         reply, sock_open = b"", True
         sock.settimeout(0.02)
@@ -208,8 +208,8 @@ def test_dripping_header_is_cut_off(a_stand):
         ("", 421),
     ],
 )
-def test_foreign_host_name_is_refused(a_stand, host, expected):
-    with running(a_stand.store, allowed_hosts=("api.example.com", ".team.example")) as api:
+def test_foreign_host_name_is_refused(harness, host, expected):
+    with running(harness.store, allowed_hosts=("api.example.com", ".team.example")) as api:
         response = api.get(f"/v1/urls?url={A}", Host=host)
 
     assert response.status == expected
@@ -225,8 +225,8 @@ def test_port_in_use_is_an_error_even_with_reuseport():
             listen(ServingSettings(http_port=port))
 
 
-def test_request_in_progress_is_answered_while_the_server_stops(a_stand):
-    with running(a_stand.store) as api, api.connect() as poll:
+def test_request_in_progress_is_answered_while_the_server_stops(harness):
+    with running(harness.store) as api, api.connect() as poll:
         poll.sendall(
             b"GET /v1/changes?cursor=now&wait_ms=30000 HTTP/1.1\r\nHost: localhost\r\n\r\n"
         )
@@ -240,16 +240,16 @@ def test_request_in_progress_is_answered_while_the_server_stops(a_stand):
 
 def test_garbage_after_a_queued_request_waits_for_the_one_in_progress(caplog):
     """The application of that request wrote to the closed connection, which was logged as a bug."""
-    a_stand = stand(MemoryTables())
+    harness = store_harness(MemoryTables())
     entered, release = threading.Event(), threading.Event()
 
     class Slow:
-        formats = a_stand.store.formats
+        formats = harness.store.formats
 
         def __getattr__(self, name):
             entered.set()
             assert release.wait(60)
-            return getattr(a_stand.store, name)
+            return getattr(harness.store, name)
 
     line = f"GET /v1/aliases?url={A} HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with running(Slow()) as api, api.connect() as sock:

@@ -7,7 +7,7 @@ import pytest
 
 from aragog.api.server.tokens import new_token
 from tests.support.api_server import read_all, running
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
@@ -20,7 +20,7 @@ BODY = orjson.dumps({"fields": {"team.a": "7"}})
 
 @pytest.fixture(scope="module")
 def store():
-    a_store = stand(MemoryTables()).store
+    a_store = store_harness(MemoryTables()).store
     a_store.put(A, {"team.a": b"1"})
     return a_store
 

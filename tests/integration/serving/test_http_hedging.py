@@ -10,7 +10,7 @@ from aragog.api.server.http.services import Services
 from aragog.errors import StoreUnavailable
 from aragog.runtime.clock import ManualClock
 from tests.support.api_server import running
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from zengraph.records import counted_rows
 from zengraph.tables.memory import MemoryTables
 
@@ -18,7 +18,7 @@ A = "http://a.example/"
 
 
 def a_store(value):
-    store = stand(MemoryTables(ManualClock())).store
+    store = store_harness(MemoryTables(ManualClock())).store
     store.put(A, {"team.of": value})
     return store
 

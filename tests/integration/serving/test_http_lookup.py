@@ -11,7 +11,7 @@ from aragog.api.server.tokens import new_token
 from aragog.urlstore.records import OutLink
 from tests.support.api_server import running
 from tests.support.chromium import WIDTH, chromium_or_skip, chromium_page
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, page, store_harness
 from zengraph.tables.memory import MemoryTables
 
 A = "http://shop.example/p"
@@ -28,16 +28,16 @@ def explain(url):
 
 
 def made(image='{"url":"https://img.example/a.jpg"}', title='"A desk"'):
-    a_stand = stand(MemoryTables())
+    harness = store_harness(MemoryTables())
     fields = {
         "page.title": title.encode(), "product.price": b'"649.00"', "product.currency": b'"EUR"',
         "page.image": image.encode(),
     }  # fmt: skip
     source = {"product.price": "json-ld #1"}
     links = [OutLink("http://other.example/?a=1&b=2", EVIL)]
-    a_stand.store.write_pages([page(A, NOW_MS - 7_200_000, fields=fields, provenance=source)])
-    a_stand.store.links.add(A, links)
-    return a_stand.store
+    harness.store.write_pages([page(A, NOW_MS - 7_200_000, fields=fields, provenance=source)])
+    harness.store.links.add(A, links)
+    return harness.store
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from aragog.urlstore.content.memory import MemoryContent
 from aragog.urlstore.store import UrlStore
 from tests.support import thrift_server
 from tests.support.api_server import parsed, read_all, read_one, running
-from tests.support.stores import NOW_MS, stand
+from tests.support.stores import NOW_MS, store_harness
 from tests.support.waiting import wait_until
 from zengraph.tables.memory import MemoryTables
 
@@ -42,12 +42,12 @@ LARGE = {
 
 @pytest.fixture(scope="module")
 def store():
-    a_stand = stand(MemoryTables())
-    a_stand.store.put(A, {"team.a": b"1"})
-    a_stand.store.put(BIG, {f"team.f{n}": b'"%b"' % (b"x" * 1_000_000) for n in range(12)})
-    a_stand.store.put(SMALL, {"team.a": b'"%b"' % (b"x" * 60_000)})
-    a_stand.store.put_content(BIG, b"x" * 12_000_000, {"content_type": "text/plain"})
-    return a_stand.store
+    harness = store_harness(MemoryTables())
+    harness.store.put(A, {"team.a": b"1"})
+    harness.store.put(BIG, {f"team.f{n}": b'"%b"' % (b"x" * 1_000_000) for n in range(12)})
+    harness.store.put(SMALL, {"team.a": b'"%b"' % (b"x" * 60_000)})
+    harness.store.put_content(BIG, b"x" * 12_000_000, {"content_type": "text/plain"})
+    return harness.store
 
 
 def unfinished(size, headers=""):

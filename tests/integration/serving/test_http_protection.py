@@ -12,7 +12,7 @@ from aragog.api.server.tokens import Bucket, Tokens, new_token
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
 from tests.support.api_server import parsed, read_all, running
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.tls import authority, client_context
 from zengraph.tables.memory import MemoryTables
 
@@ -22,9 +22,9 @@ AT = f"/v1/urls?url={A}&include="
 
 @pytest.fixture(scope="module")
 def store():
-    a_stand = stand(MemoryTables())
-    a_stand.store.put(A, {"team.a": b"1"})
-    return a_stand.store
+    harness = store_harness(MemoryTables())
+    harness.store.put(A, {"team.a": b"1"})
+    return harness.store
 
 
 def test_bucket_allows_its_rate_and_a_burst_of_one_second():

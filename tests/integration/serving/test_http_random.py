@@ -9,7 +9,7 @@ import pytest
 
 from tests.fuzz.engine import edited
 from tests.support.api_server import read_all, running
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.waiting import wait_until
 from zengraph.tables.memory import MemoryTables
 
@@ -34,9 +34,9 @@ PIECES = (
 @pytest.mark.parametrize("seed", range(3))
 def test_random_bytes_neither_stop_the_server_nor_find_a_bug(seed, caplog):
     chance = random.Random(seed)
-    a_stand = stand(MemoryTables())
-    a_stand.store.put(A, {"team.a": b"1"})
-    with running(a_stand.store, head_timeout_s=0.05, keep_alive_s=0.05) as api:
+    harness = store_harness(MemoryTables())
+    harness.store.put(A, {"team.a": b"1"})
+    with running(harness.store, head_timeout_s=0.05, keep_alive_s=0.05) as api:
         for _ in range(100):
             with api.connect() as sock, contextlib.suppress(OSError):
                 data = edited(chance, [seed.encode() for seed in SEEDS], PIECES)

@@ -19,24 +19,24 @@ from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore
 from tests.support.api_server import running
 from tests.support.cases import cases
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, page, store_harness
 from zengraph.tables.memory import MemoryTables
 
 A, B = "http://a.example/", "http://b.example/"
 
 
 @pytest.fixture(scope="module")
-def a_stand():
-    a_stand = stand(MemoryTables())
-    a_stand.store.put(A, {"page.title": b'"A"', "team.note": b"7x", "team.quoted": b'"7x"'})
-    a_stand.store.links.add(A, [OutLink(f"{B}{n}", f"link {n}", "nofollow ugc") for n in range(5)])
-    a_stand.store.aliases.merge("http://a.example/alias", A)
-    return a_stand
+def harness():
+    harness = store_harness(MemoryTables())
+    harness.store.put(A, {"page.title": b'"A"', "team.note": b"7x", "team.quoted": b'"7x"'})
+    harness.store.links.add(A, [OutLink(f"{B}{n}", f"link {n}", "nofollow ugc") for n in range(5)])
+    harness.store.aliases.merge("http://a.example/alias", A)
+    return harness
 
 
 @pytest.fixture(scope="module")
-def api(a_stand):
-    with running(a_stand.store) as server:
+def api(harness):
+    with running(harness.store) as server:
         yield server
 
 
@@ -200,9 +200,9 @@ def test_body_with_another_content_type_is_refused(api):
     assert response.status == 415
 
 
-def test_unexpected_error_is_a_logged_500(a_stand, caplog):
+def test_unexpected_error_is_a_logged_500(harness, caplog):
     class TransportError:
-        formats = a_stand.store.formats
+        formats = harness.store.formats
 
         def get(self, *_args):
             raise ZeroDivisionError("of a bug")
@@ -248,9 +248,9 @@ def test_slow_content_store_gives_504_and_delays_no_other_read():
     assert ready.status == 200
 
 
-def test_content_is_sent_unchanged_and_cannot_run_as_our_page(a_stand):
-    a_stand.store.put_content(B, b"<script>1</script>", {"content_type": "text/html\r\nX: y"})
-    with running(a_stand.store) as api:
+def test_content_is_sent_unchanged_and_cannot_run_as_our_page(harness):
+    harness.store.put_content(B, b"<script>1</script>", {"content_type": "text/html\r\nX: y"})
+    with running(harness.store) as api:
         response = api.get(f"/v1/content?url={B}")
 
     assert response.body == b"<script>1</script>"
@@ -274,9 +274,9 @@ def test_content_is_sent_unchanged_and_cannot_run_as_our_page(a_stand):
         ("bytes=²-", 200, b"0123456789"),
     ],
 )
-def test_requested_range_of_content_is_sent(api, a_stand, asked, status, body):
+def test_requested_range_of_content_is_sent(api, harness, asked, status, body):
     url = "http://range.example/"
-    a_stand.store.put_content(url, b"0123456789", {"content_type": "text/plain"})
+    harness.store.put_content(url, b"0123456789", {"content_type": "text/plain"})
     response = api.get(f"/v1/content?url={url}", Range=asked)
 
     assert response.status == status
@@ -289,11 +289,11 @@ def test_requested_range_of_content_is_sent(api, a_stand, asked, status, body):
         assert response.headers["content-range"] == "bytes */10"
 
 
-def test_hung_store_is_alive_but_not_ready(a_stand):
+def test_hung_store_is_alive_but_not_ready(harness):
     release = threading.Event()
 
     class Hung:
-        formats = a_stand.store.formats
+        formats = harness.store.formats
 
         def get(self, *_args):
             release.wait(60)
@@ -363,10 +363,10 @@ def test_docs_page_loads_no_other_resources(api):
         assert word not in response.body
 
 
-def test_requests_are_counted_by_route_never_by_client_text(a_stand):
+def test_requests_are_counted_by_route_never_by_client_text(harness):
     from prometheus_client import generate_latest
 
-    with running(a_stand.store, Services(metrics=generate_latest)) as api:
+    with running(harness.store, Services(metrics=generate_latest)) as api:
         api.get("/nowhere/at/all")
         api.get(f"/v1/aliases?url={A}")
         text = api.get("/metrics").body.decode()
@@ -393,12 +393,12 @@ def test_two_keep_alive_requests_use_one_connection(api):
 
 
 def test_batch_of_large_records_is_cut_and_names_the_rest():
-    a_stand = stand(MemoryTables())
+    harness = store_harness(MemoryTables())
     urls = [f"http://big.example/{n}" for n in range(100)]
     for url in urls:
-        a_stand.store.put(url, {"team.note": b"x" * 1_000_000})
+        harness.store.put(url, {"team.note": b"x" * 1_000_000})
 
-    with running(a_stand.store) as server:
+    with running(harness.store) as server:
         response = server.ask("POST", "/v1/urls:batchGet", {"urls": urls})
 
     statuses = [result["status"] for result in response.json["results"]]
@@ -411,15 +411,15 @@ def test_batch_of_large_records_is_cut_and_names_the_rest():
 
 
 def test_last_fetch_of_the_requested_url_is_returned_with_its_redirects():
-    a_stand = stand(MemoryTables())
+    harness = store_harness(MemoryTables())
     hop = Hop(url=A, status=301, target=B, latency_ms=2.5, headers=(("Location", B),))
     report = FetchRecord(
         url=A, outcome="Fetched", status=200, fetched_at_ms=NOW_MS, final_url=B, hops=(hop,),
         headers=(("Server", "x"),), total_ms=12.0,
     )  # fmt: skip
-    a_stand.store.write_pages([page(A, final_url=B, report=report)])
+    harness.store.write_pages([page(A, final_url=B, report=report)])
 
-    with running(a_stand.store) as api:
+    with running(harness.store) as api:
         record = api.get(f"/v1/urls?url={A}&include=fetch").json
 
     assert record["fetch"]["hops"] == [

@@ -8,7 +8,7 @@ import zstandard
 
 from aragog.api.server.http.compression import coding_for
 from tests.support.api_server import running
-from tests.support.stores import body, page, stand
+from tests.support.stores import body, page, store_harness
 from zengraph.tables.memory import MemoryTables
 
 A, B = "http://a.example/", "http://b.example/"
@@ -18,11 +18,11 @@ APP = "https://app.example.com"
 
 @pytest.fixture(scope="module")
 def api():
-    a_stand = stand(MemoryTables())
-    a_stand.store.write_pages([page(A, fields={"page.title": b'"A"'}, content=body("0123456789"))])
-    a_stand.store.put(A, {"team.long": b"x" * 5000, "team.big": b"y" * 200_000})
-    a_stand.store.put_content(B, b"0123456789", {"content_type": "text/plain"})
-    with running(a_stand.store, cors_origins=(APP,)) as running_api:
+    harness = store_harness(MemoryTables())
+    harness.store.write_pages([page(A, fields={"page.title": b'"A"'}, content=body("0123456789"))])
+    harness.store.put(A, {"team.long": b"x" * 5000, "team.big": b"y" * 200_000})
+    harness.store.put_content(B, b"0123456789", {"content_type": "text/plain"})
+    with running(harness.store, cors_origins=(APP,)) as running_api:
         yield running_api
 
 

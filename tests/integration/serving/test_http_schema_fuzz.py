@@ -27,8 +27,8 @@ schema = schemathesis.openapi.from_dict(DOCUMENT)
 
 
 @pytest.fixture
-def api(pipeline_stand, redis_client, redis_url):
-    store, enqueue, fetching = served_page(pipeline_stand, redis_client, A)
+def api(pipeline_harness, redis_client, redis_url):
+    store, enqueue, fetching = served_page(pipeline_harness, redis_client, A)
     limiter = Limiter((redis_url,), PolitenessSettings(), Overrides(None), "t:")
     batches = Batches(UrlBatches(redis_client, prefix="t:"), lambda: limiter)
     jobs = Jobs(Cluster(connect_shards([redis_url.replace("db=0", "db=1")])))

@@ -14,7 +14,7 @@ from aragog.settings import ServingSettings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
 from tests.support.api_server import running
-from tests.support.stores import NOW_MS, stand
+from tests.support.stores import NOW_MS, store_harness
 from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
@@ -28,26 +28,26 @@ FORMATS = {
 
 
 @pytest.fixture
-def a_stand():
-    return stand(MemoryTables(), StoreSettings(field_formats=FORMATS))
+def harness():
+    return store_harness(MemoryTables(), StoreSettings(field_formats=FORMATS))
 
 
 @pytest.fixture
-def api(a_stand):
-    with running(a_stand.store) as server:
+def api(harness):
+    with running(harness.store) as server:
         yield server
 
 
-def tick(a_stand):
-    a_stand.clock.advance_ms(10)
+def tick(harness):
+    harness.clock.advance_ms(10)
 
 
-def test_put_replaces_all_fields_and_patch_some(api, a_stand):
+def test_put_replaces_all_fields_and_patch_some(api, harness):
     assert api.ask("PUT", AT, {"fields": {"team.a": "1", "team.b": "2"}}).status == 200
-    tick(a_stand)
+    tick(harness)
     assert api.ask("PATCH", AT, {"fields": {"team.b": None, "team.c": "3"}}).status == 200
     patched = api.get(AT).json["fields"]
-    tick(a_stand)
+    tick(harness)
     assert api.ask("PUT", AT, {"fields": {"team.d": "4"}}).status == 200
 
     assert patched == {"team.a": "1", "team.c": "3"}
@@ -81,25 +81,25 @@ def test_put_deletes_nothing_written_by_a_later_version():
 
 
 @pytest.mark.parametrize("name", ["_", "", "\ud800"])
-def test_invalid_field_name_is_refused_and_nothing_is_written(api, a_stand, name):
-    a_stand.store.put(A, {"team.a": b"1"})
-    tick(a_stand)
+def test_invalid_field_name_is_refused_and_nothing_is_written(api, harness, name):
+    harness.store.put(A, {"team.a": b"1"})
+    tick(harness)
 
     body = json.dumps({"fields": {"team.a": "2", name: None}})
     refused = api.ask("PATCH", AT, body.encode())
 
     assert refused.status == 400
-    assert a_stand.store.get(A).fields == {"team.a": b"1"}
+    assert harness.store.get(A).fields == {"team.a": b"1"}
     assert api.ask("DELETE", f"{AT}&fields=_").status == 400
     assert api.get(AT).json["fields"] == {"team.a": "1"}
 
 
-def test_delete_removes_named_fields_or_the_record(api, a_stand):
+def test_delete_removes_named_fields_or_the_record(api, harness):
     api.ask("PUT", AT, {"fields": {"team.a": "1", "team.b": "2"}})
-    tick(a_stand)
+    tick(harness)
     response = api.ask("DELETE", AT + "&fields=team.a")
     left = api.get(AT).json["fields"]
-    tick(a_stand)
+    tick(harness)
     whole = api.ask("DELETE", AT)
 
     assert (response.status, whole.status) == (204, 204)
@@ -108,12 +108,12 @@ def test_delete_removes_named_fields_or_the_record(api, a_stand):
     assert api.ask("DELETE", AT + "&fields=").status == 400
 
 
-def test_write_for_another_version_changes_nothing(api, a_stand):
+def test_write_for_another_version_changes_nothing(api, harness):
     api.ask("PUT", AT, {"fields": {"team.a": "1"}})
     tag = api.get(AT).headers["etag"]
-    tick(a_stand)
+    tick(harness)
     taken = api.ask("PATCH", AT, {"fields": {"team.a": "2"}}, If_Match=tag)
-    tick(a_stand)
+    tick(harness)
     refused = api.ask("PATCH", AT, {"fields": {"team.a": "3"}}, If_Match=tag)
     new_only = api.ask("PUT", AT, {"fields": {"team.a": "4"}}, If_None_Match="*")
 
@@ -152,13 +152,13 @@ def test_unverifiable_precondition_is_an_error(api, method, headers):
     assert api.get(AT).json["fields"] == {"team.a": "1"}
 
 
-def test_write_for_any_version_needs_a_record(api, a_stand):
+def test_write_for_any_version_needs_a_record(api, harness):
     document = {"fields": {"team.a": "1"}}
     refused = [api.ask(m, AT, document, If_Match="*").status for m in ("PUT", "PATCH")]
     refused.append(api.ask("DELETE", AT, If_Match="*").status)
     unknown = api.get(AT).status
     api.ask("PUT", AT, document)
-    tick(a_stand)
+    tick(harness)
     taken = api.ask("PATCH", AT, {"fields": {"team.a": "2"}}, If_Match="*").status
 
     assert (refused, unknown, taken) == ([412] * 3, 404, 200)
@@ -176,18 +176,18 @@ def test_write_for_any_version_needs_a_record(api, a_stand):
         ("team.text", {"base64": "/w=="}, b"\xff"),
     ],
 )
-def test_value_is_read_back_as_put(api, a_stand, name, value, stored):
+def test_value_is_read_back_as_put(api, harness, name, value, stored):
     import json
 
     response = api.ask("PUT", AT, json.dumps({"fields": {name: value}}).encode())
 
     assert response.status == 200
-    assert a_stand.store.get(A).fields[name] == stored
+    assert harness.store.get(A).fields[name] == stored
     assert json.loads(api.get(AT).body)["fields"] == {name: value}
 
 
-def test_bytes_that_do_not_fit_their_format_are_read_as_base64(api, a_stand):
-    a_stand.store.put(A, {"team.count": b"many", "team.tree.x": b"{", "page.title": b'"J"'})
+def test_bytes_that_do_not_fit_their_format_are_read_as_base64(api, harness):
+    harness.store.put(A, {"team.count": b"many", "team.tree.x": b"{", "page.title": b'"J"'})
 
     assert api.get(AT).json["fields"] == {
         "team.count": {"base64": "bWFueQ=="},
@@ -222,18 +222,18 @@ def test_unfit_value_is_refused_and_nothing_is_written(api, body, status):
     assert api.get(AT).status == 404
 
 
-def test_taken_down_url_is_refused(api, a_stand):
-    a_stand.store.put(A, {"team.a": b"1"})
-    tick(a_stand)
-    a_stand.store.takedowns.take_down(url=A)
-    tick(a_stand)
+def test_taken_down_url_is_refused(api, harness):
+    harness.store.put(A, {"team.a": b"1"})
+    tick(harness)
+    harness.store.takedowns.take_down(url=A)
+    tick(harness)
 
     assert api.ask("PUT", AT, {"fields": {"team.a": "1"}}).status == 403
     read = api.get(AT)
     assert (read.status, read.json["detail"]) == (403, f"{A}: was taken down")
 
 
-def test_enqueue_returns_a_result_for_each_url(a_stand):
+def test_enqueue_returns_a_result_for_each_url(harness):
     calls = []
 
     def enqueue(urls, **options):
@@ -241,7 +241,7 @@ def test_enqueue_returns_a_result_for_each_url(a_stand):
         yield EnqueueResult(urls[0], EnqueueStatus.ACCEPTED, A)
         yield EnqueueResult(urls[1], EnqueueStatus.INVALID, None, "no host")
 
-    with running(a_stand.store, Services(enqueue=enqueue)) as api:
+    with running(harness.store, Services(enqueue=enqueue)) as api:
         response = api.ask(
             "POST", "/v1/enqueue", {"urls": [A, "x"], "priority": 0, "refresh": True}
         )
@@ -265,7 +265,7 @@ def test_enqueue_returns_a_result_for_each_url(a_stand):
     assert wrong == [400] * 5
 
 
-def test_token_may_do_what_its_scopes_allow(a_stand):
+def test_token_may_do_what_its_scopes_allow(harness):
     (reader, read), (writer, write) = new_token("r", ["read"]), new_token("w", ["write"])
     root, admin = new_token("a", ["admin"])
 
@@ -277,7 +277,7 @@ def test_token_may_do_what_its_scopes_allow(a_stand):
             api.get("/healthz", **bearer).status,
         ]
 
-    with running(a_stand.store, tokens=(read, write, admin)) as api:
+    with running(harness.store, tokens=(read, write, admin)) as api:
         statuses = [codes(api, token) for token in (None, "guess", reader, writer, root)]
         challenge = api.get(AT).headers["www-authenticate"]
 
@@ -292,10 +292,10 @@ def test_token_may_do_what_its_scopes_allow(a_stand):
     assert reader not in read
 
 
-def test_unknown_token_is_not_reported_as_missing(a_stand):
+def test_unknown_token_is_not_reported_as_missing(harness):
     _, entry = new_token("r", ["read"])
 
-    with running(a_stand.store, tokens=(entry,)) as api:
+    with running(harness.store, tokens=(entry,)) as api:
         missing = api.get(AT)
         unknown = api.get(AT, Authorization="Bearer guess")
 
@@ -314,11 +314,11 @@ def test_api_off_loopback_does_not_start_without_a_token():
     ).close()
 
 
-def test_numbers_in_json_keep_their_digits(api, a_stand):
+def test_numbers_in_json_keep_their_digits(api, harness):
     api.ask(
         "PUT", AT, b'{"fields": {"team.tree.x": {"a": 1.10, "b": [1e2, 12345678901234567890123]}}}'
     )
 
     stored = b'{"a":1.10,"b":[1e2,12345678901234567890123]}'
-    assert a_stand.store.get(A).fields["team.tree.x"] == stored
+    assert harness.store.get(A).fields["team.tree.x"] == stored
     assert stored in api.get(AT).body

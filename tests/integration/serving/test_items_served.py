@@ -9,7 +9,7 @@ from aragog.runtime.clock import ManualClock
 from richpins.items import Item
 from tests.support import api_server
 from tests.support.documented import blocks
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, page, store_harness
 from zengraph.tables.memory import MemoryTables
 
 URL = "http://shop.example/c/lamps"
@@ -18,7 +18,7 @@ URL = "http://shop.example/c/lamps"
 
 @pytest.fixture
 def server():
-    store = stand(MemoryTables(ManualClock(NOW_MS))).store
+    store = store_harness(MemoryTables(ManualClock(NOW_MS))).store
     items = PageItems("shop.example", (Item({"sku": "L-1", "price": "5.00"}, "L-1"),)).stored()
     store.write_pages([page(URL, fields={"items.cards": orjson.dumps(items)})])
     with api_server.running(store, Services(kinds=frozenset({"offers", "products"}))) as running:

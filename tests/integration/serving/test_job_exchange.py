@@ -16,7 +16,7 @@ from pinlater.cluster import Cluster
 from tests.support.celery_worker import ROOT, Worker
 from tests.support.job_places import PostgresPlace, RedisPlace
 from tests.support.missing_parts import GO, MAVEN, skip_without
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.thrift_server import generated, running
 from tests.support.waiting import wait_until
 from zengraph.tables.memory import MemoryTables
@@ -128,7 +128,7 @@ def test_every_job_is_done_once_despite_killing_each_side(program, place, tmp_pa
         "SQUARES": str(squares),
     }
     cluster = Cluster([place.shard])
-    store = stand(MemoryTables(ManualClock())).store
+    store = store_harness(MemoryTables(ManualClock())).store
     python_worker = Worker(
         "examples.job_exchange.app", tmp_path / "worker", env=environ, args=["-Q", "squares", "-c2"]
     )

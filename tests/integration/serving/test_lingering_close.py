@@ -8,7 +8,7 @@ import trustme
 
 from aragog.api.server.http.connection import LINGER_BYTES
 from tests.support.api_server import read_all, running
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.waiting import wait_until
 from zengraph.tables.memory import MemoryTables
 
@@ -19,7 +19,7 @@ LONG = POST + b"Content-Length: 6000000\r\n\r\n"
 
 @pytest.fixture(scope="module")
 def store():
-    return stand(MemoryTables()).store
+    return store_harness(MemoryTables()).store
 
 
 def posted(client, path="/v1/enqueue", **headers):

@@ -32,7 +32,7 @@ from aragog.urlstore.field_formats import FieldFormats
 from tests.support import api_server
 from tests.support.documented import blocks
 from tests.support.fetching import Fetching
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, page, store_harness
 from tests.support.waiting import wait_until
 from zengraph.tables.memory import MemoryTables
 
@@ -52,7 +52,7 @@ def explain(url):
 def served():
     """An API with a page, which needs tokens: the port, a read token and a write token."""
     settings = StoreSettings(indexed=("product.brand",))
-    store = stand(MemoryTables(ManualClock(NOW_MS)), settings=settings).store
+    store = store_harness(MemoryTables(ManualClock(NOW_MS)), settings=settings).store
     fields = {"page.title": b'"A lamp"', "product.price": b'"19.90"', "product.brand": b'"Lux"'}
     store.write_pages([page(A, fields=fields)])
     store.put_content(A, b"<p>Buy a lamp", {"content_type": "text/html"})

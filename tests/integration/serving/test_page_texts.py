@@ -15,7 +15,7 @@ from aragog.pages import main_text
 from aragog.runtime.clock import ManualClock
 from aragog.settings import PipelineSettings
 from tests.support.api_server import running
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, page, store_harness
 from tests.support.waiting import wait_until
 from tests.unit.pages.test_main_text import FIRST, LAST, PAGE
 from zengraph.tables.memory import MemoryTables
@@ -34,7 +34,7 @@ def texts():
 @pytest.fixture
 def store():
     """A store with an article under two URLs, and a JSON file."""
-    opened = stand(MemoryTables(ManualClock(NOW_MS))).store
+    opened = store_harness(MemoryTables(ManualClock(NOW_MS))).store
     opened.write_pages([page(A, fields={"page.type": b"1"}, also=(ALIAS,)), page(B)])
     opened.put_content(A, PAGE.encode(), HTML)
     opened.put_content(B, b'{"a": 1}', {"content_type": "application/json"})

@@ -24,7 +24,7 @@ from aragog.settings.in_use import SettingsInUse
 from tests.support.api_server import running
 from tests.support.origin import Origin, page, redirect
 from tests.support.signatures import AGENT, Sent, identity, verified_by
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.tls import authority, server_context
 from zengraph.tables.memory import MemoryTables
 
@@ -41,7 +41,7 @@ def settings(tmp_path):
 
 def serving(settings, clock=None, **options):
     services = Services(publication=Publication(settings, clock))
-    store = stand(MemoryTables()).store
+    store = store_harness(MemoryTables()).store
     return running(store, services, allowed_hosts=("bot.test",), **options)
 
 
@@ -73,7 +73,7 @@ def test_directory_page_and_addresses_are_public(settings):
 
 
 def test_nothing_is_published_unless_configured():
-    with running(stand(MemoryTables()).store) as api:
+    with running(store_harness(MemoryTables()).store) as api:
         assert [api.get(path).status for path in (PATH, "/bot.html")] == [404, 404]
 
 

@@ -15,7 +15,7 @@ from pinlater.admin import Admin
 from pinlater.brokers import of_socket
 from pinlater.cluster import Cluster, connect_shards
 from pinlater.models import ClaimRequest, JobState, NewJob
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from zengraph.tables.memory import MemoryTables
 
 pytestmark = pytest.mark.redis
@@ -173,7 +173,7 @@ def test_delay_after_a_nack_is_that_of_the_job_type(jobs, cluster):
 
 def test_operations_identify_their_door(jobs, cluster):
     Admin(cluster).configure("mail", doors=1)
-    parts = Parts(store=stand(MemoryTables(ManualClock())).store, jobs=jobs)
+    parts = Parts(store=store_harness(MemoryTables(ManualClock())).store, jobs=jobs)
     web, other = Caller(parts, door="http"), Caller(parts, door="thrift")
 
     added = enqueue_jobs.run(web, enqueue_jobs.request("mail", [QueueJob(b"1")]))

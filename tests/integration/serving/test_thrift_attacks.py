@@ -23,7 +23,7 @@ from aragog.runtime.clock import ManualClock
 from aragog.settings import ServingSettings
 from tests.reports.doors.thrift_servers import answer
 from tests.support.examples import examples
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.thrift_server import running
 from tests.support.waiting import wait_until
 from zengraph.tables.memory import MemoryTables
@@ -78,7 +78,7 @@ def refusal(reply):
 
 @pytest.fixture(scope="module")
 def store():
-    a_store = stand(MemoryTables(ManualClock())).store
+    a_store = store_harness(MemoryTables(ManualClock())).store
     a_store.put(URL, {"title": b"one"})
     return a_store
 

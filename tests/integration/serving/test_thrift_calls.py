@@ -17,7 +17,7 @@ from aragog.errors import CorruptRow, SlowDown, StoreUnavailable
 from aragog.fetch_record.outcome import FetchRecord, Hop
 from aragog.settings import StoreSettings
 from tests.support.documented import ROOT, Shell, blocks
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, page, store_harness
 from tests.support.tables import memory, sqlite
 from tests.support.thrift_server import require_the_compiler, running
 from tests.support.waiting import wait_until
@@ -26,16 +26,16 @@ URL = "http://shop.example/p/1"
 
 
 @pytest.fixture(params=[memory, sqlite])
-def a_stand(request):
-    another_stand = stand(request.param(request), StoreSettings(history=("price",)))
-    another_stand.tables.create()
-    yield another_stand
-    another_stand.store.close()
+def harness(request):
+    another_harness = store_harness(request.param(request), StoreSettings(history=("price",)))
+    another_harness.tables.create()
+    yield another_harness
+    another_harness.store.close()
 
 
 @pytest.fixture
-def client(a_stand, apache):
-    with running(a_stand.store) as server, apache.client(server.port) as client:
+def client(harness, apache):
+    with running(harness.store) as server, apache.client(server.port) as client:
         yield client
 
 
@@ -52,7 +52,7 @@ def test_put_bytes_are_read_back_unchanged_under_any_spelling(client, apache):
     assert client.get(URL, [], apache.types.ReadOptions()).fields == record.fields
 
 
-def test_documented_example_does_what_it_says(a_stand, tmp_path):
+def test_documented_example_does_what_it_says(harness, tmp_path):
     (generate,), (code,) = blocks("docs/thrift.md", "sh"), blocks("docs/thrift.md", "python")
     require_the_compiler()
     (tmp_path / "aragog").symlink_to(ROOT / "aragog")
@@ -60,7 +60,7 @@ def test_documented_example_does_what_it_says(a_stand, tmp_path):
     shell = Shell(environ, tmp_path)
 
     generated = shell.script(generate)
-    with running(a_stand.store) as server:
+    with running(harness.store) as server:
         (tmp_path / "client.py").write_text(code.replace("8101", str(server.port)))
         done = shell.script("python client.py")
 
@@ -68,9 +68,9 @@ def test_documented_example_does_what_it_says(a_stand, tmp_path):
     assert done.stdout == "{'team.score': b'7'}\n"
 
 
-def test_facts_are_sent_when_requested(a_stand, client, apache):
-    a_stand.store.write_pages([page(URL, facts={"status": 200, "why": None})])
-    a_stand.store.put_content(URL, b"<p>hello</p>")
+def test_facts_are_sent_when_requested(harness, client, apache):
+    harness.store.write_pages([page(URL, facts={"status": 200, "why": None})])
+    harness.store.put_content(URL, b"<p>hello</p>")
     options = apache.types.ReadOptions(facts=True)
 
     record = client.get(URL, ["title"], options)
@@ -94,10 +94,10 @@ def test_unknown_url_is_not_found_and_invalid_url_is_bad_input(client, apache):
 
 
 @pytest.mark.parametrize("fields", [[], ["n"]])
-def test_invalid_url_in_a_batch_affects_no_other(a_stand, client, apache, fields):
+def test_invalid_url_in_a_batch_affects_no_other(harness, client, apache, fields):
     urls = [f"http://h{n}.example/" for n in range(150)]
     for n, url in enumerate(urls):
-        a_stand.store.put(url, {"n": b"%d" % n})
+        harness.store.put(url, {"n": b"%d" % n})
     requested = [*urls[:60], "nonsense", "http://unknown.example/", *urls[60:]]
 
     results = client.getMany(requested, fields, apache.types.BatchReadOptions())
@@ -124,11 +124,11 @@ class Damaged:
         return self._store.pages.values(urls, fields)
 
 
-def test_calls_made_together_return_the_same_as_calls_alone(a_stand):
-    store = Damaged(a_stand.store)
+def test_calls_made_together_return_the_same_as_calls_alone(harness):
+    store = Damaged(harness.store)
     for n in range(20):
-        a_stand.store.put(f"http://h{n}.example/", {"n": b"%d" % n, "other": b"x"})
-    a_stand.store.aliases.merge("http://alias.example/", "http://h3.example/")
+        harness.store.put(f"http://h{n}.example/", {"n": b"%d" % n, "other": b"x"})
+    harness.store.aliases.merge("http://alias.example/", "http://h3.example/")
     plain, facts = idl.ReadOptions(), idl.ReadOptions(facts=True)
     calls = [
         *((f"http://h{n}.example/", ["n"], plain) for n in range(20)),
@@ -164,9 +164,9 @@ def alone(service, call):
         return error
 
 
-def test_clients_whose_calls_are_batched_get_their_own_records(a_stand, apache):
+def test_clients_whose_calls_are_batched_get_their_own_records(harness, apache):
     """While the only thread is blocked, calls queue up; then it makes them together."""
-    store, gate = a_stand.store, threading.Event()
+    store, gate = harness.store, threading.Event()
     urls = [f"http://h{n}.example/" for n in range(12)]
     for n, url in enumerate(urls):
         store.put(url, {"n": b"%d" % n})
@@ -194,8 +194,8 @@ def test_clients_whose_calls_are_batched_get_their_own_records(a_stand, apache):
         still.result(60)
 
 
-def test_read_of_an_embedded_store_waits_for_no_thread(a_stand, apache):
-    store, gate = a_stand.store, threading.Event()
+def test_read_of_an_embedded_store_waits_for_no_thread(harness, apache):
+    store, gate = harness.store, threading.Event()
     store.put(URL, {"title": b"one"})
     waiting = services(Parts(store=store))["UrlStore"]
     waiting.countInlinks = lambda args: gate.wait(60) and 7
@@ -215,9 +215,9 @@ def test_read_of_an_embedded_store_waits_for_no_thread(a_stand, apache):
         assert still.result(60) == 7
 
 
-def test_alias_is_read_at_its_canonical_url(a_stand, client, apache):
-    a_stand.store.put(URL, {"title": b"one"})
-    a_stand.store.aliases.merge("http://old.example/", URL)
+def test_alias_is_read_at_its_canonical_url(harness, client, apache):
+    harness.store.put(URL, {"title": b"one"})
+    harness.store.aliases.merge("http://old.example/", URL)
 
     record = client.get("http://old.example/", ["title"], apache.types.ReadOptions())
     [result] = client.getMany(["http://old.example/"], ["title"], apache.types.BatchReadOptions())
@@ -231,10 +231,10 @@ def test_alias_is_read_at_its_canonical_url(a_stand, client, apache):
     assert client.aliases(URL, apache.types.CallOptions()) == ["http://old.example/"]
 
 
-def test_batch_leaves_out_records_that_do_not_fit_into_its_reply(a_stand, client, apache):
+def test_batch_leaves_out_records_that_do_not_fit_into_its_reply(harness, client, apache):
     urls = [f"http://h{n}.example/" for n in range(300)]
     for url in urls:
-        a_stand.store.put(url, {"big": b"x" * 200_000})
+        harness.store.put(url, {"big": b"x" * 200_000})
 
     results = client.getMany(urls, ["big"], apache.types.BatchReadOptions())
 
@@ -242,10 +242,10 @@ def test_batch_leaves_out_records_that_do_not_fit_into_its_reply(a_stand, client
     assert [r.status for r in results] == [status.OK] * 74 + [status.LEFT_OUT] * 226
 
 
-def test_record_larger_than_a_reply_is_refused_and_can_be_read_in_parts(a_stand, client, apache):
+def test_record_larger_than_a_reply_is_refused_and_can_be_read_in_parts(harness, client, apache):
     names = [f"f{n}" for n in range(16)]
     for name in names:
-        a_stand.store.put(URL, {name: b"x" * 1_000_000})
+        harness.store.put(URL, {name: b"x" * 1_000_000})
 
     for fields in ([], names):
         with pytest.raises(apache.types.BadInput, match="select fewer"):
@@ -267,9 +267,9 @@ def test_conditional_put_needs_the_current_version(client, apache):
     assert client.get(URL, ["a"], apache.types.ReadOptions()).fields == {"a": b"3"}
 
 
-def test_fields_and_records_are_deleted(a_stand, client, apache):
+def test_fields_and_records_are_deleted(harness, client, apache):
     client.put(URL, {"a": b"1", "b": b"2"}, apache.types.PutOptions())
-    a_stand.clock.advance_ms(1000)
+    harness.clock.advance_ms(1000)
 
     client.deleteFields(URL, ["a", "never there"], apache.types.CallOptions())
     assert client.get(URL, [], apache.types.ReadOptions()).fields == {"b": b"2"}
@@ -279,7 +279,7 @@ def test_fields_and_records_are_deleted(a_stand, client, apache):
         client.get(URL, [], apache.types.ReadOptions())
 
 
-def test_links_are_added_listed_in_parts_counted_and_removed(a_stand, client, apache):
+def test_links_are_added_listed_in_parts_counted_and_removed(harness, client, apache):
     options = apache.types.CallOptions()
     client.put(URL, {"a": b"1"}, apache.types.PutOptions())
     targets = [f"http://t{n}.example/" for n in range(5)]
@@ -296,20 +296,20 @@ def test_links_are_added_listed_in_parts_counted_and_removed(a_stand, client, ap
         None,
     )
 
-    a_stand.compact()
+    harness.compact()
     assert [link.url for link in client.inlinks(targets[0], 10, "", options).links] == [URL]
     assert client.countInlinks(targets[0], options) == 1
 
-    a_stand.clock.advance_ms(1000)
+    harness.clock.advance_ms(1000)
     client.removeLinks(URL, targets[:4], options)
     assert [link.url for link in client.outlinks(URL, 9, "", options).links] == targets[4:]
     with pytest.raises(apache.types.BadInput, match="limit"):
         client.outlinks(URL, 0, "", options)
 
 
-def test_content_is_read_whole_or_in_parts(a_stand, client, apache):
+def test_content_is_read_whole_or_in_parts(harness, client, apache):
     body = bytes(range(256)) * 100
-    a_stand.store.put_content(URL, body, {"content_type": "text/html"})
+    harness.store.put_content(URL, body, {"content_type": "text/html"})
 
     whole = client.content(URL, apache.types.ContentOptions())
     part = client.content(URL, apache.types.ContentOptions(offset_bytes=100, limit_bytes=10))
@@ -321,10 +321,10 @@ def test_content_is_read_whole_or_in_parts(a_stand, client, apache):
         client.content("http://unknown.example/", apache.types.ContentOptions())
 
 
-def test_history_is_returned_newest_first(a_stand, client, apache):
+def test_history_is_returned_newest_first(harness, client, apache):
     for price in (b"1", b"2"):
         client.put(URL, {"price": price}, apache.types.PutOptions())
-        a_stand.clock.advance_ms(1000)
+        harness.clock.advance_ms(1000)
 
     past = client.history(URL, "price", apache.types.CallOptions())
 
@@ -332,20 +332,20 @@ def test_history_is_returned_newest_first(a_stand, client, apache):
     assert past[0].at_ms == past[1].at_ms + 1000
 
 
-def test_watch_lasts_until_its_owner_ends_it(a_stand, client, apache):
+def test_watch_lasts_until_its_owner_ends_it(harness, client, apache):
     client.put(URL, {"a": b"1"}, apache.types.PutOptions())
 
     client.watch(URL, "me", apache.types.CallOptions())
-    assert a_stand.store.schedule.watchers(URL) == ["me"]
+    assert harness.store.schedule.watchers(URL) == ["me"]
 
-    a_stand.clock.advance_ms(1000)
+    harness.clock.advance_ms(1000)
     client.unwatch(URL, "me", apache.types.CallOptions())
-    assert a_stand.store.schedule.watchers(URL) == []
+    assert harness.store.schedule.watchers(URL) == []
     with pytest.raises(apache.types.BadInput, match="owner"):
         client.watch(URL, "", apache.types.CallOptions())
 
 
-def test_enqueue_returns_a_result_for_each_url(a_stand, apache):
+def test_enqueue_returns_a_result_for_each_url(harness, apache):
     calls = []
 
     def enqueue(urls, **options):
@@ -353,7 +353,7 @@ def test_enqueue_returns_a_result_for_each_url(a_stand, apache):
         return [EnqueueResult("x", EnqueueStatus.INVALID, None, "not a URL")]
 
     with (
-        running(a_stand.store, enqueue=enqueue) as server,
+        running(harness.store, enqueue=enqueue) as server,
         apache.client(server.port, "Fetcher") as client,
     ):
         wanted = apache.types.EnqueueOptions(priority=1, refresh=True, request_id="order-4711")
@@ -377,12 +377,12 @@ def test_enqueue_returns_a_result_for_each_url(a_stand, apache):
     )
 
 
-def test_full_server_returns_a_retry_time(a_stand, apache):
+def test_full_server_returns_a_retry_time(harness, apache):
     def enqueue(urls, **options):
         raise SlowDown("redis", "is full", 7.5)
 
     with (
-        running(a_stand.store, enqueue=enqueue) as server,
+        running(harness.store, enqueue=enqueue) as server,
         apache.client(server.port, "Fetcher") as client,
         pytest.raises(apache.types.Unavailable) as raised,
     ):
@@ -398,7 +398,7 @@ def test_full_server_returns_a_retry_time(a_stand, apache):
         (ZeroDivisionError(), "InternalError"),
     ],
 )
-def test_failure_behind_the_server_is_a_declared_exception(a_stand, apache, error, kind):
+def test_failure_behind_the_server_is_a_declared_exception(harness, apache, error, kind):
     class Broken:
         def get(self, url, fields):
             raise error
@@ -409,7 +409,7 @@ def test_failure_behind_the_server_is_a_declared_exception(a_stand, apache, erro
         client.ping()
 
 
-def test_url_is_fetched_now_and_reported_hop_by_hop(a_stand, apache):
+def test_url_is_fetched_now_and_reported_hop_by_hop(harness, apache):
     report = FetchRecord(
         url="http://old.example/",
         outcome="Fetched",
@@ -421,7 +421,7 @@ def test_url_is_fetched_now_and_reported_hop_by_hop(a_stand, apache):
         total_ms=12.5,
         body_bytes=5,
     )
-    store = a_stand.store
+    store = harness.store
 
     class Fetching:
         """Plays the workers: the page is stored when the wait is over."""

@@ -10,7 +10,7 @@ import pytest
 from aragog.runtime.clock import ManualClock
 from pinlater.cluster import Cluster, connect_shards
 from tests.support.missing_parts import GO, skip_without
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.thrift_server import generated, running
 from zengraph.tables.memory import MemoryTables
 
@@ -51,7 +51,7 @@ def go_client(tmp_path_factory):
 
 @pytest.mark.redis
 def test_go_program_reads_writes_and_processes_a_job(go_client, redis_url):
-    store = stand(MemoryTables(ManualClock())).store
+    store = store_harness(MemoryTables(ManualClock())).store
     cluster = Cluster(connect_shards([redis_url]))
     with running(store, cluster=cluster) as server:
         done = subprocess.run(

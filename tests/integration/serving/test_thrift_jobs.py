@@ -3,24 +3,24 @@
 import pytest
 
 from pinlater.cluster import Cluster, connect_shards
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.tables import memory, sqlite
 from tests.support.thrift_server import running
 
 
 @pytest.fixture(params=[memory, sqlite])
-def a_stand(request):
-    another_stand = stand(request.param(request))
-    another_stand.tables.create()
-    yield another_stand
-    another_stand.store.close()
+def harness(request):
+    another_harness = store_harness(request.param(request))
+    another_harness.tables.create()
+    yield another_harness
+    another_harness.store.close()
 
 
 @pytest.fixture
-def jobs(a_stand, apache, redis_url):
+def jobs(harness, apache, redis_url):
     cluster = Cluster(connect_shards([redis_url, redis_url.replace("db=0", "db=1")]))
     with (
-        running(a_stand.store, cluster=cluster) as server,
+        running(harness.store, cluster=cluster) as server,
         apache.client(server.port, "PinLater") as client,
     ):
         yield client

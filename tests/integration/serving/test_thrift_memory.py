@@ -11,7 +11,7 @@ from aragog.api.server.memory import SMALL_BYTES
 from aragog.api.server.thrift import wire
 from aragog.api.server.tokens import new_token
 from aragog.runtime.clock import ManualClock
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.thrift_server import running
 from tests.support.waiting import wait_until
 from zengraph.tables.memory import MemoryTables
@@ -79,7 +79,7 @@ def resident_bytes():
 
 @pytest.fixture(scope="module")
 def store():
-    a_store = stand(MemoryTables(ManualClock())).store
+    a_store = store_harness(MemoryTables(ManualClock())).store
     a_store.put(URL.decode(), {"title": b"one"})
     a_store.put(BIG.decode(), {f"f{n}": b"x" * 1_000_000 for n in range(12)})
     return a_store

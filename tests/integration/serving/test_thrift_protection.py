@@ -10,7 +10,7 @@ from aragog.api.server.tokens import Tokens, new_token
 from aragog.errors import StoreUnavailable
 from aragog.runtime.clock import ManualClock
 from tests.support import api_server
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.thrift_server import running
 from zengraph.tables.memory import MemoryTables
 
@@ -19,7 +19,7 @@ URL = "http://a.example/"
 
 @pytest.fixture
 def store():
-    a_store = stand(MemoryTables(ManualClock())).store
+    a_store = store_harness(MemoryTables(ManualClock())).store
     a_store.put(URL, {"team.a": b"1"})
     return a_store
 

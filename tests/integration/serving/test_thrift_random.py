@@ -88,8 +88,8 @@ def read(sock, size):
 
 
 @pytest.fixture
-def server(pipeline_stand, redis_client, redis_url):
-    store, enqueue, fetching = served_page(pipeline_stand, redis_client, A)
+def server(pipeline_harness, redis_client, redis_url):
+    store, enqueue, fetching = served_page(pipeline_harness, redis_client, A)
     cluster = Cluster(connect_shards([redis_url]))
     with running(store, enqueue=enqueue, fetching=fetching, cluster=cluster) as server:
         yield server

@@ -13,7 +13,7 @@ from aragog.api.operations.job_waits import JobWaits
 from aragog.api.operations.steps import Wait
 from aragog.runtime.clock import ManualClock
 from pinlater.cluster import Cluster, connect_shards
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.thrift_server import running
 from tests.support.waiting import wait_until
 from zengraph.tables.memory import MemoryTables
@@ -29,7 +29,7 @@ def shards(redis_url):
 
 @pytest.fixture
 def store():
-    return stand(MemoryTables(ManualClock())).store
+    return store_harness(MemoryTables(ManualClock())).store
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from aragog.runtime.clock import ManualClock
 from tests.support import api_server, thrift_server
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.tls import authority, client_context
 from tests.support.waiting import wait_until
 from zengraph.tables.memory import MemoryTables
@@ -36,7 +36,7 @@ def serve(request, certificate):
     def start(**options):
         limits = {"head_timeout_s": 60, "keep_alive_s": 60, **options}
         return running(
-            stand(MemoryTables(ManualClock())).store, tls_cert_file=certificate, **limits
+            store_harness(MemoryTables(ManualClock())).store, tls_cert_file=certificate, **limits
         )
 
     start.question = question

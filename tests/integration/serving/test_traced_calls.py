@@ -29,24 +29,24 @@ def tracer():
 
 
 @pytest.fixture
-def services(pipeline_stand, redis_client, tracer):
-    stand = pipeline_stand
+def services(pipeline_harness, redis_client, tracer):
+    harness = pipeline_harness
     enqueuer = Enqueuer(
-        stand.in_flight, stand.sent, stand.counters, batch_size=25, traces=UrlTraces(tracer)
+        harness.in_flight, harness.sent, harness.counters, batch_size=25, traces=UrlTraces(tracer)
     )
 
     def enqueue(urls, **options):
         return list(enqueuer.enqueue(urls, EnqueueArguments(**options).options()))
 
     fetching = Fetching(
-        stand.store, enqueue, Completions(redis_client, prefix="t:"), max_waiting=50
+        harness.store, enqueue, Completions(redis_client, prefix="t:"), max_waiting=50
     )
     yield Services(enqueue=enqueue, fetching=fetching, tracer=tracer)
     fetching.close()
 
 
-def sent_jobs(stand):
-    return [job for message in stand.sent.messages for job in message.message.wire()["urls"]]
+def sent_jobs(harness):
+    return [job for message in harness.sent.messages for job in message.message.wire()["urls"]]
 
 
 @pytest.mark.parametrize(
@@ -58,47 +58,47 @@ def sent_jobs(stand):
     ],
 )
 def test_urls_enqueued_by_a_call_are_in_its_callers_trace(
-    pipeline_stand, services, tracer, method, target, body
+    pipeline_harness, services, tracer, method, target, body
 ):
-    with running(pipeline_stand.store, services) as api:
+    with running(pipeline_harness.store, services) as api:
         api.ask(method, target, body, traceparent=CALLER)
 
     enqueue, call = tracer.spans
     assert (enqueue.name, call.name) == ("enqueue", f"{method} {target.partition('?')[0]}")
     assert format(call.parent.span_id, "016x") == read(CALLER).span_id
     assert enqueue.parent.span_id == call.context.span_id
-    (job,) = sent_jobs(pipeline_stand)
+    (job,) = sent_jobs(pipeline_harness)
     assert read(job["traceparent"]).trace_id == read(CALLER).trace_id
 
 
-def test_option_of_a_call_overrides_its_header(pipeline_stand, services, tracer):
+def test_option_of_a_call_overrides_its_header(pipeline_harness, services, tracer):
     other = CALLER.replace("4bf92f", "5bf92f")
     body = {"urls": [URL], "traceparent": other}
-    with running(pipeline_stand.store, services) as api:
+    with running(pipeline_harness.store, services) as api:
         api.ask("POST", "/v1/enqueue", body, traceparent=CALLER)
         refused = api.ask("POST", "/v1/enqueue", {"urls": [URL], "traceparent": "junk"})
 
-    (job,) = sent_jobs(pipeline_stand)
+    (job,) = sent_jobs(pipeline_harness)
     assert read(job["traceparent"]).trace_id == read(other).trace_id
     assert refused.status == 400
     assert "traceparent: must be a traceparent of W3C" in refused.json["detail"]
 
 
 @pytest.mark.parametrize("header", [UNSAMPLED, "junk", ""])
-def test_caller_without_a_sampled_trace_causes_no_span(pipeline_stand, services, tracer, header):
-    with running(pipeline_stand.store, services) as api:
+def test_caller_without_a_sampled_trace_causes_no_span(pipeline_harness, services, tracer, header):
+    with running(pipeline_harness.store, services) as api:
         response = api.ask("POST", "/v1/enqueue", {"urls": [URL]}, traceparent=header)
 
     assert response.status == 202
     assert tracer.spans == ()
-    assert "traceparent" not in sent_jobs(pipeline_stand)[0]
+    assert "traceparent" not in sent_jobs(pipeline_harness)[0]
 
 
-def test_plain_read_of_a_traced_caller_has_a_span(pipeline_stand, services, tracer):
-    pipeline_stand.store.write_pages([page(URL, fields={"page.title": b'"T"'})])
+def test_plain_read_of_a_traced_caller_has_a_span(pipeline_harness, services, tracer):
+    pipeline_harness.store.write_pages([page(URL, fields={"page.title": b'"T"'})])
     # Without `Connection: close`, a plain read takes the fast path.
     with (
-        running(pipeline_stand.store, services) as api,
+        running(pipeline_harness.store, services) as api,
         closing(HTTPConnection("localhost", api.port, timeout=60)) as client,
     ):
         bodies = []

@@ -23,7 +23,7 @@ from richpins.items import Item
 from tests.support import api_server
 from tests.support.every_way import WAYS, changed, graphs, ways
 from tests.support.fetching import Fetching
-from tests.support.stores import NOW_MS, node_id, page, stand
+from tests.support.stores import NOW_MS, node_id, page, store_harness
 from zengraph.tables.memory import MemoryTables
 
 pytestmark = pytest.mark.redis
@@ -112,7 +112,7 @@ def store():
     """Each page fetched twice, with its text in everything that can be read from it."""
     settings = StoreSettings(history=("page.title",), indexed=("team.n",), unique=("team.code",))
     clock = ManualClock(NOW_MS)
-    made = stand(MemoryTables(clock), settings=settings)
+    made = store_harness(MemoryTables(clock), settings=settings)
     opened = made.store
     opened.write_pages([page(TARGET)])
     for host in PAGES:

@@ -24,7 +24,7 @@ from aragog.transfer.import_export import NodeSelection
 from aragog.transfer.warc_export import _network, export_warc, index_of
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, page, store_harness
 from zengraph.tables.memory import MemoryTables
 
 URLS = [f"https://www.a.example/{name}" for name in ("b", "a?z=1&a=2", "")]
@@ -47,7 +47,7 @@ def fetched(url, body=b"<html>"):
 @pytest.fixture
 def its():
     """A store of three fetched pages, two with the same body, and content without a fetch."""
-    opened = stand(MemoryTables(ManualClock(NOW_MS)))
+    opened = store_harness(MemoryTables(ManualClock(NOW_MS)))
     opened.store.write_pages(
         [fetched(url, b"same" if "b" in url[-1:] or "z" in url else b"other") for url in URLS]
     )

@@ -45,18 +45,18 @@ from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import ContentWrite, OutLink
 from aragog.urlstore.store import UrlStore
-from tests.support.stores import NOW_MS, Stand, page, stand
+from tests.support.stores import NOW_MS, Harness, page, store_harness
 from zengraph.tables import TABLES
 from zengraph.tables.memory import MemoryTables
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 
 
-def writer(its: Stand) -> BulkWriter:
+def writer(its: Harness) -> BulkWriter:
     return BulkWriter(its.store, its.store.zen, StoreSettings(), its.clock)
 
 
-def import_lines(its: Stand, *lines: bytes, after=0, batch=500):
+def import_lines(its: Harness, *lines: bytes, after=0, batch=500):
     problems = []
     report = import_urls(
         read_json_lines(io.BytesIO(b"\n".join(lines)), after=after),
@@ -67,27 +67,27 @@ def import_lines(its: Stand, *lines: bytes, after=0, batch=500):
     return report, problems
 
 
-def exported(its: Stand, selection: NodeSelection = EVERYTHING, **options):
+def exported(its: Harness, selection: NodeSelection = EVERYTHING, **options):
     stream = io.BytesIO()
     report = export_urls(its.store.zen, JsonLinesSink(stream), selection, **options)
     return report, [orjson.loads(line) for line in stream.getvalue().splitlines()]
 
 
 @pytest.fixture
-def filled(a_stand):
+def filled(harness):
     """A store with a page that has everything, an alias, and a taken-down URL."""
-    store = a_stand.store
+    store = harness.store
     store.put(A, {"title": b"A page", "raw": b"\xff\x00"}, at_ms=5000, provenance={"title": "team"})
     store.put(B, {"title": "Grüße".encode()}, at_ms=6000)
     store.links.add(A, [OutLink(B, "to B", "nofollow"), OutLink(C)])
     store.schedule.plan(B, NOW_MS + 1000)
     store.aliases.merge(C, A, at_ms=7000, provisional=True)
-    return a_stand
+    return harness
 
 
-def test_import_is_read_back(a_stand):
+def test_import_is_read_back(harness):
     report, problems = import_lines(
-        a_stand,
+        harness,
         b'{"url": "HTTP://A.example:80/", "fields": {"title": "t"}, "at_ms": 5000, "provenance": {"title": "team"}}',
         b'{"url": "http://b.example/", "due_at_ms": %d}' % (NOW_MS + 5),
         b'{"url": "http://c.example/", "canonical_url": "http://a.example/", "fields": {"note": "n"}}',
@@ -95,31 +95,31 @@ def test_import_is_read_back(a_stand):
 
     assert problems == []
     assert (report.last_number, report.written, report.problems) == (3, 3, 0)
-    record = a_stand.store.get(A, info=True)
+    record = harness.store.get(A, info=True)
     assert record.fields == {"title": b"t", "note": b"n"}
     assert (record.info["title"].at_ms, record.info["title"].provenance) == (5000, "team")
-    assert a_stand.store.get(C).canonical_url == A
-    assert a_stand.store.get(B).due_at_ms == NOW_MS + 5
-    assert [due.url for due in a_stand.store.schedule.claim_due(NOW_MS + 5, 10, 60)] == [B]
-    assert a_stand.store.pages.urls_of_host("b.example").items == [B]
+    assert harness.store.get(C).canonical_url == A
+    assert harness.store.get(B).due_at_ms == NOW_MS + 5
+    assert [due.url for due in harness.store.schedule.claim_due(NOW_MS + 5, 10, 60)] == [B]
+    assert harness.store.pages.urls_of_host("b.example").items == [B]
 
 
-def test_importing_twice_or_in_another_order_changes_nothing(a_stand):
+def test_importing_twice_or_in_another_order_changes_nothing(harness):
     lines = [
         b'{"url": "http://a.example/", "fields": {"title": "new"}, "at_ms": 6000}',
         b'{"url": "http://a.example/", "fields": {"title": "old"}, "at_ms": 5000}',
         b'{"url": "http://c.example/", "canonical_url": "http://a.example/", "canonical_at_ms": 6500}',
     ]
-    import_lines(a_stand, *lines)
-    import_lines(a_stand, *lines[::-1], batch=1)
+    import_lines(harness, *lines)
+    import_lines(harness, *lines[::-1], batch=1)
 
-    assert a_stand.store.get(A).fields == {"title": b"new"}
-    assert a_stand.store.aliases.of(A) == [C]
+    assert harness.store.get(A).fields == {"title": b"new"}
+    assert harness.store.aliases.of(A) == [C]
 
 
-def test_bad_lines_are_reported_by_number_and_the_rest_is_imported(a_stand):
+def test_bad_lines_are_reported_by_number_and_the_rest_is_imported(harness):
     report, problems = import_lines(
-        a_stand,
+        harness,
         b'{"url": "http://a.example/", "fields": {"title": "t"}}',
         b"{nonsense",
         b"",
@@ -132,37 +132,37 @@ def test_bad_lines_are_reported_by_number_and_the_rest_is_imported(a_stand):
 
     assert [number for number, _ in problems] == [2, 4, 5, 6]
     assert (report.last_number, report.written, report.problems) == (7, 2, 4)
-    assert a_stand.store.get(B) is not None
+    assert harness.store.get(B) is not None
 
 
-def test_import_continues_after_the_reported_line(a_stand):
+def test_import_continues_after_the_reported_line(harness):
     lines = [b'{"url": "http://a.example/%d"}' % n for n in range(10)]
 
-    report, _ = import_lines(a_stand, *lines, after=7)
+    report, _ = import_lines(harness, *lines, after=7)
 
     assert (report.last_number, report.written) == (10, 3)
-    assert a_stand.store.get("http://a.example/6") is None
+    assert harness.store.get("http://a.example/6") is None
 
 
-def test_taken_down_page_is_not_imported(a_stand):
-    a_stand.store.put(A, {"title": b"t"})
-    a_stand.store.takedowns.take_down(url=A)
+def test_taken_down_page_is_not_imported(harness):
+    harness.store.put(A, {"title": b"t"})
+    harness.store.takedowns.take_down(url=A)
 
-    report, problems = import_lines(a_stand, b'{"url": "http://a.example/", "fields": {"x": "1"}}')
+    report, problems = import_lines(harness, b'{"url": "http://a.example/", "fields": {"x": "1"}}')
 
     assert report.written == 0
     assert problems == [(1, "http://a.example/ was taken down")]
 
 
-def test_import_lists_a_page_under_its_host_even_if_its_node_existed(a_stand):
-    store, watched = a_stand.store, "http://a.example/watched"
+def test_import_lists_a_page_under_its_host_even_if_its_node_existed(harness):
+    store, watched = harness.store, "http://a.example/watched"
     store.put(A, {"title": b"t"})
     store.remove(A)
     store.schedule.watch(watched, "shop")
-    a_stand.clock.advance_ms(5)
+    harness.clock.advance_ms(5)
 
     import_lines(
-        a_stand, *(b'{"url": "%s", "fields": {"x": "1"}}' % u.encode() for u in (A, watched))
+        harness, *(b'{"url": "%s", "fields": {"x": "1"}}' % u.encode() for u in (A, watched))
     )
 
     assert sorted(store.pages.urls_of_host("a.example").items) == [A, watched]
@@ -170,16 +170,16 @@ def test_import_lists_a_page_under_its_host_even_if_its_node_existed(a_stand):
     assert store.get(A) is None
 
 
-def test_history_of_a_field_grows_within_one_batch(a_stand):
+def test_history_of_a_field_grows_within_one_batch(harness):
     import_lines(
-        a_stand,
+        harness,
         *(
             b'{"url": "http://a.example/", "fields": {"product.price": "%d"}, "at_ms": %d}' % (n, n)
             for n in range(1, 5)
         ),
     )
 
-    assert a_stand.store.pages.history(A, "product.price") == [
+    assert harness.store.pages.history(A, "product.price") == [
         (b"%d" % n, n) for n in range(4, 0, -1)
     ]
 
@@ -193,7 +193,7 @@ def test_import_stops_at_a_known_line_when_the_store_fails():
                 raise StoreUnavailable("there", "away")
             return super().write(records, on_problem)
 
-    its = stand(MemoryTables(ManualClock()))
+    its = store_harness(MemoryTables(ManualClock()))
     lines = b"\n".join(b'{"url": "http://a.example/%d"}' % n for n in range(10))
     with pytest.raises(StoreUnavailable):
         import_urls(
@@ -224,7 +224,7 @@ def test_export_contains_everything(filled):
 
 def test_imported_export_is_the_same_store(filled):
     _, lines = exported(filled, links_of=filled.store)
-    other = stand(MemoryTables(ManualClock()))
+    other = store_harness(MemoryTables(ManualClock()))
 
     _, problems = import_lines(other, *map(orjson.dumps, lines))
 
@@ -234,12 +234,12 @@ def test_imported_export_is_the_same_store(filled):
     )
 
 
-def test_export_continues_at_its_cursor(a_stand):
-    import_lines(a_stand, *(b'{"url": "http://a.example/%d"}' % n for n in range(25)))
+def test_export_continues_at_its_cursor(harness):
+    import_lines(harness, *(b'{"url": "http://a.example/%d"}' % n for n in range(25)))
     urls, cursor = [], None
 
     while True:
-        report, lines = exported(a_stand, NodeSelection(limit=4, cursor=cursor))
+        report, lines = exported(harness, NodeSelection(limit=4, cursor=cursor))
         urls += [line["url"] for line in lines]
         cursor = report.cursor
         if cursor is None:
@@ -287,7 +287,7 @@ def test_parquet_import_and_export_match_json(filled, tmp_path):
     assert [number for number, _ in read_parquet(path, after=1)] == [2, 3]
 
 
-def test_plain_parquet_columns_become_fields(a_stand, tmp_path):
+def test_plain_parquet_columns_become_fields(harness, tmp_path):
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -303,13 +303,13 @@ def test_plain_parquet_columns_become_fields(a_stand, tmp_path):
 
     report = import_urls(
         read_parquet(path),
-        writer(a_stand),
+        writer(harness),
         on_problem=lambda number, reason: problems.append(number),
     )
 
     assert (report.written, problems) == (2, [3, 4])
-    assert a_stand.store.get(A).fields == {"title": b"one", "price": b"9.5", "in_stock": b"true"}
-    assert a_stand.store.get(B).fields == {"price": b"10.0"}
+    assert harness.store.get(A).fields == {"title": b"one", "price": b"9.5", "in_stock": b"true"}
+    assert harness.store.get(B).fields == {"price": b"10.0"}
 
 
 def test_invalid_parquet_file_is_a_config_error(tmp_path):
@@ -349,7 +349,7 @@ def test_compression_follows_the_file_name_and_files_can_be_appended_to(tmp_path
 
 
 def test_readable_lines_of_a_truncated_file_are_imported(tmp_path):
-    its, path, reported = stand(MemoryTables(ManualClock())), tmp_path / "x.jsonl.gz", []
+    its, path, reported = store_harness(MemoryTables(ManualClock())), tmp_path / "x.jsonl.gz", []
     lines = [b'{"url": "http://a.example/%d"}\n' % number**3 for number in range(20_000)]
     path.write_bytes(gzip.compress(b"".join(lines))[:-9_000])
 
@@ -404,7 +404,7 @@ def test_endless_line_is_reported_and_skipped():
 
 
 def test_large_export_and_import_use_little_memory():
-    its, other = (stand(MemoryTables(ManualClock())) for _ in "12")
+    its, other = (store_harness(MemoryTables(ManualClock())) for _ in "12")
     lines = (
         b'{"url": "http://a.example/%d", "fields": {"t": "%s"}}\n' % (n, b"x" * 1000)
         for n in range(5000)
@@ -433,7 +433,7 @@ def test_copy_of_all_tables_and_content_is_the_same_store(filled):
     copy_content(filled.content, content)
 
     copy = UrlStore(tables, content, StoreSettings(), filled.clock)
-    assert exported(Stand(copy, tables, content, filled.clock))[1] == exported(filled)[1]
+    assert exported(Harness(copy, tables, content, filled.clock))[1] == exported(filled)[1]
     assert copy.content(A).body == b"<html>"
     assert [link.url for link in copy.links.inlinks(B).items] == [A]
     assert (
@@ -444,17 +444,17 @@ def test_copy_of_all_tables_and_content_is_the_same_store(filled):
     assert copy_tables(filled.tables, tables, after=reported[-1][:2]) == 0
 
 
-def test_exported_warc_passes_the_check_and_is_read_back(a_stand, tmp_path, capsys):
+def test_exported_warc_passes_the_check_and_is_read_back(harness, tmp_path, capsys):
     headers = [["Content-Type", "text/html"], ["Content-Encoding", "gzip"], ["ETag", '"x"']]
     meta = {
         "status": "200", "fetched_at_ms": str(NOW_MS), "content_type": "text/html",
         "headers": json.dumps(headers),
     }  # fmt: skip
-    a_stand.store.put_content(A, b"<html>same", meta)
-    a_stand.store.put_content(B, b"<html>same", meta)
-    a_stand.store.put_content(C, b"plain", {"content_type": "text/plain"})
+    harness.store.put_content(A, b"<html>same", meta)
+    harness.store.put_content(B, b"<html>same", meta)
+    harness.store.put_content(C, b"plain", {"content_type": "text/plain"})
 
-    report = export_warc(a_stand.store.zen, a_stand.store.bodies, tmp_path / "crawl")
+    report = export_warc(harness.store.zen, harness.store.bodies, tmp_path / "crawl")
 
     assert (report.records, report.problems, report.cursor) == (3, 0, None)
     assert [path.name for path in report.files] == ["crawl-00000.warc.gz"]
@@ -483,7 +483,7 @@ def test_exported_warc_passes_the_check_and_is_read_back(a_stand, tmp_path, caps
 
 
 def test_check_without_a_change_is_a_revisit(tmp_path):
-    its = stand(MemoryTables(ManualClock()))
+    its = store_harness(MemoryTables(ManualClock()))
     meta = {"status": "200", "fetched_at_ms": "5000", "headers": '[["ETag", "x"], ["Server", "s"]]'}
     its.store.put_content(A, b"body", meta, at_ms=5000)
     facts = {"outcome": "NotModified", "fetched_at_ms": 5000, "attempted_at_ms": 9000}
@@ -507,7 +507,7 @@ def test_check_without_a_change_is_a_revisit(tmp_path):
 
 
 def test_fetched_page_is_exported_with_the_headers_of_its_report(tmp_path):
-    its = stand(MemoryTables(ManualClock()))
+    its = store_harness(MemoryTables(ManualClock()))
     fetch = FetchRecord(url=B, outcome="Fetched", status=200, headers=(("Server", "x"),))
     meta = {"status": "200", "fetched_at_ms": str(NOW_MS)}
     its.store.write_pages([
@@ -523,7 +523,7 @@ def test_fetched_page_is_exported_with_the_headers_of_its_report(tmp_path):
 
 
 def test_warc_files_have_a_limited_size_and_continue(tmp_path):
-    its = stand(MemoryTables(ManualClock()))
+    its = store_harness(MemoryTables(ManualClock()))
     for n in range(12):
         its.store.put_content(f"http://a.example/{n}", bytes([n]) * 100, {})
 
@@ -545,7 +545,7 @@ def test_warc_files_have_a_limited_size_and_continue(tmp_path):
 
 
 def test_missing_or_damaged_content_is_reported_and_skipped(tmp_path):
-    its, reported = stand(MemoryTables(ManualClock())), []
+    its, reported = store_harness(MemoryTables(ManualClock())), []
     for url in (A, B, C):
         its.store.put_content(url, url.encode(), {})
     keys = {url: its.store.get(url).content_key for url in (A, B)}

@@ -35,9 +35,9 @@ def out(tmp_path):
 
 
 @pytest.fixture
-def filled(a_stand):
+def filled(harness):
     """A store with 60 pages with content."""
-    a_stand.store.write_pages(
+    harness.store.write_pages(
         [
             page(
                 url,
@@ -48,7 +48,7 @@ def filled(a_stand):
             for url in URLS
         ]
     )
-    return a_stand
+    return harness
 
 
 def export(its, folder, part, **options):

@@ -12,12 +12,12 @@ import re
 
 from tests.reports.doors._bytes import data
 from tests.support.api_server import running
-from tests.support.stores import page, stand
+from tests.support.stores import page, store_harness
 from zengraph.tables.memory import MemoryTables
 
 
 def _store():
-    its = stand(MemoryTables())
+    its = store_harness(MemoryTables())
     its.store.put("http://a.example/", {"team.a": b"1"})
     return its
 
@@ -56,7 +56,7 @@ def separators_in_an_event(given):
     from aragog.urlstore.refresh_policy import Seen
 
     text = given["text"]
-    its = stand(MemoryTables())
+    its = store_harness(MemoryTables())
     for value in ("before", text):
         its.clock.advance_ms(10)
         at_ms = its.clock.now_ms()

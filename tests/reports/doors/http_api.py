@@ -25,7 +25,7 @@ from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.records import OutLink
 from aragog.urlstore.refresh_policy import Seen
 from tests.support.api_server import Reply, Running, parsed, running
-from tests.support.stores import Stand, page, stand
+from tests.support.stores import Harness, page, store_harness
 from zengraph.tables.memory import MemoryTables
 
 URL = "http://a.test/"
@@ -39,18 +39,18 @@ FIELDS = {
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
     """The statuses of all responses, and the details of the last."""
-    a_stand = stand(MemoryTables())
-    a_stand.store.put(URL, FIELDS)
-    a_stand.store.links.add(URL, [OutLink(f"{URL}{number}", "a link") for number in range(5)])
-    a_stand.store.put_content(URL, bytes(range(256)) * 16, {"content_type": "text/html"})
+    harness = store_harness(MemoryTables())
+    harness.store.put(URL, FIELDS)
+    harness.store.links.add(URL, [OutLink(f"{URL}{number}", "a link") for number in range(5)])
+    harness.store.put_content(URL, bytes(range(256)) * 16, {"content_type": "text/html"})
     statuses: list[int] = []
     last = Reply(0, {}, b"")
     events: list[dict[str, str]] = []
     tags: list[str] = []
-    with running(a_stand.store, **given.get("settings", {})) as api:
+    with running(harness.store, **given.get("settings", {})) as api:
         for step in given["steps"]:
             for price in step.get("changes", ()):
-                _change(a_stand, price)
+                _change(harness, price)
             filled = _filled(step, last, events)
             if "events" in step:
                 last, events = _stream(api, filled, step["events"])
@@ -140,10 +140,10 @@ def _event(block: str) -> dict[str, str]:
     return fields
 
 
-def _change(a_stand: Stand, value: Any) -> None:
-    a_stand.clock.advance_ms(10)
-    at_ms = a_stand.clock.now_ms()
+def _change(harness: Harness, value: Any) -> None:
+    harness.clock.advance_ms(10)
+    at_ms = harness.clock.now_ms()
     seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
     fields = {"product.price": json.dumps(value).encode()}
-    a_stand.store.write_pages([page(URL, at_ms, seen=seen, fields=fields)])
-    a_stand.clock.advance_ms(SETTLE_MS + 1000)
+    harness.store.write_pages([page(URL, at_ms, seen=seen, fields=fields)])
+    harness.clock.advance_ms(SETTLE_MS + 1000)

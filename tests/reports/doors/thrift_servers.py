@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from aragog.runtime.clock import ManualClock
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.thrift_server import running
 from zengraph.tables.memory import MemoryTables
 
@@ -27,7 +27,7 @@ STRICT = 0x80010000
 
 def answer(given: Mapping[str, Any]) -> dict[str, Any]:
     """The replies, and whether others are still served."""
-    store = stand(MemoryTables(ManualClock())).store
+    store = store_harness(MemoryTables(ManualClock())).store
     store.put(URL, {"title": b"one"})
     with running(store) as server:
         with server.connect() as sock:

@@ -109,15 +109,15 @@ def _captures(file):
     }
 
 
-def _stand(pages):
+def _harness(pages):
     from aragog.fetch_record.outcome import FetchRecord
     from aragog.runtime.clock import ManualClock
     from aragog.urlstore.compression import compress
     from aragog.urlstore.records import ContentWrite
-    from tests.support.stores import NOW_MS, page, stand
+    from tests.support.stores import NOW_MS, page, store_harness
     from zengraph.tables.memory import MemoryTables
 
-    opened = stand(MemoryTables(ManualClock(NOW_MS)))
+    opened = store_harness(MemoryTables(ManualClock(NOW_MS)))
     writes = []
     for each in pages:
         body = data(each["body"])
@@ -159,7 +159,7 @@ def _exported(given):
     from aragog.addons.wacz.export import export_wacz
     from aragog.transfer.warc_export import export_warc, index_of
 
-    its = _stand(given["export"])
+    its = _harness(given["export"])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         report = export_warc(its.store.zen, its.store.bodies, folder / "x")

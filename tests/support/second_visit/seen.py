@@ -102,12 +102,12 @@ class Seen:
         self._read_exports()
         with ThreadPoolExecutor(8) as pool:  # each cell makes some hundred calls to the store
             self.elsewhere = dict(zip(ALL, pool.map(self._of_page, ALL), strict=True))
-        at_ms = self.visits.stand.clock.now_ms() + SOON_MS
-        due = self.visits.stand.urls.schedule.claim_due(at_ms, 10_000, 60)
+        at_ms = self.visits.harness.clock.now_ms() + SOON_MS
+        due = self.visits.harness.urls.schedule.claim_due(at_ms, 10_000, 60)
         self.soon = {one.url for one in due}
 
     def _read_feed(self) -> None:
-        store, cursor = self.visits.stand.urls, self.visits.cursor
+        store, cursor = self.visits.harness.urls, self.visits.cursor
         while (page := store.feed.changes(cursor, 100)).items:
             self._note(self.feed, ((change.url, change.kind) for change in page.items))
             cursor = str(page.cursor)
@@ -123,7 +123,7 @@ class Seen:
             )
 
     def _read_exports(self) -> None:
-        store, stream = self.visits.stand.urls, io.BytesIO()
+        store, stream = self.visits.harness.urls, io.BytesIO()
         export_urls(store.zen, JsonLinesSink(stream))
         for line in stream.getvalue().splitlines():
             record = json.loads(line)
@@ -140,7 +140,7 @@ class Seen:
 
     def of(self, cell: Cell, name: str) -> dict[str, object]:
         """Return what readers return for a cell. `due` is True if it is due as expected."""
-        store, url, host = self.visits.stand.urls, page_of(cell), host_of(*cell)
+        store, url, host = self.visits.harness.urls, page_of(cell), host_of(*cell)
         shared: dict[str, object] = {
             "feed": sorted(self.feed[host]),
             "webhooks": sorted(self.webhooks[host]),
@@ -165,17 +165,17 @@ class Seen:
         }
 
     def _taken_down(self, url: str) -> dict[str, object]:
-        store = self.visits.stand.urls
+        store = self.visits.harness.urls
         with pytest.raises(TakenDown):
             store.put(url, {"team.note": b"1"})
         return {"record": store.get(url), "body": store.content(url), "links": self._links(url)}
 
     def _links(self, url: str) -> list[str]:
-        outlinks = self.visits.stand.urls.links.outlinks(url, 100).items
+        outlinks = self.visits.harness.urls.links.outlinks(url, 100).items
         return [link.url.rpartition("-")[2] for link in outlinks]
 
     def _of_page(self, cell: Cell) -> dict[str, object]:
-        store, host, url = self.visits.stand.urls, host_of(*cell), page_of(cell)
+        store, host, url = self.visits.harness.urls, host_of(*cell), page_of(cell)
         canonical = store.resolve(url)
         inlinks, values, left_over = [], [], []
         for version in VERSIONS:
@@ -199,7 +199,7 @@ class Seen:
         if cell[0] != "target":
             return {}
         alias = page_of(cell, ALIAS)
-        assert self.visits.stand.urls.resolve(alias) == canonical
+        assert self.visits.harness.urls.resolve(alias) == canonical
         return {"aliases due soon": alias in self.soon}
 
     def _is_due(self, cell: Cell, name: str, record: Record | None) -> bool | str:
@@ -209,7 +209,7 @@ class Seen:
             return due_ms == self.visits.due_before[cell] or f"{due_ms}, not as before"
         if due_ms is None or record is None:
             return name == "never" or "never"
-        state = self.visits.stand.urls.schedule.refresh_state(record.canonical_url)
+        state = self.visits.harness.urls.schedule.refresh_state(record.canonical_url)
         wait_ms = due_ms - (state.checked_at_ms if state else 0)
         if name == "days":
             is_due = 0.89 * DAY_MS <= wait_ms <= 33 * DAY_MS

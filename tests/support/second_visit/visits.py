@@ -16,7 +16,7 @@ from aragog.transfer.bulk_writer import BulkWriter
 from aragog.transfer.import_export import import_urls
 from aragog.transfer.json_lines import read_json_lines
 from aragog.urlstore.feed import SETTLE_MS
-from tests.support.crawl_stand import CrawlStand
+from tests.support.crawl_harness import CrawlHarness
 from tests.support.second_visit.hooks import Receiver
 from tests.support.second_visit.site import ALIAS, OTHER, PAGE, TRAIN, Sites, host_of, title
 from tests.support.second_visit.table import COLUMNS, ROWS
@@ -58,7 +58,7 @@ def has_other(cell: Cell) -> bool:
 class Visits:
     """Visits the pages of all cells."""
 
-    stand: CrawlStand
+    harness: CrawlHarness
     sites: Sites
     receiver: Receiver
     counts: dict[str, Counter[str]] = field(default_factory=dict)
@@ -72,27 +72,27 @@ class Visits:
         late = self._fetched([cell for cell in ALL if cell[1] == "late"], "other")
         self._first_visit()
         self.due_before = {cell: self._due(cell) for cell in ALL}
-        self.stand.clock.sleep_s(SETTLE_MS / 1000 + 0.1)
-        store = self.stand.urls
+        self.harness.clock.sleep_s(SETTLE_MS / 1000 + 0.1)
+        store = self.harness.urls
         self.cursor = store.feed.end()
-        self.receiver.register(store, self.cursor, self.stand.clock.now_ms())
+        self.receiver.register(store, self.cursor, self.harness.clock.now_ms())
         for column in COLUMNS:
             self._counted(column, lambda column=column: self._second_visit(column, late))
         self._settle()
 
     def _settle(self) -> None:
         """Compact the links, and deliver the feed's changes to webhooks."""
-        while self.stand.urls.maintenance.compact_links(1000).left:
+        while self.harness.urls.maintenance.compact_links(1000).left:
             pass
-        self.stand.clock.sleep_s(SETTLE_MS / 1000 + 0.1)
-        self.stand.pipeline.webhooks.send_changes()
-        while self.stand.sent.messages:
-            self.stand.pipeline.webhooks.deliver(self.stand.sent.messages.pop(0).message)
+        self.harness.clock.sleep_s(SETTLE_MS / 1000 + 0.1)
+        self.harness.pipeline.webhooks.send_changes()
+        while self.harness.sent.messages:
+            self.harness.pipeline.webhooks.deliver(self.harness.sent.messages.pop(0).message)
 
     def _due(self, cell: Cell) -> int | None:
         if cell[0] == "down":
             return None
-        record = self.stand.urls.get(page_of(cell), ())
+        record = self.harness.urls.get(page_of(cell), ())
         return record.due_at_ms if record else None
 
     # The first visit
@@ -112,7 +112,7 @@ class Visits:
         self._visit_urls([cell for cell in ALL if cell[0] == "target"], ALIAS)
         self._take_down([cell for cell in ALL if cell[0] == "down"])
         urls = [page_of(cell) for cell in ALL if cell[0] == "reread"]
-        self.stand.pipeline.reextract.run(ReextractBatch(tuple(urls)))
+        self.harness.pipeline.reextract.run(ReextractBatch(tuple(urls)))
 
     def _again(self, row: str, answer: str) -> None:
         self._visit([cell for cell in ALL if cell[0] == row], answer)
@@ -123,10 +123,12 @@ class Visits:
             % (page_of(cell).encode(), title("imported", host_of(*cell)).encode())
             for cell in cells
         ]
-        store, problems = self.stand.urls, []
+        store, problems = self.harness.urls, []
         import_urls(
             read_json_lines(io.BytesIO(b"\n".join(lines))),
-            BulkWriter(store, store.zen, StoreSettings(indexed=("page.title",)), self.stand.clock),
+            BulkWriter(
+                store, store.zen, StoreSettings(indexed=("page.title",)), self.harness.clock
+            ),
             on_problem=lambda *each: problems.append(each),
         )
         assert problems == []
@@ -148,7 +150,7 @@ class Visits:
                 self._visit(cells, column)
 
     def _counted(self, column: str, visit: Callable[[], None]) -> None:
-        counters = self.stand.pipeline.store.counters
+        counters = self.harness.pipeline.store.counters
         before = Counter(counters.read())
         visit()
         self.counts[column] = Counter(counters.read())
@@ -167,34 +169,34 @@ class Visits:
         for train in (False, True):
             urls = [page_of(cell, path) for cell in cells if is_train(cell) is train]
             options = EnqueueOptions(refresh=True, purposes=TRAIN if train else None)
-            list(self.stand.pipeline.enqueuer.enqueue(urls, options))
+            list(self.harness.pipeline.enqueuer.enqueue(urls, options))
         self._crawl()
 
     def _crawl(self) -> None:
-        """Crawl like `CrawlStand.crawl`, with waiting URLs in one message, so that their waits overlap."""
-        stand, clock = self.stand, self.stand.clock
+        """Crawl like `CrawlHarness.crawl`, with waiting URLs in one message, so that their waits overlap."""
+        harness, clock = self.harness, self.harness.clock
         until_s = clock.monotonic_s() + _LIMIT_S
-        while stand.sent.messages or stand.limiter_lines.total():
-            assert clock.monotonic_s() < until_s, f"{len(stand.sent.messages)} messages are left"
-            stand.pipeline.release.run()
-            messages, stand.sent.messages[:] = in_one(stand.sent.messages), []
+        while harness.sent.messages or harness.limiter_lines.total():
+            assert clock.monotonic_s() < until_s, f"{len(harness.sent.messages)} messages are left"
+            harness.pipeline.release.run()
+            messages, harness.sent.messages[:] = in_one(harness.sent.messages), []
             clock.sleep_s(max([20, *(message.delay_ms or 0 for message in messages)]) / 1000)
             for message in messages:
-                stand.sent.messages += stand.step(message)
+                harness.sent.messages += harness.step(message)
 
     def _rule(self, cells: Iterable[Cell], rule: str) -> None:
         """Change a rule in these sites' robots.txt, and have it read again."""
         hosts = {host_of(*cell) for cell in cells}
         self.sites.robots |= dict.fromkeys(hosts, rule)
         origins = {f"http://{host}/" for host in hosts}
-        self.stand.robots.forget(lambda urls: origins & set(urls))
+        self.harness.robots.forget(lambda urls: origins & set(urls))
 
     def _take_down(self, cells: Iterable[Cell]) -> None:
-        takedowns = self.stand.urls.takedowns
+        takedowns = self.harness.urls.takedowns
         urls = [url for cell in cells for url in takedowns.pages_of(page_of(cell))]
         # All at once: each takedown walks the change feed and the link journal.
         takedowns.takedown.of_urls(urls, takedowns.clock.now_ms())
-        self.stand.pipeline.maintenance.share_takedowns()
+        self.harness.pipeline.maintenance.share_takedowns()
 
     def _fetched(self, cells: Iterable[Cell], answer: str) -> list[FetchResult]:
         """Return results of fetches that no later stage has processed."""
@@ -206,14 +208,14 @@ class Visits:
             for cell in cells
         )
         message = OutgoingMessage(Destination.FETCH, FetchBatch(jobs))
-        return self.stand.run([message], limit_s=_LIMIT_S)
+        return self.harness.run([message], limit_s=_LIMIT_S)
 
     def _deliver(
         self, results: Iterable[FetchResult], meanwhile: Callable[[], None] = lambda: None
     ) -> None:
         """Pass results to the stages after fetching. Calls `meanwhile` before they are stored."""
         batch = ResultBatch(tuple(results))
-        found = self.stand.step(OutgoingMessage(Destination.CANONICALIZE, batch))
+        found = self.harness.step(OutgoingMessage(Destination.CANONICALIZE, batch))
         meanwhile()
         for message in found:
-            self.stand.step(message)
+            self.harness.step(message)

@@ -12,7 +12,7 @@ from aragog.runtime.clock import ManualClock
 from aragog.settings import Settings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
-from tests.support.stores import NOW_MS, body, page, stand
+from tests.support.stores import NOW_MS, body, page, store_harness
 from zengraph.tables.memory import MemoryTables
 
 A, B = "http://a.example/", "http://b.example/"
@@ -22,7 +22,7 @@ RULES = Settings(extract={"a.example": {"price": "css:.price"}})
 @pytest.fixture
 def store():
     """Two pages: one with all kinds of values, and one with other types in the same fields."""
-    opened = stand(MemoryTables(ManualClock(NOW_MS))).store
+    opened = store_harness(MemoryTables(ManualClock(NOW_MS))).store
     a = {
         "page.title": '"Leeks – 3"'.encode(),
         "page.keywords": b'["a","b"]',

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from aragog.dashboard.domains import DomainList
 from aragog.errors import BadInput
 from aragog.urlstore.hosts import host_put
-from tests.support.stores import NOW_MS, stand
+from tests.support.stores import NOW_MS, store_harness
 from urlspelling.domain import registered_domain, reversed_host
 from zengraph.tables.memory import MemoryTables
 
@@ -15,7 +15,7 @@ from zengraph.tables.memory import MemoryTables
 def listed(
     hosts, known=(), key_of=registered_domain, divided=lambda key: False, per_host=1, **more
 ):
-    store = stand(MemoryTables()).store
+    store = store_harness(MemoryTables()).store
     store.zen.mutate(
         [
             host_put(store.zen, f"http://{host}/{n}", NOW_MS)
@@ -97,7 +97,7 @@ def test_search_over_many_domains_can_be_continued():
 def test_domain_with_many_urls_costs_no_more_than_one_with_a_few():
     """The walk skips the URLs of a domain instead of reading them."""
     tables = MemoryTables()
-    store = stand(tables).store
+    store = store_harness(tables).store
     store.zen.mutate([host_put(store.zen, f"http://a.com/{n}", NOW_MS) for n in range(5000)])
     store.zen.mutate([host_put(store.zen, "http://b.com/", NOW_MS)])
     rows_read, scan = [], tables["h"].scan

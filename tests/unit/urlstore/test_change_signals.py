@@ -7,7 +7,7 @@ from aragog.settings import RefreshSettings
 from aragog.urlstore.refresh_policy import Seen
 from aragog.urlstore.signal_trust import PROBES, Evidence, HostTrust, add_evidence, to_cell
 from aragog.urlstore.usual_intervals import DAY_S
-from tests.support.stores import NOW_MS, body, page, stand
+from tests.support.stores import NOW_MS, body, page, store_harness
 from zengraph.tables.memory import MemoryTables
 
 HOST = "site.example"
@@ -22,9 +22,9 @@ def urls(count):
 
 
 @pytest.fixture
-def a_stand():
+def harness():
     """A store with 30 pages fetched now, one day later."""
-    made = stand(MemoryTables())
+    made = store_harness(MemoryTables())
     for url in urls(30):
         seen = Seen(outcome="Fetched", fetched_at_ms=NOW_MS, page_type="page")
         made.store.write_pages([page(url, NOW_MS, content=body("x"), seen=seen)])
@@ -32,13 +32,13 @@ def a_stand():
     return made
 
 
-def trust(a_stand, value):
-    a_stand.store.signals.change(HOST, lambda _: value)
+def trust(harness, value):
+    harness.store.signals.change(HOST, lambda _: value)
 
 
-def read(a_stand, entries, at_ms=NOW_MS + DAY_MS):
+def read(harness, entries, at_ms=NOW_MS + DAY_MS):
     """Reads a file and returns the number of signals found."""
-    reading = a_stand.store.signals.reading(
+    reading = harness.store.signals.reading(
         entries, kind="sitemap", fetched_at_ms=at_ms, sender=MAP
     )
     reading.take(entries)
@@ -50,55 +50,55 @@ def changed(count):
     return [SitemapUrl(url, NOW_MS + 3_600_000) for url in urls(count)]
 
 
-def due_now(a_stand):
-    now_ms = a_stand.clock.now_ms()
-    return [url for url in urls(30) if a_stand.store.get(url).due_at_ms <= now_ms]
+def due_now(harness):
+    now_ms = harness.clock.now_ms()
+    return [url for url in urls(30) if harness.store.get(url).due_at_ms <= now_ms]
 
 
-def test_repeated_reading_counts_once(a_stand):
-    trust(a_stand, PROVEN)
+def test_repeated_reading_counts_once(harness):
+    trust(harness, PROVEN)
 
-    first, second = read(a_stand, changed(3)), read(a_stand, changed(3))
+    first, second = read(harness, changed(3)), read(harness, changed(3))
 
     assert first == pytest.approx(second)
     assert first > 2
-    assert due_now(a_stand) == urls(3)
-    assert len(a_stand.store.schedule.claim_due(a_stand.clock.now_ms(), 100, 60)) == 3
+    assert due_now(harness) == urls(3)
+    assert len(harness.store.schedule.claim_due(harness.clock.now_ms(), 100, 60)) == 3
 
 
-def test_later_reading_without_news_writes_nothing(a_stand):
-    trust(a_stand, PROVEN)
-    read(a_stand, changed(3))
-    before = a_stand.store.signals.of_page(urls(1)[0])[0]
+def test_later_reading_without_news_writes_nothing(harness):
+    trust(harness, PROVEN)
+    read(harness, changed(3))
+    before = harness.store.signals.of_page(urls(1)[0])[0]
 
-    assert read(a_stand, changed(3), NOW_MS + DAY_MS + 5000) == 0
-    assert a_stand.store.signals.of_page(urls(1)[0])[0] == before
-
-
-def test_unproven_host_is_tried_with_a_few_pages(a_stand):
-    read(a_stand, changed(30))
-
-    assert len(due_now(a_stand)) == PROBES
+    assert read(harness, changed(3), NOW_MS + DAY_MS + 5000) == 0
+    assert harness.store.signals.of_page(urls(1)[0])[0] == before
 
 
-def test_distrusted_host_gives_no_signals_and_costs_no_writes(a_stand):
-    trust(a_stand, FALSE)
+def test_unproven_host_is_tried_with_a_few_pages(harness):
+    read(harness, changed(30))
 
-    assert read(a_stand, changed(30)) == 0
-    assert due_now(a_stand) == []
-    assert a_stand.store.signals.of_page(urls(1)[0])[0] is None
+    assert len(due_now(harness)) == PROBES
 
 
-def test_page_is_not_fetched_before_the_minimum_interval(a_stand):
-    a_stand.store.signals.settings = RefreshSettings(min_interval_s=2 * DAY_S)
-    trust(a_stand, PROVEN)
-    read(a_stand, changed(1))
+def test_distrusted_host_gives_no_signals_and_costs_no_writes(harness):
+    trust(harness, FALSE)
 
-    assert a_stand.store.get(urls(1)[0]).due_at_ms == NOW_MS + 2 * DAY_MS
+    assert read(harness, changed(30)) == 0
+    assert due_now(harness) == []
+    assert harness.store.signals.of_page(urls(1)[0])[0] is None
 
 
-def test_concurrent_trust_updates_are_both_kept(a_stand):
-    signals = a_stand.store.signals
+def test_page_is_not_fetched_before_the_minimum_interval(harness):
+    harness.store.signals.settings = RefreshSettings(min_interval_s=2 * DAY_S)
+    trust(harness, PROVEN)
+    read(harness, changed(1))
+
+    assert harness.store.get(urls(1)[0]).due_at_ms == NOW_MS + 2 * DAY_MS
+
+
+def test_concurrent_trust_updates_are_both_kept(harness):
+    signals = harness.store.signals
     key = {"name": HOST, "change": lambda before: before._replace(checked=before.checked + 1)}
 
     def slower(before):
@@ -106,39 +106,39 @@ def test_concurrent_trust_updates_are_both_kept(a_stand):
             signals.change(**key)
         return before._replace(changed=before.changed + 1)
 
-    trust(a_stand, HostTrust(at_ms=a_stand.clock.now_ms()))
+    trust(harness, HostTrust(at_ms=harness.clock.now_ms()))
     signals.change(HOST, slower)
 
     found = signals.trusts([HOST])[HOST]
     assert (round(found.checked, 6), round(found.changed, 6)) == (1, 1)
 
 
-def test_wrong_signal_counts_against_its_host(a_stand):
-    trust(a_stand, PROVEN)
-    read(a_stand, changed(1))
+def test_wrong_signal_counts_against_its_host(harness):
+    trust(harness, PROVEN)
+    read(harness, changed(1))
     at_ms = NOW_MS + DAY_MS + 60_000
-    a_stand.clock.advance_ms(60_000)
+    harness.clock.advance_ms(60_000)
     seen = Seen(outcome="NotModified", fetched_at_ms=at_ms)
-    a_stand.store.write_pages([page(urls(1)[0], at_ms, seen=seen)])
+    harness.store.write_pages([page(urls(1)[0], at_ms, seen=seen)])
 
-    after = a_stand.store.signals.trusts([HOST])[HOST]
+    after = harness.store.signals.trusts([HOST])[HOST]
 
     assert after.checked > PROVEN.checked * 0.9
     assert after.precision < PROVEN.precision
 
 
-def test_interval_grows_for_a_host_whose_silence_is_trusted(a_stand):
+def test_interval_grows_for_a_host_whose_silence_is_trusted(harness):
     silent = add_evidence(PROVEN, [Evidence(0.0, False, True, 0.1)] * 30, NOW_MS)
-    trust(a_stand, read_later(silent))
+    trust(harness, read_later(silent))
     url, other = urls(2)
-    read(a_stand, [SitemapUrl(url, NOW_MS - DAY_MS)])
+    read(harness, [SitemapUrl(url, NOW_MS - DAY_MS)])
     at_ms = NOW_MS + 2 * DAY_MS
-    a_stand.clock.advance_ms(DAY_MS)
+    harness.clock.advance_ms(DAY_MS)
     for one in (url, other):
         seen = Seen(outcome="NotModified", fetched_at_ms=at_ms)
-        a_stand.store.write_pages([page(one, at_ms, seen=seen)])
+        harness.store.write_pages([page(one, at_ms, seen=seen)])
 
-    wait, usual = (a_stand.store.get(one).due_at_ms - at_ms for one in (url, other))
+    wait, usual = (harness.store.get(one).due_at_ms - at_ms for one in (url, other))
     assert wait > 1.5 * usual
 
 
@@ -146,15 +146,15 @@ def read_later(trust):
     return trust._replace(read_at_ms=NOW_MS + DAY_MS)
 
 
-def test_feed_stored_as_a_page_stays_a_page(a_stand):
+def test_feed_stored_as_a_page_stays_a_page(harness):
     url = urls(1)[0]
-    before = a_stand.store.get(url).due_at_ms
+    before = harness.store.get(url).due_at_ms
     at_ms = NOW_MS + DAY_MS
     seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, source="feed")
-    a_stand.store.write_pages([page(url, at_ms, seen=seen)])
+    harness.store.write_pages([page(url, at_ms, seen=seen)])
 
-    assert a_stand.store.schedule.refresh_state(url).page_type == "page"
-    assert a_stand.store.get(url).due_at_ms == before
+    assert harness.store.schedule.refresh_state(url).page_type == "page"
+    assert harness.store.get(url).due_at_ms == before
 
 
 def test_trust_of_a_host_is_small():

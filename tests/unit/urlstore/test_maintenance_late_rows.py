@@ -1,6 +1,6 @@
 """Journal rows written while a compaction reads the journal, bucket by bucket."""
 
-from tests.support.stores import NOW_MS, page, stand, write_into_bucket
+from tests.support.stores import NOW_MS, page, store_harness, write_into_bucket
 from zengraph.links import ListLimits
 from zengraph.tables.memory import MemoryTables
 
@@ -35,16 +35,16 @@ class InterruptedJournal:
 def test_removal_read_before_its_addition_waits_for_it():
     """The addition is written to a bucket already read, and the removal to one not yet read."""
     tables = InterruptedTables()
-    a_stand = stand(tables, lists=ListLimits(many_deltas=1))
+    harness = store_harness(tables, lists=ListLimits(many_deltas=1))
 
     def add_and_remove():
-        write_into_bucket(a_stand, 0, page(A, NOW_MS, links=[B]))
-        write_into_bucket(a_stand, 15, page(A, NOW_MS + 1, links=[]))
+        write_into_bucket(harness, 0, page(A, NOW_MS, links=[B]))
+        write_into_bucket(harness, 15, page(A, NOW_MS + 1, links=[]))
 
     tables.between = add_and_remove
     for _ in range(3):
-        a_stand.store.maintenance.compact_links(10)
+        harness.store.maintenance.compact_links(10)
 
     assert tables.between is None
-    assert a_stand.sources(B) == []
-    assert a_stand.store.links.count_inlinks(B) == 0
+    assert harness.sources(B) == []
+    assert harness.store.links.count_inlinks(B) == 0

@@ -13,7 +13,7 @@ from aragog.urlstore.compression import content_key
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.object_reads import RETRY_DELAYS_S
 from aragog.urlstore.store import UrlStore
-from tests.support.stores import NOW_MS, body, page, stand
+from tests.support.stores import NOW_MS, body, page, store_harness
 from zengraph.tables.memory import MemoryTables
 
 A = "http://a.example/"
@@ -92,12 +92,12 @@ def test_page_still_being_replaced_can_be_read_later(replaced):
 
 
 def test_content_put_directly_is_replaced_in_the_same_way():
-    a_stand = stand(MemoryTables())
-    a_stand.store.put_content(A, b"old")
-    a_stand.clock.advance_ms(1000)
-    a_stand.store.put_content(A, b"new")
-    newest = a_stand.content.get(content_key(A))
-    other = stand(MemoryTables())
+    harness = store_harness(MemoryTables())
+    harness.store.put_content(A, b"old")
+    harness.clock.advance_ms(1000)
+    harness.store.put_content(A, b"new")
+    newest = harness.content.get(content_key(A))
+    other = store_harness(MemoryTables())
     other.store.put_content(A, b"old")
     other.content.put(content_key(A), *newest)
 
@@ -106,32 +106,32 @@ def test_content_put_directly_is_replaced_in_the_same_way():
 
 
 def test_object_older_than_its_record_is_corrupt():
-    a_stand = stand(MemoryTables())
-    a_stand.store.write_pages([page(A, content=body("old"))])
-    older = a_stand.content.get(content_key(A))
-    a_stand.store.write_pages([page(A, NOW_MS + 1000, content=body("new"))])
-    a_stand.content.put(content_key(A), *older)
+    harness = store_harness(MemoryTables())
+    harness.store.write_pages([page(A, content=body("old"))])
+    older = harness.content.get(content_key(A))
+    harness.store.write_pages([page(A, NOW_MS + 1000, content=body("new"))])
+    harness.content.put(content_key(A), *older)
 
     with pytest.raises(CorruptContent, match="does not match its pointer"):
-        a_stand.store.content(A)
+        harness.store.content(A)
 
 
 def test_export_rereads_the_record_of_a_replaced_page(tmp_path):
-    a_stand = stand(MemoryTables())
-    a_stand.store.write_pages([page(A, content=body("old"))])
+    harness = store_harness(MemoryTables())
+    harness.store.write_pages([page(A, content=body("old"))])
     problems = []
 
     class Overtaking(MemoryContent):
         """The page is replaced between reading its record and its object."""
 
         def get(self, key):
-            if a_stand.store.get(A).facts.get("n") is None:
+            if harness.store.get(A).facts.get("n") is None:
                 later = page(A, NOW_MS + 1000, content=body("new"), facts={"n": 1})
-                a_stand.store.write_pages([later])
-            return a_stand.content.get(key)
+                harness.store.write_pages([later])
+            return harness.content.get(key)
 
     report = export_warc(
-        a_stand.store.zen,
+        harness.store.zen,
         Bodies(Overtaking()),
         tmp_path / "x",
         on_problem=lambda *p: problems.append(p),

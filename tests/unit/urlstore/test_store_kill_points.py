@@ -12,9 +12,9 @@ A, B, C, D, E, F = (f"http://{x}.example/" for x in "abcdef")
 URLS = [A, B, C, D, E, F]
 
 
-def before(a_stand):
+def before(harness):
     """The state before anything is killed."""
-    a_stand.store.write_pages(
+    harness.store.write_pages(
         [
             page(A, fields={"t": b"a0"}, content=body("a0"), links=[B, C], due_at_ms=NOW_MS + 7),
             alias_page(D, E, "d0", [A]),
@@ -27,13 +27,13 @@ def before(a_stand):
             ),
         ]
     )
-    a_stand.compact()
-    a_stand.clock.advance_ms(100_000)
+    harness.compact()
+    harness.clock.advance_ms(100_000)
 
 
-def write_a_batch(a_stand):
+def write_a_batch(harness):
     at = NOW_MS + 50_000
-    a_stand.store.write_pages(
+    harness.store.write_pages(
         [
             page(
                 A,
@@ -50,40 +50,40 @@ def write_a_batch(a_stand):
     )
 
 
-def compact_all(a_stand):
-    a_stand.store.maintenance.compact_links(1000)
+def compact_all(harness):
+    harness.store.maintenance.compact_links(1000)
 
 
-def merge(a_stand):
-    a_stand.store.aliases.merge(A, C, at_ms=NOW_MS + 60_000)
-    a_stand.store.aliases.merge(C, B, at_ms=NOW_MS + 60_001)
+def merge(harness):
+    harness.store.aliases.merge(A, C, at_ms=NOW_MS + 60_000)
+    harness.store.aliases.merge(C, B, at_ms=NOW_MS + 60_001)
 
 
-def undo(a_stand):
-    a_stand.store.aliases.undo(D)
+def undo(harness):
+    harness.store.aliases.undo(D)
 
 
-def remove(a_stand):
-    a_stand.store.remove(A)
-    a_stand.store.takedowns.take_down(url=D)
+def remove(harness):
+    harness.store.remove(A)
+    harness.store.takedowns.take_down(url=D)
 
 
-def edit(a_stand):
-    a_stand.store.put(A, {"x": b"1", "product.price": b"1"}, at_ms=NOW_MS + 50_000)
-    a_stand.store.put_content(A, b"new", at_ms=NOW_MS + 50_000)
-    a_stand.store.schedule.plan(A, NOW_MS + 99)
-    a_stand.store.links.add(A, [OutLink(E)])
-    a_stand.store.links.remove(A, [B])
+def edit(harness):
+    harness.store.put(A, {"x": b"1", "product.price": b"1"}, at_ms=NOW_MS + 50_000)
+    harness.store.put_content(A, b"new", at_ms=NOW_MS + 50_000)
+    harness.store.schedule.plan(A, NOW_MS + 99)
+    harness.store.links.add(A, [OutLink(E)])
+    harness.store.links.remove(A, [B])
 
 
-def repair(a_stand):
-    a_stand.store.maintenance.repair(grace_s=1)
+def repair(harness):
+    harness.store.maintenance.repair(grace_s=1)
 
 
-def leave(a_stand):
+def leave(harness):
     """Writes one page twice in a batch: it leaves its canonical URL and then fails."""
     at = NOW_MS + 60_000
-    a_stand.store.write_pages(
+    harness.store.write_pages(
         [
             page(D, at, fields={"t": b"d2"}, content=body("d2"), links=[B]),
             page(D, at + 5, facts={"status": 500}),
@@ -99,7 +99,7 @@ def _declaring(url, at_ms, canonical, text):
     )  # fmt: skip
 
 
-def dispute(a_stand):
+def dispute(harness):
     """Two pages share a canonical URL that was never fetched, and a third page differs."""
     at = NOW_MS + 60_000
     for one in (
@@ -107,10 +107,10 @@ def dispute(a_stand):
         _declaring(C, at + 1, F, "x of C"),
         _declaring(E, at + 2, F, "y of E"),
     ):
-        a_stand.store.write_pages([one])
+        harness.store.write_pages([one])
 
 
-def decide(a_stand):
+def decide(harness):
     """The canonical URL shared by two pages is fetched and differs from both."""
     at = NOW_MS + 60_000
     for one in (
@@ -118,18 +118,18 @@ def decide(a_stand):
         _declaring(C, at + 1, F, "x of C"),
         _declaring(F, at + 2, F, "y of F"),
     ):
-        a_stand.store.write_pages([one])
+        harness.store.write_pages([one])
 
 
 STEPS = (write_a_batch, merge, undo, remove, edit, leave, dispute, decide)
 
 
-def shown(a_stand):
+def shown(harness):
     """Everything a reader can see except versions."""
     seen = {}
     for url in URLS:
-        record = a_stand.store.get(url, info=True)
-        content = a_stand.store.content(url)
+        record = harness.store.get(url, info=True)
+        content = harness.store.content(url)
         seen[url] = (
             record
             # Due times are in seconds: the write clock advances by a millisecond in each run.
@@ -141,34 +141,34 @@ def shown(a_stand):
                 record.due_at_ms and record.due_at_ms // 1000,
             ),
             content and content.body,
-            sorted(a_stand.store.aliases.of(url)),
-            a_stand.sources(url),
-            a_stand.store.links.count_inlinks(url),
-            [link.url for link in a_stand.store.links.outlinks(url).items],
+            sorted(harness.store.aliases.of(url)),
+            harness.sources(url),
+            harness.store.links.count_inlinks(url),
+            [link.url for link in harness.store.links.outlinks(url).items],
         )
     return seen
 
 
-def settled(a_stand):
+def settled(harness):
     """What is shown after all maintenance has run."""
-    a_stand.clock.advance_ms(2 * compaction.GRACE_MS)
-    a_stand.compact()
-    a_stand.store.maintenance.repair()
-    a_stand.compact()
-    return shown(a_stand)
+    harness.clock.advance_ms(2 * compaction.GRACE_MS)
+    harness.compact()
+    harness.store.maintenance.repair()
+    harness.compact()
+    return shown(harness)
 
 
-def consistent(a_stand):
+def consistent(harness):
     """Checks the invariants that hold after any partial write."""
     for url in URLS:
-        record = a_stand.store.get(url)
-        content = a_stand.store.content(url)
+        record = harness.store.get(url)
+        content = harness.store.content(url)
         assert content is None or record is not None
-        assert a_stand.store.links.count_inlinks(url) == len(a_stand.sources(url))
-        for alias in a_stand.store.aliases.of(url):
-            assert a_stand.store.resolve(alias) == a_stand.store.resolve(url)
-        for link in a_stand.store.links.inlinks(url).items:
-            targets = {out.url for out in a_stand.store.links.outlinks(link.url).items}
+        assert harness.store.links.count_inlinks(url) == len(harness.sources(url))
+        for alias in harness.store.aliases.of(url):
+            assert harness.store.resolve(alias) == harness.store.resolve(url)
+        for link in harness.store.links.inlinks(url).items:
+            targets = {out.url for out in harness.store.links.outlinks(link.url).items}
             assert link.target in targets
 
 
@@ -177,28 +177,28 @@ def test_result_is_the_same_after_a_kill_and_a_rerun(step):
     expected = settled(unharmed(before, step))
 
     points = 0
-    for point, a_stand in every_kill_point(before, step=step):
+    for point, harness in every_kill_point(before, step=step):
         points += 1
-        step(a_stand)
-        assert settled(a_stand) == expected, f"killed before write {point}"
+        step(harness)
+        assert settled(harness) == expected, f"killed before write {point}"
     assert points > 3
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 def test_repair_fixes_everything_after_a_kill_without_a_rerun(step):
-    for _, a_stand in every_kill_point(before, step=step):
-        a_stand.clock.advance_ms(2 * compaction.GRACE_MS)
-        a_stand.compact()
-        a_stand.store.maintenance.repair()
-        a_stand.compact()
-        consistent(a_stand)
-        a_stand.clock.advance_ms(2 * compaction.GRACE_MS)
-        assert a_stand.store.maintenance.repair().repaired == {}
+    for _, harness in every_kill_point(before, step=step):
+        harness.clock.advance_ms(2 * compaction.GRACE_MS)
+        harness.compact()
+        harness.store.maintenance.repair()
+        harness.compact()
+        consistent(harness)
+        harness.clock.advance_ms(2 * compaction.GRACE_MS)
+        assert harness.store.maintenance.repair().repaired == {}
 
 
 @pytest.mark.parametrize("step", [compact_all, repair])
 def test_killed_maintenance_has_the_same_result_after_a_rerun(step):
     expected = settled(unharmed(before, write_a_batch, step))
 
-    for point, a_stand in every_kill_point(before, write_a_batch, step=step):
-        assert settled(a_stand) == expected, f"killed before write {point}"
+    for point, harness in every_kill_point(before, write_a_batch, step=step):
+        assert settled(harness) == expected, f"killed before write {point}"

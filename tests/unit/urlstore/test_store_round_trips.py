@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, page, store_harness
 from zengraph.tables.memory import MemoryTables
 
 A, B, C = (f"http://{x}.example/" for x in "abc")
@@ -32,46 +32,46 @@ class _CountingTable:
 
 
 @pytest.fixture
-def a_stand():
-    a_stand = stand(Counting())
-    a_stand.store.write_pages(
+def harness():
+    harness = store_harness(Counting())
+    harness.store.write_pages(
         [page(A, canonical_url=B, fields={"t": b"1"}), page(C, fields={"t": b"2"})]
     )
-    a_stand.tables.calls.clear()
-    return a_stand
+    harness.tables.calls.clear()
+    return harness
 
 
-def test_url_that_is_not_an_alias_takes_one_call(a_stand):
-    assert a_stand.store.get(C).fields == {"t": b"2"}
-    assert a_stand.tables.calls == ["n.get"]
+def test_url_that_is_not_an_alias_takes_one_call(harness):
+    assert harness.store.get(C).fields == {"t": b"2"}
+    assert harness.tables.calls == ["n.get"]
 
 
-def test_alias_takes_two_calls(a_stand):
-    assert a_stand.store.get(A).canonical_url == B
-    assert len(a_stand.tables.calls) == 2
+def test_alias_takes_two_calls(harness):
+    assert harness.store.get(A).canonical_url == B
+    assert len(harness.tables.calls) == 2
 
 
-def test_many_urls_take_one_call_or_two_with_aliases(a_stand):
-    a_stand.store.get_many([C, "http://nobody.example/"])
-    assert len(a_stand.tables.calls) == 1
-    a_stand.tables.calls.clear()
-    a_stand.store.get_many([A, C, B])
-    assert len(a_stand.tables.calls) <= 2
+def test_many_urls_take_one_call_or_two_with_aliases(harness):
+    harness.store.get_many([C, "http://nobody.example/"])
+    assert len(harness.tables.calls) == 1
+    harness.tables.calls.clear()
+    harness.store.get_many([A, C, B])
+    assert len(harness.tables.calls) <= 2
 
 
 @pytest.mark.parametrize("read", ["inlinks", "count_inlinks"])
-def test_inlinks_of_a_page_without_aliases_take_two_calls(a_stand, read):
-    assert getattr(a_stand.store.links, read)(C) is not None
-    assert len(a_stand.tables.calls) == 2
+def test_inlinks_of_a_page_without_aliases_take_two_calls(harness, read):
+    assert getattr(harness.store.links, read)(C) is not None
+    assert len(harness.tables.calls) == 2
 
 
-def test_batch_takes_the_same_number_of_calls_for_any_size(a_stand):
+def test_batch_takes_the_same_number_of_calls_for_any_size(harness):
     def cost(start, count):
-        a_stand.tables.calls.clear()
+        harness.tables.calls.clear()
         urls = [f"http://p{number}.example/" for number in range(start, start + count)]
-        a_stand.store.write_pages(
+        harness.store.write_pages(
             [page(u, NOW_MS, fields={"t": b"1"}, links=[A], due_at_ms=NOW_MS + 5) for u in urls]
         )
-        return len(a_stand.tables.calls)
+        return len(harness.tables.calls)
 
     assert cost(0, 25) == cost(100, 1) <= 12

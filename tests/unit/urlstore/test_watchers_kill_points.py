@@ -19,51 +19,51 @@ def fetched(url, at_ms, price, **parts):
     )
 
 
-def before(a_stand):
-    a_stand.store.write_pages(
+def before(harness):
+    harness.store.write_pages(
         [fetched(url, NOW_MS, b'"5"', content=body("x")) for url in (A, B, C)]
     )
-    a_stand.store.schedule.watch(A, "shop", at_ms=1)
-    a_stand.store.schedule.watch(C, "shop", at_ms=1)
-    a_stand.clock.advance_ms(100_000)
+    harness.store.schedule.watch(A, "shop", at_ms=1)
+    harness.store.schedule.watch(C, "shop", at_ms=1)
+    harness.clock.advance_ms(100_000)
 
 
-def refresh(a_stand):
+def refresh(harness):
     gone = Seen(outcome="NotModified", fetched_at_ms=AT)
-    a_stand.store.write_pages([fetched(A, AT, b'"4"', content=body("y")), fetched(B, AT, b'"3"')])
-    a_stand.store.write_pages([page(C, AT, seen=gone)])
+    harness.store.write_pages([fetched(A, AT, b'"4"', content=body("y")), fetched(B, AT, b'"3"')])
+    harness.store.write_pages([page(C, AT, seen=gone)])
 
 
-def lose_a_field(a_stand):
+def lose_a_field(harness):
     seen = Seen(outcome="Fetched", fetched_at_ms=AT, page_type="product")
     reported = {"fields": {"page.title": b'"T"'}, "provenance": {"page.title": "title"}}
-    a_stand.store.write_pages([page(A, AT, seen=seen, complete=True, **reported)])
+    harness.store.write_pages([page(A, AT, seen=seen, complete=True, **reported)])
 
 
-def read_again(a_stand):
+def read_again(harness):
     """Like a walk, which skips pages that have the mark of the new version."""
     mark = {"page.extractor_version": b"9"}
-    if a_stand.store.get(A).fields.get("page.extractor_version") != b"9":
-        a_stand.store.fields.replace(A, {"page.title": b'"New"', **mark}, {}, at_ms=NOW_MS)
+    if harness.store.get(A).fields.get("page.extractor_version") != b"9":
+        harness.store.fields.replace(A, {"page.title": b'"New"', **mark}, {}, at_ms=NOW_MS)
 
 
-def watch(a_stand):
-    a_stand.store.schedule.watch(B, "kitchen", at_ms=2)
+def watch(harness):
+    harness.store.schedule.watch(B, "kitchen", at_ms=2)
 
 
-def unwatch(a_stand):
-    a_stand.store.schedule.unwatch(A, "shop", at_ms=2)
+def unwatch(harness):
+    harness.store.schedule.unwatch(A, "shop", at_ms=2)
 
 
-def redirect(a_stand):
-    a_stand.store.write_pages([fetched(A, AT, b'"5"', final_url=B)])
+def redirect(harness):
+    harness.store.write_pages([fetched(A, AT, b'"5"', final_url=B)])
 
 
 STEPS = (refresh, lose_a_field, read_again, watch, unwatch, redirect)
 
 
-def shown(a_stand):
-    records = {url: a_stand.store.get(url, info=True) for url in (A, B, C)}
+def shown(harness):
+    records = {url: harness.store.get(url, info=True) for url in (A, B, C)}
     return {
         url: (
             record.canonical_url,
@@ -71,29 +71,29 @@ def shown(a_stand):
             record.info,
             record.facts,
             record.due_at_ms,
-            a_stand.store.schedule.refresh_state(url),
-            a_stand.store.schedule.watchers(url),
-            a_stand.store.pages.history(url, "product.price"),
+            harness.store.schedule.refresh_state(url),
+            harness.store.schedule.watchers(url),
+            harness.store.pages.history(url, "product.price"),
         )
         for url, record in records.items()
     }
 
 
-def reported(a_stand):
-    a_stand.clock.advance_ms(SETTLE_MS + 10_000)
-    changes = a_stand.store.feed.changes().items
+def reported(harness):
+    harness.clock.advance_ms(SETTLE_MS + 10_000)
+    changes = harness.store.feed.changes().items
     return {(c.url, c.at_ms, c.kind, c.owners, str(c.fields)) for c in changes}
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 def test_result_and_changes_are_the_same_after_a_kill_and_a_rerun(step):
-    a_stand = unharmed(before, step)
-    expected, changes = shown(a_stand), reported(a_stand)
+    harness = unharmed(before, step)
+    expected, changes = shown(harness), reported(harness)
 
     points = 0
-    for point, a_stand in every_kill_point(before, step=step):
+    for point, harness in every_kill_point(before, step=step):
         points += 1
-        step(a_stand)
-        assert shown(a_stand) == expected, f"killed before write {point}"
-        assert reported(a_stand) == changes, f"killed before write {point}"
+        step(harness)
+        assert shown(harness) == expected, f"killed before write {point}"
+        assert reported(harness) == changes, f"killed before write {point}"
     assert points >= 2

@@ -8,7 +8,7 @@ from scrapy.settings import Settings
 from aragog.addons.scrapy.stored_pages import StoredPages
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, page, store_harness
 from zengraph.tables.memory import MemoryTables
 
 URL = "http://shop.test/lamp"
@@ -18,7 +18,7 @@ HTML = "<title>Lämp</title><a href='next'>n</a>".encode("latin-1")
 @pytest.fixture
 def stored():
     """Stores a page; returns a function that retrieves the response to a request."""
-    store_stand = stand(MemoryTables())
+    harness = store_harness(MemoryTables())
 
     def write(url=URL, body=HTML, meta=None, **parts):
         fetch_metadata = {
@@ -28,15 +28,15 @@ def stored():
         content = ContentWrite(
             compress(body), "zstd", len(body), fetch_metadata if meta is None else meta
         )
-        store_stand.store.write_pages([page(url, content=content, **parts)])
+        harness.store.write_pages([page(url, content=content, **parts)])
 
     def retrieve(request, expiration_s=0):
         settings = Settings({"HTTPCACHE_EXPIRATION_SECS": expiration_s})
-        storage = StoredPages(settings, store_stand.clock)
-        storage._store = store_stand.store
+        storage = StoredPages(settings, harness.clock)
+        storage._store = harness.store
         return storage.retrieve_response(None, request)
 
-    retrieve.write, retrieve.stand = write, store_stand
+    retrieve.write, retrieve.harness = write, harness
     return retrieve
 
 
@@ -71,7 +71,7 @@ def test_headers_are_those_of_the_fetch_without_the_encoding(stored):
 
 
 def test_content_put_without_a_fetch_has_the_type_of_its_body(stored):
-    stored.stand.store.put_content(URL, b'{"a": 1}', {"content_type": "application/json"})
+    stored.harness.store.put_content(URL, b'{"a": 1}', {"content_type": "application/json"})
 
     response = stored(Request(URL))
 
@@ -82,7 +82,7 @@ def test_content_put_without_a_fetch_has_the_type_of_its_body(stored):
 
 def test_page_expires(stored):
     stored.write()
-    stored.stand.clock.advance_ms(10_000)
+    stored.harness.clock.advance_ms(10_000)
 
     assert stored(Request(URL), expiration_s=11)
     assert stored(Request(URL), expiration_s=9) is None
@@ -105,6 +105,6 @@ def test_other_requests_are_not_served_from_the_store(stored, request_):
 
 def test_page_that_was_taken_down_is_not_served(stored):
     stored.write()
-    stored.stand.store.takedowns.take_down(url=URL)
+    stored.harness.store.takedowns.take_down(url=URL)
 
     assert stored(Request(URL)) is None

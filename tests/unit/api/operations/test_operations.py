@@ -19,7 +19,7 @@ from aragog.client import AsyncClient, Client
 from aragog.errors import BadInput, Unsupported
 from aragog.runtime.clock import ManualClock
 from aragog.urlstore.field_formats import DECIMAL_FIELDS, EXTRACTED
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from zengraph.tables.memory import MemoryTables
 
 URL = "http://a.example/"
@@ -133,7 +133,7 @@ def test_enqueue_options_match_those_of_the_producer():
 
 
 def test_operation_with_a_missing_part_is_unsupported():
-    caller = Caller(Parts(store=stand(MemoryTables(ManualClock())).store))
+    caller = Caller(Parts(store=store_harness(MemoryTables(ManualClock())).store))
 
     with pytest.raises(Unsupported, match="does not enqueue"):
         OPERATIONS["enqueue"].run(caller, OPERATIONS["enqueue"].request([URL]))

@@ -23,7 +23,7 @@ from aragog.api.server.hedging import (
 )
 from aragog.errors import InvalidUrl, SizeExceeded, StoreUnavailable
 from aragog.runtime.clock import ManualClock
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from tests.support.waiting import wait_until
 from zengraph.records import counted_rows
 from zengraph.tables.memory import MemoryTables
@@ -125,7 +125,7 @@ def gate():
 
 
 def a_store(**fields):
-    store = stand(MemoryTables(ManualClock())).store
+    store = store_harness(MemoryTables(ManualClock())).store
     for url, value in fields.items():
         store.put(f"http://{url}.example/", {"of": value})
     return store

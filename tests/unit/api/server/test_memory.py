@@ -7,7 +7,7 @@ import pytest
 from aragog.api.problems import Problem
 from aragog.api.server.http.batch_get import read_urls
 from aragog.api.server.memory import GrowingBytes, MemoryLimit, UnreadBytes
-from tests.support.stores import stand
+from tests.support.stores import store_harness
 from zengraph.tables.memory import MemoryTables
 
 URLS = [f"http://big.example/{n}" for n in range(60)]
@@ -15,7 +15,7 @@ URLS = [f"http://big.example/{n}" for n in range(60)]
 
 def statuses(memory: MemoryLimit) -> list[int]:
     """The status of each URL of a batch read; each record is larger than a kilobyte."""
-    store = stand(MemoryTables()).store
+    store = store_harness(MemoryTables()).store
     for url in URLS:
         store.put(url, {"team.a": b'"%b"' % (b"x" * 1_000)})
     with GrowingBytes(memory) as held:

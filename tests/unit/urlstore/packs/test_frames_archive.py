@@ -12,7 +12,7 @@ from aragog.errors import CorruptContent
 from aragog.urlstore.pack_index import pack_index
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.pointers import PackPointer
-from tests.support.pack_stand import fetched, pack_stand
+from tests.support.pack_harness import fetched, pack_harness
 from tests.support.stores import NOW_MS
 
 A, B = "http://a.example/", "http://b.example/"
@@ -27,10 +27,10 @@ def plain(data, compression):
 
 
 def a_pack(compression="zstd"):
-    stand = pack_stand(pack_compression=compression)
-    stand.store.write_pages([fetched(A, "the body of a"), fetched(B, "of b")])
-    (name,) = stand.names()
-    return stand, name, stand.files.read_all(name)
+    harness = pack_harness(pack_compression=compression)
+    harness.store.write_pages([fetched(A, "the body of a"), fetched(B, "of b")])
+    (name,) = harness.names()
+    return harness, name, harness.files.read_all(name)
 
 
 @pytest.mark.parametrize("compression", ["zstd", "gzip"])
@@ -57,13 +57,13 @@ def test_warcio_reads_all_records_with_correct_digests(compression):
 @pytest.mark.parametrize("compression", ["zstd", "gzip"])
 def test_fastwarc_reads_a_stored_pack(compression, tmp_path):
     """It decompresses both formats itself."""
-    stand, name, _ = a_pack(compression)
-    packing = stand.store.pack_pages([fetched(A, "the body of a", NOW_MS + 60_000)], now=True)
-    stand.store.write_pages(packing.wait())
+    harness, name, _ = a_pack(compression)
+    packing = harness.store.pack_pages([fetched(A, "the body of a", NOW_MS + 60_000)], now=True)
+    harness.store.write_pages(packing.wait())
     found = []
-    for number, pack in enumerate(stand.names()):
+    for number, pack in enumerate(harness.names()):
         path = tmp_path / f"{number}{name[name.index('.') :]}"
-        path.write_bytes(stand.files.read_all(pack))
+        path.write_bytes(harness.files.read_all(pack))
         for record in fastwarc.ArchiveIterator(str(path)):
             kind = record.headers["WARC-Type"]
             if kind != "warcinfo":
@@ -79,8 +79,8 @@ def test_fastwarc_reads_a_stored_pack(compression, tmp_path):
 
 @pytest.mark.parametrize("compression", ["zstd", "gzip"])
 def test_index_gives_the_location_of_each_record(compression):
-    stand, name, data = a_pack(compression)
-    (index,) = stand.files.indexes.values()
+    harness, name, data = a_pack(compression)
+    (index,) = harness.files.indexes.values()
 
     lines = index.decode().splitlines()
     assert lines == sorted(lines)
@@ -95,10 +95,10 @@ def test_index_gives_the_location_of_each_record(compression):
 
 
 def test_revisit_refers_to_the_record_with_the_body():
-    stand, _, _ = a_pack()
-    packing = stand.store.pack_pages([fetched(A, "the body of a", NOW_MS + 60_000)], now=True)
-    stand.store.write_pages(packing.wait())
-    packs = [plain(stand.files.read_all(name), "zstd") for name in stand.names()]
+    harness, _, _ = a_pack()
+    packing = harness.store.pack_pages([fetched(A, "the body of a", NOW_MS + 60_000)], now=True)
+    harness.store.write_pages(packing.wait())
+    packs = [plain(harness.files.read_all(name), "zstd") for name in harness.names()]
     records = [record for pack in packs for record in ArchiveIterator(pack)]
     (record,) = (one for one in records if one.rec_type == "revisit")
 

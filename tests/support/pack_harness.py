@@ -22,7 +22,7 @@ HOUR_MS = 3_600_000
 
 
 @dataclass
-class PackStand:
+class PackHarness:
     """A store with packs, and its parts."""
 
     store: UrlStore
@@ -31,9 +31,9 @@ class PackStand:
     files: PackFiles
     clock: ManualClock
 
-    def reopened(self, **settings) -> PackStand:
+    def reopened(self, **settings) -> PackHarness:
         """Open the same data like another process."""
-        return pack_stand(self.tables, self.files, self.content, self.clock, **settings)
+        return pack_harness(self.tables, self.files, self.content, self.clock, **settings)
 
     def upkeep(self, hours: float = 0.0):
         """Run upkeep some hours later, and return its report."""
@@ -56,13 +56,13 @@ class PackStand:
         return b"".join(record for _, record in frames.records(data))
 
 
-def pack_stand(
+def pack_harness(
     tables: Tables | None = None,
     files: PackFiles | None = None,
     content: ContentStore | None = None,
     clock: ManualClock | None = None,
     **settings,
-) -> PackStand:
+) -> PackHarness:
     """Return a store with packs. `settings` are those of `[content]`."""
     clock = clock or ManualClock(NOW_MS)
     tables = MemoryTables(clock) if tables is None else tables
@@ -70,7 +70,7 @@ def pack_stand(
     content = MemoryContent() if content is None else content
     options = ContentSettings(**{"layout": "packs", "pack_wait_s": 0.05, **settings})
     store = UrlStore(tables, content, StoreSettings(), clock, packs=files, content_settings=options)
-    return PackStand(store, tables, content, files, clock)
+    return PackHarness(store, tables, content, files, clock)
 
 
 def fetched(url: str, text: str, at_ms: int = NOW_MS, **parts) -> PageWrite:

@@ -86,7 +86,7 @@ class Rates:
 
 
 @dataclass
-class PipelineStand:
+class PipelineHarness:
     """The parts of the stages, and each stage built of them."""
 
     settings: Settings
@@ -139,7 +139,7 @@ class PipelineStand:
 
 
 @pytest.fixture
-def pipeline_stand(redis_client: redis.Redis) -> PipelineStand:
+def pipeline_harness(redis_client: redis.Redis) -> PipelineHarness:
     """A pipeline without a network."""
     clock = ManualClock(NOW_MS)
     settings = Settings()
@@ -149,7 +149,7 @@ def pipeline_stand(redis_client: redis.Redis) -> PipelineStand:
         Counters(redis_client, prefix="t:"),
     )
     sent, walks = Sent(), SitemapWalks(redis_client, prefix="t:")
-    return PipelineStand(
+    return PipelineHarness(
         settings=settings,
         clock=clock,
         store=store,

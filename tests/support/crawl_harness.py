@@ -46,14 +46,14 @@ from aragog.settings import (
 from aragog.settings.servers import RedisSettings
 from aragog.urlstore.store import UrlStore
 from tests.support.origin import Handler, Origin
-from tests.support.pipeline_stand import Sent
+from tests.support.pipeline_harness import Sent
 
 AGENT = "aragog/1.0 (+http://127.0.0.1/)"
 NO_RULES = b"User-agent: *\nDisallow:\n"
 
 
 @dataclass
-class CrawlStand:
+class CrawlHarness:
     """One process's pipeline, and the origin for every host under `.test`."""
 
     pipeline: ProcessStages
@@ -171,10 +171,10 @@ class CrawlStand:
 
 
 @dataclass
-class StandCrawls:
-    """The crawls of a stand."""
+class HarnessCrawls:
+    """The crawls of a harness."""
 
-    stand: CrawlStand
+    harness: CrawlHarness
 
     @property
     def registry(self) -> CrawlRegistry:
@@ -186,8 +186,8 @@ class StandCrawls:
 
     @property
     def upkeep(self) -> CrawlUpkeep:
-        assert self.stand.pipeline.maintenance.crawls is not None
-        return self.stand.pipeline.maintenance.crawls
+        assert self.harness.pipeline.maintenance.crawls is not None
+        return self.harness.pipeline.maintenance.crawls
 
     def start(self, name: str, **options: Any) -> CrawlRecord:
         return self.registry.start(name, options)
@@ -196,7 +196,7 @@ class StandCrawls:
         """Change the state. Every process reads it within a second, this one immediately."""
         self.registry.set_state(name, state)
         self.registry.read()
-        for checks in (self.stand.pipeline.store.checks, self.stand.pipeline.release.checks):
+        for checks in (self.harness.pipeline.store.checks, self.harness.pipeline.release.checks):
             checks.registry.read()
 
     def of(self, name: str) -> CrawlCounts:
@@ -204,7 +204,7 @@ class StandCrawls:
         return self.counts.of(self.registry.get(name).numbers, ended=ended)
 
     def paths(self) -> list[str]:
-        return [r.path for r in self.stand.origin.seen if r.path != "/robots.txt"]
+        return [r.path for r in self.harness.origin.seen if r.path != "/robots.txt"]
 
 
 def apart(sends: Iterable[OutgoingMessage]) -> list[OutgoingMessage]:
@@ -224,9 +224,9 @@ def apart(sends: Iterable[OutgoingMessage]) -> list[OutgoingMessage]:
 
 
 @pytest.fixture
-def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlStand]]:
-    """Return a maker of stands: `crawl_stand(handlers, qps=10)`. Other keywords set politeness."""
-    stands: list[CrawlStand] = []
+def crawl_harness(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlHarness]]:
+    """Return a maker of harnesses: `crawl_harness(handlers, qps=10)`. Other keywords set politeness."""
+    harnesses: list[CrawlHarness] = []
 
     def make(
         handlers: dict[str, Handler],
@@ -241,7 +241,7 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
         recognize_traps: bool = False,
         allowed_networks: tuple[str, ...] = ("127.0.0.0/8",),
         **politeness: Any,
-    ) -> CrawlStand:
+    ) -> CrawlHarness:
         origin = Origin(handlers)
         origin.start()
         settings = Settings(
@@ -265,10 +265,10 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
             webhooks=WebhookSettings(allowed_hosts=("127.0.0.1",)),
         )
         sent = Sent()
-        stands.append(CrawlStand(connect(settings, sent), origin, sent))
-        return stands[-1]
+        harnesses.append(CrawlHarness(connect(settings, sent), origin, sent))
+        return harnesses[-1]
 
     yield make
-    for stand in stands:
-        stand.origin.stop()
-        stand.pipeline.close()
+    for harness in harnesses:
+        harness.origin.stop()
+        harness.pipeline.close()
