@@ -113,7 +113,8 @@ class CanonicalizeStage:
         self, batch: ResultBatch, tokens: Sequence[str], spans: StageSpans, *, hopeless: bool
     ) -> list[OutgoingMessage]:
         blobs = dict(zip(tokens, self.spool.get_many(tokens), strict=True))
-        bodies = {token: blob for token, blob in blobs.items() if blob is not None}
+        readable = {token: self.store.bodies.readable(blob) for token, blob in blobs.items()}
+        bodies = {token: blob for token, blob in readable.items() if blob is not None}
         expired = [r for r in batch.results if r.token and r.token not in bodies]
         present = [r for r in batch.results if r not in expired] if expired else batch.results
         confirmed = self._confirmed(present)
@@ -129,6 +130,7 @@ class CanonicalizeStage:
             spans,
             self.discovery.watched(present),
             self.settings.fetch.content_types,
+            self.store.bodies,
         )
         readings = reader.read(present, bodies, hopeless=hopeless)
         rules = page_scope.excluded_pages(present, readings.analyses, self.checks)

@@ -3,9 +3,9 @@ Dictionaries of packs: the common parts of one host's records, stored once at th
 
 The format is that of "Zstandard Compression for WARC Files 1.0": a skippable frame with the magic
 number 0x184D2A5D contains the compressed dictionary (RFC 8878, section 5), and every frame of the
-file has the dictionary's id. A dictionary is trained only on records of its own pack. When data
-must be erased from a pack, the pack is rewritten with a new dictionary, so that no copy of the data
-remains in the old one.
+file has the dictionary's id. When data must be erased from a pack, the pack is rewritten with a new
+dictionary, so that no copy of the data remains in the old one. A dictionary that many packs share
+(`shared_dictionaries`) is erased from all of them.
 
 Reading a record also needs the dictionary of its pack; readers cache some dictionaries.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from secrets import randbelow
 from typing import TypeVar
 
@@ -47,6 +48,9 @@ class Dictionary:
     def __init__(self, data: bytes) -> None:
         self._made = zstandard.ZstdCompressionDict(data, dict_type=zstandard.DICT_TYPE_FULLDICT)
         self._threads = threading.local()
+        self._lock = threading.Lock()
+        self._is_prepared = False
+        self._frames: dict[bytes, bytes] = {}
 
     @classmethod
     def train(cls, records: Sequence[bytes]) -> Dictionary | None:
@@ -84,15 +88,33 @@ class Dictionary:
         except zstandard.ZstdError as error:
             raise CorruptContent("", f"has a damaged dictionary: {error}") from error
 
+    @property
+    def id(self) -> int:
+        """The id that its frames have; more than 0."""
+        return self._made.dict_id()
+
+    @cached_property
+    def stored(self) -> bytes:
+        """The dictionary, compressed, as `read` reads it."""
+        return zstd.compress(self._made.as_bytes(), LEVEL, checksum=True)
+
     def frame(self) -> bytes:
         """Return the dictionary as the frame at the start of a pack."""
-        stored = zstd.compress(self._made.as_bytes(), LEVEL, checksum=True)
-        return MAGIC + len(stored).to_bytes(4, "little") + stored
+        return MAGIC + len(self.stored).to_bytes(4, "little") + self.stored
+
+    def frame_of(self, constant: bytes) -> bytes:
+        """`compress` for bytes that many records have, compressed once."""
+        if (frame := self._frames.get(constant)) is None:
+            frame = self._frames[constant] = self.compress(constant)
+        return frame
 
     def compress(self, record: bytes) -> bytes:
         """Compress one record to a frame."""
         if (codec := getattr(self._threads, "compressor", None)) is None:
-            self._made.precompute_compress(level=LEVEL)
+            with self._lock:  # zstandard replaces the prepared tables, which threads share
+                if not self._is_prepared:
+                    self._made.precompute_compress(level=LEVEL)
+                    self._is_prepared = True
             codec = self._threads.compressor = zstandard.ZstdCompressor(
                 dict_data=self._made, level=LEVEL, write_checksum=True, write_content_size=True
             )
@@ -147,17 +169,17 @@ def dictionary_of(pack: bytes) -> Dictionary | None:
     return Dictionary.read(stored)
 
 
-def needs_dictionary(frame: bytes) -> bool:
+def dictionary_id(frame: bytes) -> int:
     """
-    Return True if a frame was compressed with a dictionary.
+    Return the id of the dictionary with which a frame was compressed, or 0.
 
     Raises:
         CorruptContent: the bytes are not a zstd frame.
     """
     if not frame.startswith(zstd.MAGIC):
-        return False
+        return 0
     try:
-        return bool(zstandard.get_frame_parameters(frame).dict_id)
+        return zstandard.get_frame_parameters(frame).dict_id
     except zstandard.ZstdError as error:
         raise CorruptContent("", f"is not a frame: {error}") from error
 

@@ -9,6 +9,7 @@ from aragog.urlstore.pack_groups import (
     WAIT_MS,
     FreshPack,
     fresh_groups,
+    is_worthwhile,
     parts,
 )
 
@@ -22,22 +23,22 @@ def fresh(name, hosts, size=8 * MB, at_ms=0):
 def test_packs_wait_until_there_are_enough_or_an_hour_has_passed():
     packs = [fresh(str(n), {b"a": 8 * MB}) for n in range(9)]
 
-    assert [len(one.names) for one in fresh_groups(packs, 0)] == [GROUP_BYTES // (8 * MB)]
-    assert [len(one.names) for one in fresh_groups(packs, WAIT_MS)] == [8, 1]
+    assert [len(one) for one in fresh_groups(packs, 0)] == [GROUP_BYTES // (8 * MB)]
+    assert [len(one) for one in fresh_groups(packs, WAIT_MS)] == [8, 1]
 
 
 def test_rewriting_is_worthwhile_for_packs_of_few_hosts():
     few = fresh("few", {bytes([n]): MB for n in range(8)})
     many = fresh("many", {bytes([n]): 100_000 for n in range(32)})
 
-    assert [one.is_worthwhile for one in fresh_groups([few], WAIT_MS)] == [True]
-    assert [one.is_worthwhile for one in fresh_groups([many], WAIT_MS)] == [False]
+    assert [is_worthwhile(one) for one in fresh_groups([few], WAIT_MS)] == [True]
+    assert [is_worthwhile(one) for one in fresh_groups([many], WAIT_MS)] == [False]
 
 
 def test_bytes_of_a_host_are_summed_over_packs():
     packs = [fresh(str(n), {b"a": 100_000}, size=150_000) for n in range(4)]
 
-    assert [one.is_worthwhile for one in fresh_groups(packs, WAIT_MS)] == [True]
+    assert [is_worthwhile(one) for one in fresh_groups(packs, WAIT_MS)] == [True]
 
 
 @given(

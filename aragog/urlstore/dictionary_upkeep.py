@@ -1,0 +1,202 @@
+"""
+Upkeep of shared dictionaries: train one while a crawl fetches few sites, and erase it in time.
+
+Compressing pages again later would cost twice the CPU time of storing them, so fetch processes
+compress them with a dictionary of pages that were fetched before (`packs.shared_dictionaries`). It
+is trained on the first 2 MB of packs, if a trial on other records saves 15% or more.
+
+A dictionary contains text of the pages that it was trained on. Their packs are therefore kept as
+they are while packs with the dictionary exist: the pages' nodes refer to their records, so a
+takedown finds them. When bytes of such a pack must be erased, the dictionary is not used any more,
+and all packs that have it are written again without it. So a dictionary is used for 1,000 packs at
+most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from aragog.errors import CorruptContent
+from aragog.runtime.clock import Clock
+from aragog.urlstore.bodies import Packs
+from aragog.urlstore.pack_groups import FreshPack, is_worthwhile
+from aragog.urlstore.pack_records import PackedRecord, PackRecords
+from aragog.urlstore.pack_trial import TRIED_RECORDS, Trial, saves_enough
+from aragog.urlstore.packs import frames
+from aragog.urlstore.packs.catalog import MOVED
+from aragog.urlstore.packs.dictionaries import Dictionary, dictionary_of, sampled
+from aragog.urlstore.packs.dictionary_records import DictionaryRecords, SharedRecord
+from zengraph import MultiGraph
+
+TRAINED_ON_BYTES = 2_097_152
+"""Size of the packs that a dictionary is trained on, about 200 pages of documentation."""
+MAX_TRAINED_ON = 64
+"""Number of packs that a dictionary is trained on, at most; they are read at once."""
+MAX_PACKS = 1000
+"""A dictionary that so many packs have is replaced by a new one."""
+RETRY_MS = 600_000
+"""Milliseconds until the next training after one whose dictionary saved too little."""
+KEPT_MS = 7 * 86_400_000
+"""
+A dictionary that is not in use is kept for a week after it was trained, or while packs have it:
+bodies in the spool may need it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DictionaryUpkeep:
+    """Trains, checks and erases the shared dictionaries of a store; safe to repeat."""
+
+    zen: MultiGraph
+    packs: Packs
+    clock: Clock
+
+    @property
+    def records(self) -> DictionaryRecords:
+        """What is recorded about dictionaries."""
+        return self.packs.catalog.dictionaries
+
+    def kept_packs(self) -> frozenset[str]:
+        """Return the packs that must not be rewritten, unless some of their bytes are erased."""
+        kept = (one.trained_on for one in self.records.all() if one.erased_ms is None)
+        return frozenset[str]().union(*kept)
+
+    def erase(self) -> None:
+        """
+        Erase dictionaries if bytes of a pack that they were trained on must be erased.
+
+        Their packs are written again by `PackUpkeep`, like others with bytes to erase. Also forgets
+        dictionaries that nothing can need any more.
+        """
+        for one in self.records.all():
+            if one.erased_ms is None and any(map(self.packs.catalog.erased, one.trained_on)):
+                self.records.erase(one.id)
+                one = one._replace(erased_ms=self.clock.now_ms())
+            if one.erased_ms is not None:
+                self._erase_from_packs(one.id)
+            if self._is_over(one):
+                self.records.forget(one.id)
+
+    def train(self, fresh: Sequence[FreshPack]) -> bool:
+        """
+        Train a dictionary on newly written packs, if none is in use; returns True if it is used.
+
+        Needs 2 MB of packs, half of it of hosts with 256 KB or more. Costs 0.1 s of CPU, at most
+        once in ten minutes if dictionaries save too little.
+        """
+        chosen = _newest(fresh)
+        if not chosen or not is_worthwhile(chosen) or self.records.in_use():
+            return False
+        if self.records.tried_ms() > self.clock.now_ms() - RETRY_MS:
+            return False
+        self.records.record_try()
+        names = [pack.name for pack in chosen]
+        claimed = [name for name in names if self.packs.catalog.claim(name)]
+        try:
+            return claimed == names and self._train_on(names)
+        finally:
+            for name in claimed:
+                self.packs.catalog.release(name)
+
+    def check(self, group: Sequence[FreshPack]) -> None:
+        """
+        Stop using the dictionary of newly written packs if it saves too little on the last of them,
+        or if too many packs have it.
+        """
+        last = group[-1]
+        if not last.dictionary or last.dictionary != self.records.in_use():
+            return
+        users = islice(self.records.packs_with(last.dictionary), MAX_PACKS)
+        if sum(1 for _ in users) >= MAX_PACKS or not self._saves_enough(last):
+            self.records.use(0)
+
+    def restore(self, pack: str, data: bytes, *, was_lost: bool) -> None:
+        """
+        Restore what is recorded about the dictionary at the beginning of a pack.
+
+        If a damaged file of the store had the dictionary's record, nobody knows what it was trained
+        on, so it is erased from the pack. `was_lost` is True if the pack's own entry was lost.
+        """
+        dictionary = dictionary_of(data)
+        if dictionary is None:
+            return
+        if self.records.is_known(dictionary.id):
+            self.packs.catalog.record_dictionary(pack, dictionary.id)
+        elif was_lost or self.packs.catalog.dictionary(pack):
+            self.packs.catalog.erase_dictionary(pack)
+
+    def _train_on(self, names: Sequence[str]) -> bool:
+        try:
+            live = [one for name in names for one in self._live(name)]
+        except CorruptContent:  # upkeep reports it when the pack is rewritten
+            return False
+        samples = sampled(live)
+        dictionary = Dictionary.train([one.record for one in samples])
+        if dictionary is None or not _is_good(dictionary, live, samples):
+            return False
+        # The packs are claimed, so no other process can erase records in the meantime without
+        # finding this.
+        self.records.add(dictionary, names)
+        self.records.use(dictionary.id)
+        return True
+
+    def _live(self, name: str) -> list[PackedRecord]:
+        """Return the live records of a pack, without those that must be erased."""
+        data = self.packs.files.read_all(name)
+        if data is None:
+            return []
+        erased = self.packs.catalog.erased(name)
+        records = PackRecords(self.zen, self.packs).read(name, data)
+        return [one for one in records if one.owners and one.pointer.offset not in erased]
+
+    def _saves_enough(self, pack: FreshPack) -> bool:
+        """Compress some records of a pack without its dictionary, and compare."""
+        data = self.packs.files.read_all(pack.name) or b""
+        dictionary = dictionary_of(data)
+        found = sampled([one.frame for one in frames.beginnings(data, dictionary)], TRIED_RECORDS)
+        plain = sum(
+            len(frames.compress(frames.decompress(one.data, dictionary), "zstd")) for one in found
+        )
+        return saves_enough(plain - sum(len(one.data) for one in found), plain)
+
+    def _erase_from_packs(self, dictionary_id: int) -> None:
+        catalog = self.packs.catalog
+        for pack in self.records.packs_with(dictionary_id):
+            if not catalog.row(MOVED, pack) and 0 not in catalog.erased(pack):
+                catalog.erase_dictionary(pack)
+
+    def _is_over(self, one: SharedRecord) -> bool:
+        """Return True if neither packs nor bodies in the spool can need a dictionary."""
+        last_ms = one.at_ms if one.erased_ms is None else one.erased_ms
+        if last_ms > self.clock.now_ms() - KEPT_MS or one.id == self.records.in_use():
+            return False
+        return next(self.records.packs_with(one.id), None) is None
+
+
+def _newest(fresh: Sequence[FreshPack]) -> list[FreshPack]:
+    """Return the newest packs that are large enough together, or none."""
+    chosen: list[FreshPack] = []
+    for pack in sorted(fresh, reverse=True)[:MAX_TRAINED_ON]:
+        chosen.append(pack)
+        if sum(one.size for one in chosen) >= TRAINED_ON_BYTES:
+            return chosen
+    return []
+
+
+def _is_good(
+    dictionary: Dictionary, live: Sequence[PackedRecord], samples: Sequence[PackedRecord]
+) -> bool:
+    """Try a dictionary on records that it was not trained on."""
+    trained_on = {one.pointer for one in samples}
+    others = [one for one in live if one.pointer not in trained_on]
+    tried = sampled(others, TRIED_RECORDS)
+    if not tried:
+        return False
+    raw = {one.pointer: one.record for one in tried}
+    all_raw = sum(one.raw_bytes for one in live)
+    trial = Trial.of(dictionary, raw, sum(len(one.frame) for one in tried), all_raw)
+    return trial is not None and saves_enough(
+        trial.saved_bytes, sum(len(one.frame) for one in live)
+    )
