@@ -178,8 +178,9 @@ class Bodies:
         this process writes packs with dictionaries. None if it is not `readable`.
         """
         blob = self.readable(blob)
-        is_kept = blob is None or self.packs is None or self.packs.shared.is_on
-        return blob if is_kept or not dictionary_id(blob) else compress(self.decompress(blob))
+        if blob is None or self.packs is None or self.packs.shared.is_on:
+            return blob
+        return compress(self.decompress(blob)) if dictionary_id(blob) else blob
 
     def get(self, row: Row) -> StoredBody | None:
         """

@@ -3,7 +3,9 @@ Upkeep of shared dictionaries: train one while a crawl fetches few sites, and er
 
 Compressing pages again later would cost twice the CPU time of storing them, so fetch processes
 compress them with a dictionary of pages that were fetched before (`packs.shared_dictionaries`). It
-is trained on the first 2 MB of packs, if a trial on other records saves 15% or more.
+is trained on 2 MB of packs, and used if a trial on other records saves 15% or more. Each pack has a
+copy of it, so it saves too little if packs are very small; then they are rewritten by host later
+(`pack_rewrite`), as without a dictionary.
 
 A dictionary contains text of the pages that it was trained on. Their packs are therefore kept as
 they are while packs with the dictionary exist: the pages' nodes refer to their records, so a
@@ -14,16 +16,16 @@ most.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from aragog.errors import CorruptContent
 from aragog.runtime.clock import Clock
 from aragog.urlstore.bodies import Packs
-from aragog.urlstore.pack_groups import FreshPack, is_worthwhile
+from aragog.urlstore.pack_groups import FreshPack, is_worthwhile, large_hosts
 from aragog.urlstore.pack_records import PackedRecord, PackRecords
-from aragog.urlstore.pack_trial import TRIED_RECORDS, Trial, saves_enough
+from aragog.urlstore.pack_trial import TRIED_RECORDS, Trial
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.catalog import MOVED
 from aragog.urlstore.packs.dictionaries import Dictionary, dictionary_of, sampled
@@ -32,10 +34,16 @@ from zengraph import MultiGraph
 
 TRAINED_ON_BYTES = 2_097_152
 """Size of the packs that a dictionary is trained on, about 200 pages of documentation."""
+HOST_BYTES, MAX_BYTES = 65_536, 196_608
+"""Size of a dictionary for each large host, and its maximum; stored, it is a third of that."""
+MIN_SAVED = 0.15
+"""A dictionary is used if it saves this fraction of the bytes, its copy in each pack included."""
 MAX_TRAINED_ON = 64
 """Number of packs that a dictionary is trained on, at most; they are read at once."""
 MAX_PACKS = 1000
 """A dictionary that so many packs have is replaced by a new one."""
+CHECKED_BYTES = 524_288
+"""How much of a pack is read to check what its dictionary saves."""
 RETRY_MS = 600_000
 """Milliseconds until the next training after one whose dictionary saved too little."""
 KEPT_MS = 7 * 86_400_000
@@ -73,7 +81,7 @@ class DictionaryUpkeep:
         for one in self.records.all():
             if one.erased_ms is None and any(map(self.packs.catalog.erased, one.trained_on)):
                 self.records.erase(one.id)
-                one = one._replace(erased_ms=self.clock.now_ms())
+        for one in self.records.all():
             if one.erased_ms is not None:
                 self._erase_from_packs(one.id)
             if self._is_over(one):
@@ -95,21 +103,21 @@ class DictionaryUpkeep:
         names = [pack.name for pack in chosen]
         claimed = [name for name in names if self.packs.catalog.claim(name)]
         try:
-            return claimed == names and self._train_on(names)
+            return claimed == names and self._train_on(names, large_hosts(chosen))
         finally:
             for name in claimed:
                 self.packs.catalog.release(name)
 
     def check(self, group: Sequence[FreshPack]) -> None:
         """
-        Stop using the dictionary of newly written packs if it saves too little on the last of them,
-        or if too many packs have it.
+        Stop using the dictionary of newly written packs if it saves too little in them, or if too
+        many packs have it.
         """
         last = group[-1]
         if not last.dictionary or last.dictionary != self.records.in_use():
             return
         users = islice(self.records.packs_with(last.dictionary), MAX_PACKS)
-        if sum(1 for _ in users) >= MAX_PACKS or not self._saves_enough(last):
+        if sum(1 for _ in users) >= MAX_PACKS or self._saved(group) < MIN_SAVED:
             self.records.use(0)
 
     def restore(self, pack: str, data: bytes, *, was_lost: bool) -> None:
@@ -127,14 +135,16 @@ class DictionaryUpkeep:
         elif was_lost or self.packs.catalog.dictionary(pack):
             self.packs.catalog.erase_dictionary(pack)
 
-    def _train_on(self, names: Sequence[str]) -> bool:
+    def _train_on(self, names: Sequence[str], hosts: int) -> bool:
         try:
             live = [one for name in names for one in self._live(name)]
         except CorruptContent:  # upkeep reports it when the pack is rewritten
             return False
         samples = sampled(live)
-        dictionary = Dictionary.train([one.record for one in samples])
-        if dictionary is None or not _is_good(dictionary, live, samples):
+        dictionary = Dictionary.train(
+            [one.record for one in samples], min(MAX_BYTES, hosts * HOST_BYTES)
+        )
+        if dictionary is None or _saved_by(dictionary, live, samples, len(names)) < MIN_SAVED:
             return False
         # The packs are claimed, so no other process can erase records in the meantime without
         # finding this.
@@ -151,15 +161,21 @@ class DictionaryUpkeep:
         records = PackRecords(self.zen, self.packs).read(name, data)
         return [one for one in records if one.owners and one.pointer.offset not in erased]
 
-    def _saves_enough(self, pack: FreshPack) -> bool:
-        """Compress some records of a pack without its dictionary, and compare."""
-        data = self.packs.files.read_all(pack.name) or b""
-        dictionary = dictionary_of(data)
-        found = sampled([one.frame for one in frames.beginnings(data, dictionary)], TRIED_RECORDS)
-        plain = sum(
-            len(frames.compress(frames.decompress(one.data, dictionary), "zstd")) for one in found
-        )
-        return saves_enough(plain - sum(len(one.data) for one in found), plain)
+    def _saved(self, group: Sequence[FreshPack]) -> float:
+        """Return the fraction of bytes that packs save, by the first records of the last one."""
+        data = self.packs.files.read(group[-1].name, 0, CHECKED_BYTES) or b""
+        try:
+            dictionary = dictionary_of(data)
+            found = [one.data for one in islice(_complete(data, dictionary), TRIED_RECORDS)]
+            plain = [frames.compress(frames.decompress(one, dictionary), "zstd") for one in found]
+        except CorruptContent:  # upkeep reports it when the pack is rewritten
+            return 0.0
+        if dictionary is None or not found:
+            return 0.0
+        size = sum(pack.size for pack in group)
+        of_records = size - len(group) * len(dictionary.frame())
+        plain_size = of_records * sum(map(len, plain)) / sum(map(len, found))
+        return 1 - size / plain_size if plain_size > 0 else 0.0
 
     def _erase_from_packs(self, dictionary_id: int) -> None:
         catalog = self.packs.catalog
@@ -175,6 +191,16 @@ class DictionaryUpkeep:
         return next(self.records.packs_with(one.id), None) is None
 
 
+def _complete(data: bytes, dictionary: Dictionary | None) -> Iterator[frames.Frame]:
+    """Yield the records of a pack whose end is missing, without the first (`warcinfo`)."""
+    found = frames.beginnings(data, dictionary)
+    try:
+        for one in islice(found, 1, None):
+            yield one.frame
+    except CorruptContent:  # the last one is cut off
+        return
+
+
 def _newest(fresh: Sequence[FreshPack]) -> list[FreshPack]:
     """Return the newest packs that are large enough together, or none."""
     chosen: list[FreshPack] = []
@@ -185,18 +211,24 @@ def _newest(fresh: Sequence[FreshPack]) -> list[FreshPack]:
     return []
 
 
-def _is_good(
-    dictionary: Dictionary, live: Sequence[PackedRecord], samples: Sequence[PackedRecord]
-) -> bool:
-    """Try a dictionary on records that it was not trained on."""
+def _saved_by(
+    dictionary: Dictionary,
+    live: Sequence[PackedRecord],
+    samples: Sequence[PackedRecord],
+    packs: int,
+) -> float:
+    """
+    Return the fraction of bytes that a dictionary would save in as many packs, by a trial on
+    records that it was not trained on.
+    """
     trained_on = {one.pointer for one in samples}
-    others = [one for one in live if one.pointer not in trained_on]
-    tried = sampled(others, TRIED_RECORDS)
+    tried = sampled([one for one in live if one.pointer not in trained_on], TRIED_RECORDS)
     if not tried:
-        return False
-    raw = {one.pointer: one.record for one in tried}
+        return 0.0
     all_raw = sum(one.raw_bytes for one in live)
-    trial = Trial.of(dictionary, raw, sum(len(one.frame) for one in tried), all_raw)
-    return trial is not None and saves_enough(
-        trial.saved_bytes, sum(len(one.frame) for one in live)
-    )
+    plain = sum(len(one.frame) for one in tried)
+    trial = Trial.of(dictionary, {one.pointer: one.record for one in tried}, plain, all_raw)
+    if trial is None:
+        return 0.0
+    of_other_packs = (packs - 1) * len(dictionary.frame())
+    return (trial.saved_bytes - of_other_packs) / sum(len(one.frame) for one in live)

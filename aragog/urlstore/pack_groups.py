@@ -55,12 +55,21 @@ def fresh_groups(packs: Iterable[FreshPack], now_ms: int) -> Iterator[list[Fresh
 
 def is_worthwhile(packs: Sequence[FreshPack]) -> bool:
     """Return True if hosts with enough bytes for a dictionary have half of the packs' bytes."""
+    return sum(_large_hosts(packs)) >= MIN_SHARE * sum(pack.size for pack in packs)
+
+
+def large_hosts(packs: Sequence[FreshPack]) -> int:
+    """Return how many hosts have enough bytes for a dictionary."""
+    return len(_large_hosts(packs))
+
+
+def _large_hosts(packs: Sequence[FreshPack]) -> list[int]:
+    """Return the bytes of each host with enough bytes for a dictionary."""
     of_hosts: dict[bytes, int] = {}
     for pack in packs:
         for host, size in pack.hosts.items():
             of_hosts[host] = of_hosts.get(host, 0) + size
-    worthwhile_bytes = sum(size for size in of_hosts.values() if size >= MIN_HOST_BYTES)
-    return worthwhile_bytes >= MIN_SHARE * sum(pack.size for pack in packs)
+    return [size for size in of_hosts.values() if size >= MIN_HOST_BYTES]
 
 
 def parts(

@@ -30,6 +30,13 @@ MAGIC = (0x184D2A5D).to_bytes(4, "little")
 HEAD_BYTES = 8
 """The head of a dictionary frame: magic number and length."""
 LEVEL = 3
+_PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
+    LEVEL, hash_log=15, chain_log=15, write_checksum=1, write_content_size=1, write_dict_id=1
+)
+"""
+zstd copies the dictionary's tables for each page. Those of level 3 are four times as large: a page
+takes 10% more CPU with them, and 0.5% fewer bytes.
+"""
 MAX_BYTES = 112_640
 SAMPLES = 64
 """Number of records on which a dictionary is trained; takes 10 to 30 ms of CPU per pack."""
@@ -53,10 +60,10 @@ class Dictionary:
         self._frames: dict[bytes, bytes] = {}
 
     @classmethod
-    def train(cls, records: Sequence[bytes]) -> Dictionary | None:
+    def train(cls, records: Sequence[bytes], max_bytes: int = MAX_BYTES) -> Dictionary | None:
         """Train a dictionary from records (`sampled`); None if they have too little in common."""
         samples: list[bytes | bytearray | memoryview] = [*records]
-        size = min(MAX_BYTES, sum(map(len, samples)) // 4)
+        size = min(max_bytes, sum(map(len, samples)) // 4)
         try:
             made = zstandard.train_dictionary(
                 size, samples, k=512, d=8, f=18, accel=10, level=LEVEL,
@@ -113,10 +120,10 @@ class Dictionary:
         if (codec := getattr(self._threads, "compressor", None)) is None:
             with self._lock:  # zstandard replaces the prepared tables, which threads share
                 if not self._is_prepared:
-                    self._made.precompute_compress(level=LEVEL)
+                    self._made.precompute_compress(compression_params=_PARAMETERS)
                     self._is_prepared = True
             codec = self._threads.compressor = zstandard.ZstdCompressor(
-                dict_data=self._made, level=LEVEL, write_checksum=True, write_content_size=True
+                dict_data=self._made, compression_params=_PARAMETERS
             )
         # Copy the bytes, because zstandard's result keeps a buffer of the input's size alive.
         return bytes(memoryview(codec.compress(record)))

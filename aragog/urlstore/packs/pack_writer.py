@@ -1,11 +1,11 @@
 """
 Group commit: the records of many batches become one pack, which is put once.
 
-Records are added to an open pack, one for each dictionary that their bodies have. It closes when it is full, some time after its first record, when
-the process ends, and at once if a caller waits or no more records will come. Callers that added
-records wait until the pack was put, and then get their pointers. If a process is killed before
-that, only unacknowledged records are lost: their batches run again elsewhere and write another
-pack.
+Records are added to an open pack; there is one for each dictionary that their bodies have. It
+closes when it is full, some time after its first record, when the process ends, and at once if a
+caller waits or no more records will come. Callers that added records wait until the pack was put,
+and then get their pointers. If a process is killed before that, only unacknowledged records are
+lost: their batches run again elsewhere and write another pack.
 
 A pack is recorded in the catalog before it is put, and settled when all of its batches have written
 their pages. If a pack is never settled, upkeep reads it and finds the records without a page.
@@ -173,6 +173,7 @@ class PackWriter:
         self._clock = clock
         self._max_bytes = max_bytes
         self._wait_s = wait_s
+        self._open: dict[int, _Pack] = {}
         self._closer: threading.Thread | None = None
         self._is_put_at_exit = False
         self._start()
@@ -189,7 +190,7 @@ class PackWriter:
         """
         if os.getpid() != self._pid:
             self._start()
-        parts = []
+        parts: list[_Part] = []
         for dictionary, places in _by_dictionary(records).items():
             some = [records[place] for place in places]
             pack, first = self._add(some, dictionary, now=now, urls=0 if parts else urls)
@@ -211,9 +212,7 @@ class PackWriter:
             if pack is None:
                 if len(self._open) == MAX_OPEN:
                     full.append(self._open.pop(min(self._open, key=self._opened_s)))
-                pack = self._open[_key(dictionary)] = _Pack(
-                    time.monotonic(), dictionary=dictionary
-                )
+                pack = self._open[_key(dictionary)] = _Pack(time.monotonic(), dictionary=dictionary)
                 self._changed.notify()
                 self._put_at_exit()
             first = len(pack.records)
@@ -297,7 +296,7 @@ class PackWriter:
     def _start(self) -> None:
         self._pid = os.getpid()
         self._changed = threading.Condition()
-        self._open: dict[int, _Pack] = {}
+        self._open = {}
         self._closer = None
 
     def _close_in_time(self) -> None:

@@ -58,10 +58,10 @@ def test_every_record_is_in_one_part_and_no_part_is_too_large(records):
     )
 
     assert sorted(one for part, _ in made for one in part) == numbered
-    for part, is_worthwhile in made:
+    for part, has_dictionary in made:
         size = sum(one[1][1] for one in part)
         assert len(part) == 1 or size <= 8 * MB
-        if is_worthwhile:
+        if has_dictionary:
             host = part[0][1][0]
             assert {one[1][0] for one in part} == {host}
             assert 4 * sum(size for name, size in records if name == host) >= MIN_RAW_BYTES
