@@ -46,10 +46,14 @@ CHECKED_BYTES = 524_288
 """How much of a pack is read to check what its dictionary saves."""
 RETRY_MS = 600_000
 """Milliseconds until the next training after one whose dictionary saved too little."""
-KEPT_MS = 7 * 86_400_000
+MAX_AGE_MS = 600_000
+"""A dictionary is trained on packs of the last ten minutes, because older crawls may have ended."""
+UNUSED_MS = 3_600_000
+"""Milliseconds after which a dictionary that no pack has is forgotten."""
+ERASED_MS = 7 * 86_400_000
 """
-A dictionary that is not in use is kept for a week after it was trained, or while packs have it:
-bodies in the spool may need it.
+Milliseconds during which an erased dictionary is remembered: a process that has it in memory may
+still write a pack with it.
 """
 
 
@@ -87,6 +91,11 @@ class DictionaryUpkeep:
             if self._is_over(one):
                 self.records.forget(one.id)
 
+    def is_used(self, pack: str) -> bool:
+        """Return True if other packs have a dictionary that was trained on this pack."""
+        trained = (one.id for one in self.records.all() if pack in one.trained_on)
+        return any(next(self.records.packs_with(one), None) for one in trained)
+
     def train(self, fresh: Sequence[FreshPack]) -> bool:
         """
         Train a dictionary on newly written packs, if none is in use; returns True if it is used.
@@ -94,7 +103,8 @@ class DictionaryUpkeep:
         Needs 2 MB of packs, half of it of hosts with 256 KB or more. Costs 0.1 s of CPU, at most
         once in ten minutes if dictionaries save too little.
         """
-        chosen = _newest(fresh)
+        recent_ms = self.clock.now_ms() - MAX_AGE_MS
+        chosen = _newest([pack for pack in fresh if pack.at_ms >= recent_ms])
         if not chosen or not is_worthwhile(chosen) or self.records.in_use():
             return False
         if self.records.tried_ms() > self.clock.now_ms() - RETRY_MS:
@@ -184,11 +194,13 @@ class DictionaryUpkeep:
                 catalog.erase_dictionary(pack)
 
     def _is_over(self, one: SharedRecord) -> bool:
-        """Return True if neither packs nor bodies in the spool can need a dictionary."""
-        last_ms = one.at_ms if one.erased_ms is None else one.erased_ms
-        if last_ms > self.clock.now_ms() - KEPT_MS or one.id == self.records.in_use():
-            return False
-        return next(self.records.packs_with(one.id), None) is None
+        """Return True if no pack has a dictionary, and none will have it."""
+        now_ms = self.clock.now_ms()
+        if one.erased_ms is None:
+            has_time = one.at_ms > now_ms - UNUSED_MS
+        else:
+            has_time = one.erased_ms > now_ms - ERASED_MS
+        return not has_time and next(self.records.packs_with(one.id), None) is None
 
 
 def _complete(data: bytes, dictionary: Dictionary | None) -> Iterator[frames.Frame]:

@@ -120,7 +120,9 @@ class PackUpkeep:
         for group in fresh_groups([one for one in fresh if one.dictionary], self.clock.now_ms()):
             shared.check(group)
             self._record_checked(packs, [one.name for one in group])
-        self._record_checked(packs, [one.name for one in fresh if one.name in kept])
+        # Others are rewritten if nothing is stored with their dictionary within an hour.
+        taught = [one.name for one in fresh if one.name in kept and shared.is_used(one.name)]
+        self._record_checked(packs, taught)
 
     def _record_checked(self, packs: Packs, names: Iterable[str]) -> None:
         for name in names:

@@ -319,15 +319,42 @@ def test_dictionary_is_replaced_when_many_packs_have_it(monkeypatch):
     assert records(harness).in_use() == 0
 
 
-def test_dictionary_that_nothing_needs_is_forgotten_after_a_week():
+def test_packs_of_a_crawl_that_ended_are_rewritten_by_host():
     harness = trained()
-    records(harness).use(0)
+    before_bytes = size_of(harness)
 
-    harness.upkeep(hours=1)
+    harness.upkeep(hours=0.5)
     assert len(records(harness).all()) == 1
-    harness.upkeep(hours=24 * 8)
+    for _ in range(3):
+        harness.upkeep(hours=1)
 
     assert records(harness).all() == []
+    assert records(harness).in_use() == 0
+    assert size_of(harness) < 0.75 * before_bytes
+    assert harness.store.content(f"{HOST}7").body == text_of(7).encode()
+
+
+def test_erased_dictionary_is_forgotten_after_a_week():
+    harness = trained()
+    write_later(harness)
+    (one,) = records(harness).all()
+    records(harness).erase(one.id)
+    for _ in range(24):
+        harness.upkeep(hours=1)
+    assert records(harness).is_known(one.id)
+
+    harness.upkeep(hours=24 * 7)
+
+    assert records(harness).all() == []
+
+
+def test_no_dictionary_is_trained_on_packs_of_a_crawl_that_ended():
+    harness = pack_harness()
+    site(harness)
+
+    harness.upkeep(hours=0.5)
+
+    assert records(harness).tried_ms() == 0
 
 
 def test_dictionary_of_which_the_record_is_lost_is_erased_by_repair_and_upkeep():

@@ -106,7 +106,9 @@ class DictionaryRecords:
                 self.erase(one.id)
 
     def forget(self, dictionary_id: int) -> None:
-        """Delete what is recorded about a dictionary that no pack has."""
+        """Delete what is recorded about a dictionary that no pack has; it is not used any more."""
+        if self.in_use() == dictionary_id:
+            self.use(0)
         self._drop(self._row(_DATA_OF, _name(dictionary_id)))
         self._drop(self._row(_HEAD, _name(dictionary_id)))
 
