@@ -30,7 +30,6 @@ from rich.table import Table
 
 from aragog.bootstrap.stores import url_store
 from aragog.settings import ContentSettings, Settings
-from aragog.urlstore import dictionary_upkeep
 from aragog.urlstore.compression import content_hash
 from aragog.urlstore.pack_groups import WAIT_MS
 from aragog.urlstore.pack_upkeep import PackUpkeep
@@ -167,10 +166,8 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=1000, help="pages after it, at most")
     parser.add_argument("--copies", type=int, default=4, help="hosts of each of them")
     parser.add_argument("--rounds", type=int, default=5)
-    add_quick(parser, first=100, pages=10, copies=1, rounds=1)
+    add_quick(parser, first=240, pages=10, copies=1, rounds=1)
     options = parser.parse_args()
-    if options.quick:
-        dictionary_upkeep.TRAINED_ON_BYTES = 300_000
     sites = options.folders or [page_sets.docs().folder]
     first, others = pages_of(sites, options.first, options.pages, options.copies)
     collect_like_a_worker()

@@ -41,7 +41,7 @@ MIN_SAVED = 0.15
 MAX_TRAINED_ON = 64
 """Number of packs that a dictionary is trained on, at most; they are read at once."""
 MAX_PACKS = 1000
-"""A dictionary that so many packs have is replaced by a new one."""
+"""A dictionary that so many packs have is not used any more; the next packs may train another."""
 CHECKED_BYTES = 524_288
 """How much of a pack is read to check what its dictionary saves."""
 RETRY_MS = 600_000
@@ -59,11 +59,19 @@ still write a pack with it.
 
 @dataclass(frozen=True, slots=True)
 class DictionaryUpkeep:
-    """Trains, checks and erases the shared dictionaries of a store; safe to repeat."""
+    """
+    Trains, checks and erases the shared dictionaries of a store; safe to repeat.
+
+    Args:
+        trained_on_bytes: size of the packs that a dictionary is trained on.
+        max_packs: a dictionary that so many packs have is not used any more.
+    """
 
     zen: MultiGraph
     packs: Packs
     clock: Clock
+    trained_on_bytes: int = TRAINED_ON_BYTES
+    max_packs: int = MAX_PACKS
 
     @property
     def records(self) -> DictionaryRecords:
@@ -104,7 +112,8 @@ class DictionaryUpkeep:
         once in ten minutes if dictionaries save too little.
         """
         recent_ms = self.clock.now_ms() - MAX_AGE_MS
-        chosen = _newest([pack for pack in fresh if pack.at_ms >= recent_ms])
+        recent = [pack for pack in fresh if pack.at_ms >= recent_ms]
+        chosen = _newest(recent, self.trained_on_bytes)
         if not chosen or not is_worthwhile(chosen) or self.records.in_use():
             return False
         if self.records.tried_ms() > self.clock.now_ms() - RETRY_MS:
@@ -126,8 +135,8 @@ class DictionaryUpkeep:
         last = group[-1]
         if not last.dictionary or last.dictionary != self.records.in_use():
             return
-        users = islice(self.records.packs_with(last.dictionary), MAX_PACKS)
-        if sum(1 for _ in users) >= MAX_PACKS or self._saved(group) < MIN_SAVED:
+        users = islice(self.records.packs_with(last.dictionary), self.max_packs)
+        if sum(1 for _ in users) >= self.max_packs or self._saved(group) < MIN_SAVED:
             self.records.use(0)
 
     def restore(self, pack: str, data: bytes, *, was_lost: bool) -> None:
@@ -213,12 +222,12 @@ def _complete(data: bytes, dictionary: Dictionary | None) -> Iterator[frames.Fra
         return
 
 
-def _newest(fresh: Sequence[FreshPack]) -> list[FreshPack]:
-    """Return the newest packs that are large enough together, or none."""
+def _newest(fresh: Sequence[FreshPack], min_bytes: int) -> list[FreshPack]:
+    """Return the newest packs that have this size together, or none."""
     chosen: list[FreshPack] = []
     for pack in sorted(fresh, reverse=True)[:MAX_TRAINED_ON]:
         chosen.append(pack)
-        if sum(one.size for one in chosen) >= TRAINED_ON_BYTES:
+        if sum(one.size for one in chosen) >= min_bytes:
             return chosen
     return []
 

@@ -30,7 +30,7 @@ from itertools import islice
 from aragog.errors import CorruptContent
 from aragog.runtime.clock import Clock
 from aragog.urlstore.bodies import Bodies, Packs
-from aragog.urlstore.dictionary_upkeep import DictionaryUpkeep
+from aragog.urlstore.dictionary_upkeep import TRAINED_ON_BYTES, DictionaryUpkeep
 from aragog.urlstore.pack_groups import FreshPack, fresh_groups, is_worthwhile
 from aragog.urlstore.pack_records import PackedRecord, PackRecords
 from aragog.urlstore.pack_rewrite import PackRewriter, Rewritten
@@ -70,11 +70,16 @@ class UpkeepReport:
 
 @dataclass(slots=True, eq=False)
 class PackUpkeep:
-    """Rewrites and deletes packs of a store."""
+    """
+    Rewrites and deletes packs of a store.
+
+    `trained_on_bytes` is the size of the packs that a shared dictionary is trained on.
+    """
 
     zen: MultiGraph
     bodies: Bodies
     clock: Clock
+    trained_on_bytes: int = TRAINED_ON_BYTES
 
     def run(self, most: int = 100) -> UpkeepReport:
         """Run one round, with at most about `most` packs for each kind of work."""
@@ -129,7 +134,7 @@ class PackUpkeep:
             packs.catalog.record_checked_hosts(name)
 
     def _dictionaries(self, packs: Packs) -> DictionaryUpkeep:
-        return DictionaryUpkeep(self.zen, packs, self.clock)
+        return DictionaryUpkeep(self.zen, packs, self.clock, self.trained_on_bytes)
 
     def inspect(self, name: str) -> int:
         """

@@ -17,12 +17,13 @@ import zstandard
 
 from aragog.runtime.clock import ManualClock
 from aragog.settings import ContentSettings
-from aragog.urlstore import dictionary_upkeep, nodes
+from aragog.urlstore import nodes
 from aragog.urlstore.bodies import pointer_of
 from aragog.urlstore.compression import content_hash
 from aragog.urlstore.content import FolderContent, FolderPacks
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.pack_files import PackFiles
+from aragog.urlstore.pack_upkeep import PackUpkeep
 from aragog.urlstore.packs.pointers import index_name
 from tests.support.hooked_tables import HookedTables
 from tests.support.killed_process import Steps, killed_at, steps_of
@@ -316,8 +317,8 @@ def use_and_erase_a_dictionary(harness):
     """Train a dictionary, write pages with it, and take down a page that it was trained on."""
     from tests.contract.test_pack_dictionaries import text_of
 
-    harness.upkeep()
     bodies = harness.store.bodies
+    PackUpkeep(harness.store.zen, bodies, harness.clock, trained_on_bytes=100_000).run()
     bodies.packs.shared.refresh()
     for n in (100, 101):
         page = fetched(f"{A}{n}", text_of(n))
@@ -330,10 +331,9 @@ def use_and_erase_a_dictionary(harness):
     run_upkeep_rounds(harness)
 
 
-def test_use_and_erasure_of_a_dictionary_killed_at_any_step_leaves_no_byte(places, monkeypatch):
+def test_use_and_erasure_of_a_dictionary_killed_at_any_step_leaves_no_byte(places):
     from tests.contract.test_pack_dictionaries import pieces_of, text_of
 
-    monkeypatch.setattr(dictionary_upkeep, "TRAINED_ON_BYTES", 100_000)
     for place, step in kill_at_steps(places, write_site, use_and_erase_a_dictionary):
         harness = place.opened(at_ms=NOW_MS + 20 * HOUR_MS)
         check_pointers(harness, (f"{A}1", f"{A}100", f"{A}101"))

@@ -9,10 +9,12 @@ from dataclasses import replace
 import pytest
 
 from aragog.errors import CorruptContent
-from aragog.urlstore import dictionary_upkeep
 from aragog.urlstore.bodies import pointer_of
 from aragog.urlstore.compression import content_hash
 from aragog.urlstore.content import FolderPacks, MemoryPacks
+from aragog.urlstore.dictionary_upkeep import DictionaryUpkeep
+from aragog.urlstore.pack_groups import FreshPack
+from aragog.urlstore.pack_upkeep import PackUpkeep
 from aragog.urlstore.packs.catalog import FRESH
 from aragog.urlstore.packs.dictionaries import dictionary_id
 from tests.contract.test_pack_dictionaries import (
@@ -26,7 +28,7 @@ from tests.contract.test_pack_dictionaries import (
     unlike,
     write,
 )
-from tests.support.pack_harness import fetched, pack_harness
+from tests.support.pack_harness import HOUR_MS, fetched, pack_harness
 from tests.support.stores import NOW_MS, node_id
 
 TAUGHT = 120
@@ -45,9 +47,11 @@ def files(request, tmp_path):
     return S3Packs(request.getfixturevalue("s3_settings"))
 
 
-@pytest.fixture(autouse=True)
-def _few_pages(monkeypatch):
-    monkeypatch.setattr(dictionary_upkeep, "TRAINED_ON_BYTES", 300_000)
+def upkeep(harness, hours=0.0):
+    """Run upkeep some hours later; it trains a dictionary on few pages."""
+    harness.clock.advance_ms(int(hours * HOUR_MS))
+    store = harness.store
+    return PackUpkeep(store.zen, store.bodies, harness.clock, trained_on_bytes=300_000).run()
 
 
 def shared(harness):
@@ -71,7 +75,7 @@ def trained(files=None, **settings):
     """A store that has a dictionary from its first pages."""
     harness = pack_harness(files=MemoryPacks() if files is None else files, **settings)
     site(harness, pages=TAUGHT)
-    assert harness.upkeep().rewritten == 0  # one pack of three is left for a rewrite by host
+    assert upkeep(harness).rewritten == 0  # one pack of three is left for a rewrite by host
     shared(harness).refresh()
     return harness
 
@@ -100,7 +104,7 @@ def test_later_pages_are_stored_with_the_dictionary_and_not_compressed_again(fil
         text_of(n).encode() for n in LATER
     ]
     for _ in range(3):
-        harness.upkeep(hours=1)
+        upkeep(harness, hours=1)
     assert name in harness.names()
     (one,) = records(harness).all()
     assert one.trained_on <= set(harness.names())  # a takedown finds their pages
@@ -129,7 +133,7 @@ def test_takedown_of_a_page_erases_the_dictionary_from_all_packs(files):
     harness.store.takedowns.take_down(url=f"{HOST}{gone}")
 
     for _ in range(24):
-        harness.upkeep(hours=1)
+        upkeep(harness, hours=1)
 
     everything = harness.everything() + b"".join(dictionary_bytes(harness))
     assert not any(piece in everything for piece in pieces_of(gone))
@@ -150,11 +154,11 @@ def test_takedown_of_an_earlier_version_of_a_page_erases_the_dictionary():
     gone = taught_page(harness)
     write(harness, [fetch(harness, f"{HOST}{gone}", "a new text", NOW_MS + 1)])
     for _ in range(3):
-        harness.upkeep(hours=1)
+        upkeep(harness, hours=1)
     harness.store.takedowns.take_down(url=f"{HOST}{gone}")
 
     for _ in range(24):
-        harness.upkeep(hours=1)
+        upkeep(harness, hours=1)
 
     everything = harness.everything() + b"".join(dictionary_bytes(harness))
     assert not any(piece in everything for piece in pieces_of(gone))
@@ -168,7 +172,7 @@ def test_half_dead_pack_stays_while_a_dictionary_of_its_pages_is_used():
         write(harness, [fetch(harness, f"{HOST}{n}", f"new {n}", NOW_MS + 1)])
 
     for _ in range(3):
-        harness.upkeep(hours=1)
+        upkeep(harness, hours=1)
 
     assert one.trained_on <= set(harness.names())
 
@@ -183,12 +187,12 @@ def test_pack_written_with_an_erased_dictionary_is_written_again():
     gone = taught_page(harness)
     harness.store.takedowns.take_down(url=f"{HOST}{gone}")
     for _ in range(24):
-        harness.upkeep(hours=1)
+        upkeep(harness, hours=1)
     write(late, pages)
     assert dictionary_bytes(harness)
 
     for _ in range(24):
-        harness.upkeep(hours=1)
+        upkeep(harness, hours=1)
 
     everything = harness.everything() + b"".join(dictionary_bytes(harness))
     assert not any(piece in everything for piece in pieces_of(gone))
@@ -279,12 +283,12 @@ def test_no_dictionary_is_trained_if_it_would_save_too_little():
     pages = [fetched(f"{HOST}{n}", unlike(n)) for n in range(80)]
     write(harness, pages)
 
-    harness.upkeep()
+    upkeep(harness)
 
     assert records(harness).in_use() == 0
     tried_ms = records(harness).tried_ms()
     assert tried_ms == harness.clock.now_ms()
-    harness.upkeep(hours=0.1)
+    upkeep(harness, hours=0.1)
     assert records(harness).tried_ms() == tried_ms  # once in ten minutes
 
 
@@ -292,7 +296,7 @@ def test_no_dictionary_is_trained_on_pages_of_many_hosts():
     harness = pack_harness()
     write(harness, [fetched(f"http://h{n}.example/", text_of(n)) for n in range(80)])
 
-    harness.upkeep()
+    upkeep(harness)
 
     assert records(harness).tried_ms() == 0
 
@@ -301,32 +305,38 @@ def test_dictionary_is_not_used_any_more_when_other_sites_are_fetched():
     harness = trained()
     write(harness, [fetch(harness, f"{OTHER}{n}", unlike(n)) for n in range(40)])
 
-    harness.upkeep(hours=1)
+    upkeep(harness, hours=1)
 
     assert records(harness).in_use() == 0
     assert [one.erased_ms for one in records(harness).all()] == [None]
     assert harness.reopened().store.content(f"{OTHER}3").body == unlike(3).encode()
 
 
-def test_dictionary_is_replaced_when_many_packs_have_it(monkeypatch):
-    monkeypatch.setattr(dictionary_upkeep, "MAX_PACKS", 2)
+@pytest.mark.parametrize(("most", "is_used"), [(2, False), (3, True)])
+def test_dictionary_is_not_used_any_more_when_many_packs_have_it(most, is_used):
     harness = trained()
     write_later(harness)
-    write_later(harness, range(1100, 1120))
+    write_later(harness, range(1100, 1140))
+    packs, in_use = harness.store.bodies.packs, records(harness).in_use()
+    group = [
+        FreshPack(name, packs.catalog.size(name), 0, {}, in_use)
+        for name in records(harness).packs_with(in_use)
+    ]
+    checking = DictionaryUpkeep(harness.store.zen, packs, harness.clock, max_packs=most)
 
-    harness.upkeep(hours=1)
+    checking.check(group)
 
-    assert records(harness).in_use() == 0
+    assert bool(records(harness).in_use()) is is_used
 
 
 def test_packs_of_a_crawl_that_ended_are_rewritten_by_host():
     harness = trained()
     before_bytes = size_of(harness)
 
-    harness.upkeep(hours=0.5)
+    upkeep(harness, hours=0.5)
     assert len(records(harness).all()) == 1
     for _ in range(3):
-        harness.upkeep(hours=1)
+        upkeep(harness, hours=1)
 
     assert records(harness).all() == []
     assert records(harness).in_use() == 0
@@ -340,10 +350,10 @@ def test_erased_dictionary_is_forgotten_after_a_week():
     (one,) = records(harness).all()
     records(harness).erase(one.id)
     for _ in range(24):
-        harness.upkeep(hours=1)
+        upkeep(harness, hours=1)
     assert records(harness).is_known(one.id)
 
-    harness.upkeep(hours=24 * 7)
+    upkeep(harness, hours=24 * 7)
 
     assert records(harness).all() == []
 
@@ -352,7 +362,7 @@ def test_no_dictionary_is_trained_on_packs_of_a_crawl_that_ended():
     harness = pack_harness()
     site(harness)
 
-    harness.upkeep(hours=0.5)
+    upkeep(harness, hours=0.5)
 
     assert records(harness).tried_ms() == 0
 
@@ -366,7 +376,7 @@ def test_dictionary_of_which_the_record_is_lost_is_erased_by_repair_and_upkeep()
 
     harness.store.maintenance.repair(wait=False)
     for _ in range(24):
-        harness.upkeep(hours=1)
+        upkeep(harness, hours=1)
 
     ids = {int.from_bytes(data[4:8], "little") for data in dictionary_bytes(harness)}
     assert one.id not in ids
@@ -380,8 +390,6 @@ def test_entry_of_a_pack_with_a_dictionary_is_restored_by_repair():
     (pack,) = records(harness).packs_with(one.id)
     harness.store.bodies.packs.catalog.forget(pack)
     assert list(records(harness).packs_with(one.id)) == []
-
-    from aragog.urlstore.pack_upkeep import PackUpkeep
 
     PackUpkeep(harness.store.zen, harness.store.bodies, harness.clock).inspect(pack)
 
