@@ -234,7 +234,7 @@ class _Scenario:
 
         wait_for(is_swept, MAX_SWEEP_S)
         waiting = {
-            n: control.counts.of(control.registry.get(n).numbers).waiting for n in self.names
+            n: control.counts.totals(control.registry.get(n).numbers).waiting for n in self.names
         }
         self.violations += [
             f"{name}: {count} still waiting" for name, count in waiting.items() if count

@@ -204,7 +204,7 @@ def trace_work(traces: UrlTraces, is_traced: bool) -> Callable[[], None]:
                             requests.release_permit(job.url)
                             spans.record_requests(job, requests, outcome)
                     elif stage == "canonicalize":
-                        with spans.part(job, "read page"):
+                        with spans.subspan(job, "read page"):
                             pass
                     if is_traced:
                         spans.event(job, "stored", wait_ms=3)

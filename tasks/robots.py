@@ -29,5 +29,5 @@ def robots(message: dict[str, Any] | list[str] | str) -> None:
 @periodic(ROBOTS_EXPIRING)
 def robots_expiring() -> None:
     """Refresh robots.txt rules that are in use and almost a day old."""
-    for messages in pipeline().robots.expiring():
+    for messages in pipeline().robots.refresh_expiring():
         send_all(messages)

@@ -206,7 +206,12 @@ def test_readme_states_the_size_of_the_demo_web():
             "refresh.md",
             "whose age is six times the domain's usual interval",
         ),
-        (first_visit_delays.AHEAD_S, 10, "architecture.md", "than its rate allows in ten seconds"),
+        (
+            first_visit_delays.MAX_IMMEDIATE_WAIT_S,
+            10,
+            "architecture.md",
+            "than its rate allows in ten seconds",
+        ),
         (spool_reclaim.IDLE_S, 300, "architecture.md", "nobody has read for five minutes"),
         (head.MAX_CODINGS, 5, "fetching.md", "decoded, five at most"),
         (feed.SETTLE_MS, 2000, "refresh.md", "with a delay of two seconds"),

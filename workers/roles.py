@@ -87,14 +87,14 @@ MIN_FETCHES = 8
 WATCHES_THREADS = 1
 
 
-# How many descriptors a thread needs per SQLite file that it reads: the file and its log.
+# How many descriptors a thread needs per SQLite file that it reads, for the file and its log.
 FILES_PER_SHARD = 2
 # How many sockets a thread needs: to Redis, and to the store if the store is a server.
 SOCKETS_PER_THREAD = 4
 
 
 def files_per_thread(store: StoreSettings) -> int:
-    """Return how many descriptors a worker thread needs at most, not counting its requests."""
+    """Return the maximum number of descriptors of a worker thread, not counting its requests."""
     shards = store.sqlite_shards if store.engine == "sqlite" else 0
     return SOCKETS_PER_THREAD + FILES_PER_SHARD * shards
 
@@ -127,7 +127,7 @@ JOINED = ("upkeep", "webhooks")
 
 def combined_role(roles: Sequence[str], settings: Settings) -> Role:
     """
-    Return the role of a process with several roles: all their queues and threads.
+    Return the role of a process with several roles, with the queues and threads of all of them.
 
     The niceness is that of the first role.
 
@@ -158,8 +158,7 @@ def share_upkeep(concurrency: int, workers: WorkerSettings, queues: Collection[s
     Limit the webhook, watch and upkeep jobs in a process that serves several of these queues.
 
     A slow webhook receiver then does not delay compaction, and a million watches do not delay
-    refreshes. Slow robots.txt files do not delay either, on brokers where such a process fetches
-    them.
+    refreshes. On brokers where such a process fetches robots.txt files, slow ones delay neither.
 
     Args:
         concurrency: the worker's concurrency; webhooks and upkeep each get a share in proportion to
@@ -209,7 +208,8 @@ def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> Non
 
 def reserve_store_threads(concurrency: int, queues: Collection[str]) -> None:
     """
-    Keep room for urgent batches in a `store` process, whose threads may all wait for a pack.
+    Keep threads free for urgent batches in a `store` process, whose threads may all wait for a
+    pack.
 
     Args:
         concurrency: the worker's concurrency.

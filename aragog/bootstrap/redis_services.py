@@ -118,7 +118,7 @@ def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
         redis_settings.prefix,
         clock=clock,
         agent=settings.fetch.user_agent,
-        asks_tdm=settings.preferences.asks_tdm_file,
+        requires_tdm=settings.preferences.asks_tdm_file,
     )
 
 

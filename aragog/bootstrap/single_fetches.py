@@ -81,7 +81,7 @@ def single_fetches(settings: Settings) -> SingleFetches:
             clock=clock,
             signer=signer,
             sharing=pages,
-            start_is_enough=True,
+            truncate_oversized=True,
         ),
         pool=GreenPool(sockets_within_limit(settings.fetch.concurrency)),
         counters=shared.counters,

@@ -194,6 +194,6 @@ def fetchers_of(parts: StageParts) -> Fetchers:
         robots_pool=GreenPool(max_sockets),
         pages=pages,
         sitemaps=open_fetcher(for_sitemaps(fetch), sharing=pages),
-        files=open_fetcher(for_files(fetch), sharing=pages, as_declared=True),
-        robots=open_fetcher(for_robots(fetch), sharing=pages, start_is_enough=True),
+        files=open_fetcher(for_files(fetch), sharing=pages, trust_declared_types=True),
+        robots=open_fetcher(for_robots(fetch), sharing=pages, truncate_oversized=True),
     )

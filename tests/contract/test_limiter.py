@@ -230,7 +230,7 @@ def test_pre_granted_permit_allows_one_request(limiter):
 def test_unsent_request_releases_its_permit(limiter):
     first, second = limiter.reserve([SlotRequest("a.com")] * 2)
 
-    limiter.finished(first)
+    limiter.end_request(first)
     limiter.permits.flush()
 
     assert limiter.acquire_permit(second)
@@ -369,7 +369,7 @@ def test_concurrency_limit_is_kept(overridden):
 
     assert allowed == [True, True]
     assert limiter.permits.request(slots[2]).verdict == "wait"
-    limiter.finished(slots[0])
+    limiter.end_request(slots[0])
     assert limiter.permits.request(slots[2]).verdict == "go"
 
 

@@ -78,7 +78,7 @@ class Egress:
 
     def usable_routes(self, route: RouteList, url: str, crawl: str = "") -> Iterator[SelectedRoute]:
         """Yield the routes that work, in order. The caller tries the next one if a route fails."""
-        for name in self.health.usable(route.names):
+        for name in self.health.usable_routes(route.names):
             if (way := self._routes.get(name)) is None:
                 continue
             at_ms = self._clock.now_ms() if way.placeholders else 0

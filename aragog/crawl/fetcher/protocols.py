@@ -22,7 +22,7 @@ class HttpProtocol(Protocol):
 
     @property
     def framing_bytes(self) -> int:
-        """Bytes received since the connection was opened, other than heads and bodies."""
+        """Bytes received since the connection was opened, not counting heads and bodies."""
 
     @property
     def is_busy(self) -> bool:

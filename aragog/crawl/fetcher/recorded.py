@@ -44,7 +44,7 @@ class RecordedResponse(NamedTuple):
 
 def read_recorded(read: Callable[[int], bytes], limits: RecordedLimits) -> RecordedResponse:
     """
-    Read one response. `read(n)` returns at most n of the next bytes, b"" at the end.
+    Read one response. `read(n)` returns at most n of the next bytes, or b"" at the end.
 
     The limits bound the memory that it uses.
 
@@ -114,7 +114,7 @@ def _decode(head: ResponseHead, wire: bytes, bounds: Bounds) -> DecodedBody:
     is_chunked = transfer_codings[-1:] == ["chunked"] and _starts_with_chunk_size(wire)
     codings = head.tokens("content-encoding"), [n for n in transfer_codings if n != "chunked"]
     if is_chunked:
-        with suppress(TransportError):  # it only looked chunked: use it as it is
+        with suppress(TransportError):  # it only looked chunked, so use it as it is
             return collect(_pieces(wire, Delimiter.LAST_CHUNK), decoders_for(*codings), bounds)
     pieces = _pieces(wire, Delimiter.CLOSE)
     is_coded = _starts_like(wire, [*codings[0], *codings[1]])

@@ -35,7 +35,7 @@ ROBOTS_DIFFERENT = "robots_different"
 """Files about which reppy disagreed."""
 BYTES = "bytes"
 DEGRADED = "degraded"
-"""Pages of which a part was left out because its analysis failed."""
+"""Pages that were stored without a part whose analysis failed."""
 UNREADABLE = "unreadable"
 """Pages whose analysis failed, exceeded its limits or killed its process."""
 RUNS_LOST = "runs_lost"
@@ -98,8 +98,8 @@ class Counters:
 
     def tick_age_s(self) -> float | None:
         """
-        Return seconds since a periodic task last ran, by the server's clock. None if over a minute
-        ago.
+        Return the seconds since a periodic task last ran, by the server's clock. None if that was
+        over a minute ago.
 
         Raises:
             redis.RedisError: the server did not respond.

@@ -1,8 +1,8 @@
 """
-Records the last outcomes of each domain, and the domains that refuse us, for operators.
+Records the most recent outcomes of each domain, and the domains that refuse us, for operators.
 
 Each domain has one small string in Redis. A domain refuses us if its last `REFUSALS` responses were
-all refusals: 401, 402, 403, 451 or 429. Outcomes that are not a decision of the origin, such as a
+all refusals (401, 402, 403, 451 or 429). Outcomes that are not a decision of the origin, such as a
 timeout, a 5xx or a robots rule, neither continue nor end such a series.
 """
 
@@ -67,12 +67,12 @@ class DomainOutcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LastOutcomes:
-    """The outcomes of the last fetches from a domain."""
+    """The outcomes of the most recent fetches from a domain."""
 
     at_ms: int
     """When the latest outcome was recorded, by the server's clock."""
     kinds: tuple[OutcomeKind, ...]
-    """The last outcomes, at most `MAX_OUTCOMES`, oldest first."""
+    """The most recent outcomes, at most `MAX_OUTCOMES`, oldest first."""
     refused_since_ms: int = 0
     """When the current series of refusals started. 0 if the last response was not a refusal."""
     refused_at_ms: int = 0
@@ -121,7 +121,7 @@ class OutcomeLog:
 
     def read(self, keys: Sequence[str]) -> dict[str, LastOutcomes]:
         """
-        Return the last outcomes of the domains that have any. Takes one round trip.
+        Return the most recent outcomes of the domains that have any. Takes one round trip.
 
         Raises:
             BrokerUnavailable: Redis did not respond.
@@ -134,7 +134,7 @@ class OutcomeLog:
 
     def refusing(self, count: int) -> list[str]:
         """
-        Return the limiter keys of domains that refuse us, latest refusal first.
+        Return the limiter keys of domains that refuse us, most recent refusal first.
 
         Raises:
             BrokerUnavailable: Redis did not respond.

@@ -44,7 +44,7 @@ class Backlogs:
                     backoff_factor=factors[0],
                     errors_in_a_row=state.errors_in_a_row,
                     max_concurrent=self._rates.max_concurrent(key),
-                    stopped=self._rates.stopped(key),
+                    stopped=self._rates.is_stopped(key),
                     quiet_ms=int(self._rates.quiet_s(key, node.now_us) * 1000),
                     waiting=in_line,
                     paused_ms=max(0, ceil_ms(state.last_us - now_us)),

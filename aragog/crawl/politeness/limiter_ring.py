@@ -3,9 +3,9 @@ Changes the limiter's ring while it is in use: adds, drains, removes or gives up
 
 A change publishes a record with a higher version, which also lists the previously active nodes.
 Every node of both rings receives it, and then refuses callers that use the earlier record. If a
-domain now belongs to another node, that node takes over the domain's state. Either the first worker
-that needs the domain triggers this, or this module, which walks the keys of the former nodes. A
-final record states that all domains have moved. The next command repeats an interrupted walk, and
+domain now belongs to another node, that node takes over the domain's state. This is triggered by
+the first worker that needs the domain, or by this module, which walks the keys of the former nodes.
+A final record states that all domains have moved. The next command repeats an interrupted walk, and
 two concurrent walks only do the same work twice (docs/adr/0085).
 """
 
@@ -174,9 +174,9 @@ class LimiterRing:
 
         Args:
             url: its URL or name.
-            lost: give the node up without its state. Its domains get no requests as long as workers
-                that can still reach the node might use its permits; then each domain waits one
-                interval. Pauses, backoffs and latencies of these domains are lost.
+            lost: give up the node without moving its state. Its domains get no requests as long as
+                workers that can still reach the node might use its permits; then each domain waits
+                one interval. The pauses, backoffs and latencies of these domains are lost.
         """
         if not lost:
             self.drain(url)
@@ -211,7 +211,7 @@ class LimiterRing:
 
     def finish(self) -> None:
         """
-        Move all domains that still have to move. Returns immediately if there are none.
+        Move all domains that have not moved yet. Returns immediately if there are none.
 
         Raises:
             LimiterUnavailable: a node does not respond. Call it again when it does.
@@ -231,7 +231,7 @@ class LimiterRing:
                 continue
             except LimiterUnavailable as error:
                 raise LimiterUnavailable(error.where, _unfinished(error)) from error
-            self._ring.replace(record.after_moves(restart=restart), record)
+            self._ring.replace(record.with_moves_done(restart=restart), record)
         self._distribute()
 
     def _install(self, record: RingRecord) -> None:
@@ -265,8 +265,8 @@ class LimiterRing:
 
     def _restarted(self, leased: LeasedRing) -> bool:
         """
-        Return True if a former node recently lost data, so domains without state may
-        have had some.
+        Return True if a former node recently lost data, so domains without state may have lost
+        theirs.
         """
         for name in leased.record.exporters:
             node = leased.nodes[name]

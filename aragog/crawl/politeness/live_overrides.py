@@ -50,7 +50,7 @@ class LiveOverrides:
         redis_url: URL of the shared Redis.
         prefix: the start of every key.
         max_entries: how many entries of the history to keep.
-        max_chars: maximum length of each text of an entry.
+        max_chars: maximum length of each string in an entry.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class LiveOverrides:
         for field, value in stored.items():
             key, _, domain = field.decode().partition(":")
             if key not in KEYS:
-                log.warning("ignoring an unknown live override of %s: %s", domain, key)
+                log.warning("ignoring an unknown live override for %s: %s", domain, key)
                 continue
             overrides.setdefault(domain, {})[key] = _value(key, value.decode())
         return overrides
@@ -134,7 +134,7 @@ class LiveOverrides:
 
     def history(self, count: int = 20, domain: str | None = None) -> list[OverrideChange]:
         """
-        Return the last changes of one domain or of all, latest first.
+        Return the most recent changes to one domain's overrides or to all, newest first.
         Reads at most `max_entries`.
         """
         limit = self._max_entries if domain else count

@@ -47,9 +47,9 @@ class Rates:
         limit = override.max_latency_slowdown if override else None
         return self._settings.max_latency_slowdown if limit is None else limit
 
-    def stopped(self, key: str) -> bool:
+    def is_stopped(self, key: str) -> bool:
         """Return True if an operator stopped `key`."""
-        return self._overrides.stopped(key)
+        return self._overrides.is_stopped(key)
 
     def quiet_s(self, key: str, now_us: Callable[[], float]) -> float:
         """
@@ -63,6 +63,6 @@ class Rates:
         hours = override.quiet_hours if override else None
         return hours.left_s(now_us() / 1e6) if hours else 0.0
 
-    def closed(self, key: str, now_us: Callable[[], float]) -> bool:
+    def is_closed(self, key: str, now_us: Callable[[], float]) -> bool:
         """Return True if `key` gets no requests now, because it is stopped or has quiet hours."""
-        return self.stopped(key) or self.quiet_s(key, now_us) > 0
+        return self.is_stopped(key) or self.quiet_s(key, now_us) > 0

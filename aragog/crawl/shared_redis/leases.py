@@ -40,9 +40,9 @@ class Leases:
         client: a client of the server that stores the leases.
         key: the key of their hash.
         lease_s: how long an acquired lease lasts.
-        patience_s: how long an unconfirmed lease excludes others. None: until it expires; 0: any
-            `acquire` takes it over.
-        fenced: count how often a lease was acquired since it was last released.
+        patience_s: how long an unconfirmed lease excludes others. None means until it expires, and
+            0 means that any `acquire` takes it over.
+        fenced: if True, count how many times a lease was acquired since it was last released.
     """
 
     client: redis.Redis

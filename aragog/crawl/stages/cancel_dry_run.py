@@ -21,7 +21,7 @@ from aragog.crawl.pipeline.in_flight_values import CancelQuery
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.routing import Queue
 from aragog.crawl.politeness.lines import Lines, is_without_slots
-from aragog.crawl.stages.waiting_line import job_of
+from aragog.crawl.stages.waiting_line import parse_line_job
 from aragog.errors import InvalidMessage
 from pinlater.admin import Admin
 from pinlater.envelope import arguments
@@ -68,7 +68,7 @@ class CancelDryRun:
                 for job in chunk.values()
             ]
             now_s = crawls.now_ms // 1000
-            total += sum(self.in_flight.wanted(queries, ended=crawls.ended, now_s=now_s))
+            total += sum(self.in_flight.are_wanted(queries, ended=crawls.ended, now_s=now_s))
         return total
 
     def _jobs(self, rules: Sequence[Cancellation]) -> Iterator[UrlJob]:
@@ -79,7 +79,7 @@ class CancelDryRun:
                 if is_without_slots(key) or may_match(key):
                     for payload in server.walk(key):
                         with suppress(InvalidMessage, ValueError):
-                            yield job_of(payload)
+                            yield parse_line_job(payload)
         for queue in (Queue.FETCH, Queue.ROBOTS) if self.admin else ():
             yield from self._in_messages(queue)
 

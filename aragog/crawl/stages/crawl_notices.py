@@ -122,7 +122,7 @@ class CrawlNotices:
         )
 
     def _send_notices(self, record: CrawlRecord, hour: int, ended: frozenset[int]) -> int:
-        status = CrawlStatus(record, self.counts.of(record.numbers, ended=ended))
+        status = CrawlStatus(record, self.counts.totals(record.numbers, ended=ended))
         has_limit = record.notify_error_rate is not None
         hours = self.counts.hours([record.number]) if has_limit else {}
         errors = error_rate(hours, hour)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.stages.returning_jobs import Delayed, restarted
+from aragog.crawl.stages.returning_jobs import Delayed, restart
 from aragog.errors import StoreDamaged
 
 WAIT_MS = 600_000
@@ -61,5 +61,5 @@ def postponed(jobs: Iterable[UrlJob], *, fetched: bool = False) -> list[Delayed]
     If they were `fetched`, they start again from their first URL.
     """
     if fetched:
-        return [(replace(restarted(job), refresh=True), WAIT_MS) for job in jobs]
+        return [(replace(restart(job), refresh=True), WAIT_MS) for job in jobs]
     return [(replace(job, slot_at_ms=None), WAIT_MS) for job in jobs]

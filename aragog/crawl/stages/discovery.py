@@ -1,11 +1,12 @@
 """
-Enqueues the URLs that pages and sitemaps list: links of pages with depth left, and sitemap entries.
+Enqueues the URLs that pages and sitemaps list: the links of pages that have depth left, and sitemap
+entries.
 
 Each sitemap is requested once per walk through its site (`aragog.crawl.pipeline.sitemap_walks`).
 
 If a page is already stored and this call does not fetch it, its links are read from the store. So a
 repeated call reaches every page that the first call reached. A call that refreshes pages also
-refreshes their links, each once (`FollowedPages`).
+refreshes each of their links once (`FollowedPages`).
 
 Safe to run twice: URLs that are waiting, or whose page was fetched since their lastmod, are
 skipped.
@@ -104,8 +105,8 @@ class Discovery:
         others: Sequence[FetchResult] = (),
     ) -> int:
         """
-        Enqueue links of pages with depth left. Returns how many. `others` are results without a
-        page.
+        Enqueue the links of pages that have depth left. Returns how many. `others` are the results
+        that have no page.
         """
         arrived = [_arrived_page(result, analysis) for result, analysis in pages]
         arrived += [_arrived_page(result, None) for result in others]
@@ -123,7 +124,7 @@ class Discovery:
         self, pages: Iterable[tuple[UrlJob, Record | None]], *, looked_at: bool = False
     ) -> int:
         """
-        Enqueue the links of stored pages with depth left. Returns how many.
+        Enqueue the links of stored pages that have depth left. Returns how many.
 
         Skips pages whose links this call has already followed to the same depth or deeper, unless
         the job has just fetched the page and found it unchanged (`looked_at`). Takes two round
@@ -178,7 +179,7 @@ class Discovery:
         return self.held_links.run(self._enqueue_links) if self.held_links else 0
 
     def _refresh(self, urls: Sequence[str], options: EnqueueOptions) -> int:
-        """Enqueue the URLs. Only those that the call has not reached before are fetched again."""
+        """Enqueue the URLs. Only those that this call has not reached yet are fetched again."""
         if self.followed_pages is None:
             return self._enqueue(urls, replace(options, refresh=False))
         refresh_id = options.request_id + REFRESHED_SUFFIX

@@ -36,7 +36,7 @@ class EnqueueOptions:
     request_id: str = ""
     """ID of this call in the logs of all stages. If empty, a new ID of 8 characters is created."""
     caller: str = ""
-    """The W3C `traceparent` of the enqueuing span. If empty, that of the current span, if there is
+    """The W3C `traceparent` of the enqueuing span. If empty, the current span is used, if there is
     one."""
     purposes: str | None = None
     """The purposes of the crawl (`UrlJob.purposes`); None for those in the workers' settings."""
@@ -55,7 +55,7 @@ class EnqueueOptions:
         """Return the options that are stored with a crawl's seeds, for its later rounds."""
         return {name: getattr(self, name) for name in _SEED_OPTIONS}
 
-    def of_crawl(self, crawl: CrawlRecord) -> EnqueueOptions:
+    def for_crawl(self, crawl: CrawlRecord) -> EnqueueOptions:
         """
         Return the options for seeds.
         Options that the call did not set are taken from its crawl.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from aragog.crawl.fetcher.content_types import why_refused_by_type
+from aragog.crawl.fetcher.content_types import type_refusal
 from aragog.crawl.pipeline.messages import FetchResult
 from aragog.crawl.stages.page_analysis import PageAnalysis, redirects_of
 from aragog.pages import preferences
@@ -20,7 +20,7 @@ from urlspelling.canonical import Evidence
 def is_file(result: FetchResult, page_types: Collection[str]) -> bool:
     """Return True if the response is a file of an item rather than a page."""
     content_type = result.fetch.content_type
-    is_page = content_type is not None and not why_refused_by_type(content_type, tuple(page_types))
+    is_page = content_type is not None and not type_refusal(content_type, tuple(page_types))
     return result.job.file and not is_page
 
 

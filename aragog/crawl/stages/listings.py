@@ -4,12 +4,12 @@ files of items (`files`).
 
 Listing pages get the depth of the page that links to them, so the pages that they list are reached
 from each of them. URL patterns that only accept content do not apply to them. Everything else that
-applies to links applies here, too: the crawl's scope, nofollow, `exclude`, and robots.txt.
+applies to links also applies here: the crawl's scope, nofollow, `exclude`, and robots.txt.
 
 Files become jobs of the same crawl with depth 0, on any host, because images are often on a
 separate host. The crawl's exclusion rules, `exclude`, nofollow and robots.txt apply to them. At
-most `max_files` files of a page are fetched. They are fetched again together with their page if
-its call refreshes. The refresh schedule of the page only fetches new files.
+most `max_files` files of a page are fetched. If a call refreshes the page, the files are fetched
+again as well. When the refresh schedule fetches the page again, only new files are fetched.
 
 A listing has at most `MAX_PAGES` pages, counted along the way (`UrlJob.pages`). Safe to run twice:
 a call follows each page's continuation once, and URLs that already wait are skipped.
@@ -60,7 +60,7 @@ class ListingPage(NamedTuple):
     """The URLs of the files of its items."""
 
 
-class _Chosen(NamedTuple):
+class _ChosenUrls(NamedTuple):
     """The URLs to enqueue for a page."""
 
     job: UrlJob
@@ -93,7 +93,7 @@ class Listings:
 
     def follow(self, pages: Iterable[ListingPage], enqueue: EnqueueLinks) -> int:
         """Enqueue next pages and files. Returns how many URLs were enqueued."""
-        chosen = {page.job.url: self._chosen(page) for page in pages}
+        chosen = {page.job.url: self._choose(page) for page in pages}
         jobs = self._unfollowed(
             [choice.job for choice in chosen.values() if choice.continues or choice.files]
         )
@@ -121,12 +121,12 @@ class Listings:
         stored = (record for record in records if record and record.canonical_url in jobs)
         return self.follow((_page_from_record(jobs, record, links) for record in stored), enqueue)
 
-    def _chosen(self, page: ListingPage) -> _Chosen:
+    def _choose(self, page: ListingPage) -> _ChosenUrls:
         scope = self.checks.crawl_of(page.job).scope
         allowed = self._allowed(page)
         continues = page.continues if page.job.pages < MAX_PAGES else ()
         is_in_scope = in_scope(scope, page.url)
-        return _Chosen(
+        return _ChosenUrls(
             page.job,
             [url for url in continues if is_in_scope(url) and allowed(url)],
             list(
@@ -139,8 +139,8 @@ class Listings:
 
     def _allowed(self, page: ListingPage) -> Callable[[str], bool]:
         """
-        Return a test whether a URL on the page may be requested, by the page's own rules and
-        `exclude`.
+        Return a function that returns True if the page's own rules and `exclude` allow a request
+        for a URL on the page.
         """
         obey = self.obey_nofollow and not self.checks.crawl_of(page.job).nofollow
         if obey and page.nofollow:
@@ -191,12 +191,12 @@ def listing_page(
         normalized
         for items in page_items
         for url in items.file_urls
-        if (normalized := _normalized(url))
+        if (normalized := _normalize(url))
     )
     return ListingPage(job, url, tuple(continues), nofollow, nofollow_links, tuple(files))
 
 
-def _normalized(url: str) -> str | None:
+def _normalize(url: str) -> str | None:
     """
     Return the normalized form of a URL that a user's function returned, or None if it
     is invalid.

@@ -95,7 +95,7 @@ def end(jobs: Sequence[UrlJob], rules: Mapping[str, str], endings: CrawlEndings)
     return endings.end([Ended(job, f"out of scope: {rules[job.url]}") for job in jobs])
 
 
-def answers(rules: Mapping[str, str]) -> dict[str, dict[str, str]]:
+def results(rules: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Return the replies for callers that wait for these URLs."""
     return {
         url: {"url": url, "canonical_url": url, "outcome": _KIND, "reason": rule}

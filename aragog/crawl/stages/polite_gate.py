@@ -105,7 +105,7 @@ class RobotsGate:
         slot = self._limiter.reserve([request])[0]
         if isinstance(slot, RateExceeded):
             return Later(DeferralCause.SLOT, reason, slot.free_at_ms)
-        self._limiter.finished(self._slot)
+        self._limiter.end_request(self._slot)
         self._slot = slot
         return None
 
@@ -145,7 +145,7 @@ class RobotsGate:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._limiter.finished(self._slot)
+        self._limiter.end_request(self._slot)
 
 
 class PoliteGate(RobotsGate):

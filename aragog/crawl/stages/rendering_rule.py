@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from aragog.crawl.fetcher.content_types import why_refused_by_type
+from aragog.crawl.fetcher.content_types import type_refusal
 from aragog.crawl.pipeline.messages import FetchResult, ResultBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.crawl.politeness.host_names import HostNames
@@ -41,7 +41,7 @@ class RenderingRule:
             and not result.job.sitemap
             and not result.fetch.truncated
             and self.names(result.fetch.final_url)
-            and not why_refused_by_type(result.fetch.content_type, self._content_types)
+            and not type_refusal(result.fetch.content_type, self._content_types)
         )
 
     def usable(self, validators: Mapping[str, StoredValidators]) -> dict[str, StoredValidators]:

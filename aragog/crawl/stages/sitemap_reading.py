@@ -76,7 +76,7 @@ class SitemapEnqueuer:
             PageTooExpensive, MemoryError: parsing exceeds the CPU or memory limit for a page.
         """
         limits, job = self.settings.pipeline, result.job
-        if is_scheduled_reading(job) and (kind := self._unchanged(result)):
+        if is_scheduled_reading(job) and (kind := self._kind_if_unchanged(result)):
             self.record_unchanged([result])
             return SourceReading(0, kind)
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
@@ -98,8 +98,8 @@ class SitemapEnqueuer:
         (_WITH_SIGNALS if reading.signal_count else _WITHOUT_SIGNALS).add()
         return SourceReading(enqueued, kind, reading.signal_count)
 
-    def _unchanged(self, result: FetchResult) -> str | None:
-        """Return the kind of a file whose bytes are the same as when last read, or None."""
+    def _kind_if_unchanged(self, result: FetchResult) -> str | None:
+        """Return the kind of a file if its bytes are the same as at the last read; else None."""
         state = self.store.schedule.refresh_state(result.job.url)
         is_same = state is not None and state.body_hash == (result.body_hash or "-")[:16]
         return state.page_type if state and is_same and state.page_type in SOURCES else None
@@ -126,7 +126,7 @@ class SitemapEnqueuer:
     ) -> int:
         """Enqueue the child sitemaps that this walk has not seen yet. Returns how many."""
         room = self.settings.pipeline.sitemap_max_files - size.files
-        files = _within_limit(self.walks.unseen(walk, listed), room, walk, "sitemap_max_files")
+        files = _take_within_limit(self.walks.unseen(walk, listed), room, walk, "sitemap_max_files")
         count = self._enqueue(files, _child_options(job))
         self.walks.note_enqueued(walk, files)  # last, so that a killed task loses no file
         return count
@@ -147,14 +147,16 @@ class SitemapEnqueuer:
     ) -> int:
         """Enqueue the pages in a sitemap. Returns how many."""
         room = self.settings.pipeline.sitemap_max_urls - size.urls
-        entries = _within_limit(entries, room, walk, "sitemap_max_urls")
+        entries = _take_within_limit(entries, room, walk, "sitemap_max_urls")
         options = inherited(job, depth=0, refresh=True, priority=PRIORITY_REFRESH)
         return sum(
-            self._enqueue(self._newer(entries[start : start + self.chunk_size], reading), options)
+            self._enqueue(
+                self._newer_urls(entries[start : start + self.chunk_size], reading), options
+            )
             for start in range(0, len(entries), self.chunk_size)
         )
 
-    def _newer(self, entries: Sequence[SitemapUrl], reading: Reading) -> list[str]:
+    def _newer_urls(self, entries: Sequence[SitemapUrl], reading: Reading) -> list[str]:
         """
         Return the URLs of entries that are not stored, or whose lastmod is later than the
         last fetch.
@@ -178,7 +180,7 @@ class SitemapEnqueuer:
         return sum(1 for _ in self.enqueuer.enqueue(urls, options))
 
 
-def _within_limit(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequence[T]:
+def _take_within_limit(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequence[T]:
     """Return the URLs that still fit into a walk. Logs how many do not."""
     if len(listed) <= room:
         return listed

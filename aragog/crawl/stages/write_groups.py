@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from aragog.urlstore.records import PageWrite, Written
 
 MAX_PAGES = 400
-"""The limit of pages in a group, unless a single batch has more."""
+"""The maximum number of pages in a group, unless one batch has more."""
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class WriteGroups:
         """
         Take `first` and the batches that have waited longest.
 
-        Empty if another thread has taken `first`, or if no batch waits.
+        Returns an empty list if another thread has taken `first`, or if no batch waits.
         """
         with self._lock:
             if first is not None:

@@ -103,7 +103,7 @@ def test_showing_robots_and_outcomes_does_not_extend_their_cache(settings):
     assert 59_000 < shop["robots_age_ms"] < 120_000
     assert domains["down.example"]["robots"] == "503"
     assert domains["down.example"]["cause"].startswith("robots.txt is unreachable, again ")
-    assert rules.refreshes.expiring(now_ms + 10**9) == []
+    assert rules.refreshes.take_expiring(now_ms + 10**9) == []
 
 
 def test_domain_that_refuses_us_is_listed_until_it_answers(settings):

@@ -1,7 +1,7 @@
 """
 Incremental decoders of content and transfer codings, with limited output.
 
-A call to a `Decoder` returns at most `room` bytes, so a decompression bomb cannot fill the memory.
+A call to a `Decoder` returns at most `room` bytes, so a decompression bomb cannot use up memory.
 If the output would exceed `room`, the decoder sets `overflowed` and drops the rest.
 
 Bytes after the end of a stream are ignored, as in browsers and gzip(1).
@@ -48,14 +48,14 @@ class Decoder(Protocol):
         Raises UnsupportedContent for invalid data.
         """
 
-    def end(self, room: int, *, whole: bool) -> bytes:
+    def end(self, room: int, *, complete: bool) -> bytes:
         """
         Return the remaining output after the last input, at most `room` bytes.
 
-        `whole` is False if the input was cut off.
+        `complete` is False if the input was cut off.
         """
 
-    def missing(self) -> str | None:
+    def truncation_error(self) -> str | None:
         """Return an error message if the stream ended too early, or None if it is complete."""
 
 
@@ -65,7 +65,7 @@ class _Coding(ABC):
     name: ClassVar[str]
     overflowed = False
 
-    def missing(self) -> str | None:
+    def truncation_error(self) -> str | None:
         return None if self._complete() else f"{self.name} stream ended early"
 
     @abstractmethod
@@ -148,8 +148,8 @@ def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
 
 def _reaches_checksum(inflate: zlib._Decompress, rest: bytes) -> bool:
     """
-    Return True if zlib reaches the checksum with the input `rest`, whether it is
-    correct or not.
+    Return True if zlib reaches the checksum with the input `rest`, whether or not the checksum is
+    correct.
     """
     try:
         inflate.decompress(rest)
@@ -186,13 +186,13 @@ class _Deflate(_Coding):
         except zlib.error as error:
             if self._has_output or self._first != data:
                 raise UnsupportedContent(f"{self.name}: {error}") from error
-            piece = self._raw(data, room)
+            piece = self._decode_raw(data, room)
         self._has_output = self._has_output or bool(piece)
         if len(piece) > room:
             self.overflowed = True
         return piece[:room]
 
-    def _raw(self, data: bytes, room: int) -> bytes:
+    def _decode_raw(self, data: bytes, room: int) -> bytes:
         """Try again as raw deflate, if the first two bytes only looked like a zlib header."""
         self._inflate, self._has_zlib_header = zlib.decompressobj(wbits=-15), False
         try:
@@ -347,10 +347,10 @@ def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]
     """
     Return the decoders in the order in which to apply them.
 
-    Unknown names get no decoder: servers send charsets and media types here (`UTF-8`, `binary`,
-    `text/html`), and browsers and HTTP libraries pass such bodies through. Bodies in a real coding
-    that was not requested (`compress`) pass through as well; the code that reads the body decides
-    what to do with them.
+    Unknown names get no decoder, because servers send charsets and media types here (`UTF-8`,
+    `binary`, `text/html`), and browsers and HTTP libraries pass such bodies through. Bodies in a
+    real coding that was not requested (`compress`) pass through as well. The code that reads the
+    body decides what to do with them.
 
     Raises:
         TransportError: more than five codings.

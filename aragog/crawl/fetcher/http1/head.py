@@ -1,5 +1,5 @@
 """
-Parses the head of an HTTP/1 response: status, headers, and how the body ends. Pure.
+Parses the head of an HTTP/1 response: status, headers, and how the body ends.
 
 The parser is as lenient as browsers about harmless deviations: bare LF, no reason phrase, obsolete
 line folding, blanks before the colon, and NUL in headers that do not affect processing. It rejects
@@ -236,8 +236,8 @@ def _parse_length(text: str) -> int:
 
 def _is_persistent(head: ResponseHead) -> bool:
     """
-    Return True if the connection persists: in HTTP/1.0 only with `keep-alive` (RFC 9112 section
-    9.3).
+    Return True if the connection persists, which in HTTP/1.0 requires `keep-alive` (RFC 9112
+    section 9.3).
     """
     options = head.tokens("connection")
     if "close" in options:

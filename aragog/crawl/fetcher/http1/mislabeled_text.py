@@ -17,8 +17,8 @@ class Coding(Protocol):
     def feed(self, data: bytes, room: int) -> bytes:
         """See `Decoder.feed`."""
 
-    def missing(self) -> str | None:
-        """See `Decoder.missing`."""
+    def truncation_error(self) -> str | None:
+        """See `Decoder.truncation_error`."""
 
 
 class MislabeledTextDecoder:
@@ -27,11 +27,11 @@ class MislabeledTextDecoder:
 
     Browsers show an error for such a body, and RFC 9110 does not specify what to do. If we raised
     an error, we would lose the page, or the whole site in the case of robots.txt, although all of
-    the text has arrived. Some texts begin like a coded stream, and decoding them would yield
-    nothing or garbage. So the bytes are checked first: a body is text if its first `_PROBE_BYTES`
-    bytes are all bytes that occur in text. In all of 140,000 coded streams, one of the first 15
-    bytes did not occur in text or was not UTF-8. A shorter body is text if it is UTF-8, or if it
-    cannot be decoded (`end`).
+    the text has arrived. Some text begins like a coded stream, and decoding it would yield nothing
+    or garbage. So the bytes are checked first: a body is text if its first `_PROBE_BYTES` bytes are
+    all bytes that occur in text. In all of 140,000 coded streams, one of the first 15 bytes did not
+    occur in text or was not UTF-8. A shorter body is text if it is UTF-8, or if it cannot be
+    decoded (`end`).
 
     If binary bytes follow after the body was classified as text, the data is damaged, which is an
     error.
@@ -56,11 +56,11 @@ class MislabeledTextDecoder:
             self._is_text, self._prefix = _is_text(start), b""
         return self._pass_through(data, room) if self._is_text else self._decode(data, room)
 
-    def end(self, room: int, *, whole: bool) -> bytes:
+    def end(self, room: int, *, complete: bool) -> bytes:
         data, self._prefix = self._prefix, b""
         if not data or data == self._empty:
             return b""
-        if _is_utf8(data) and (whole or len(data) > _MAX_AMBIGUOUS_BYTES):
+        if _is_utf8(data) and (complete or len(data) > _MAX_AMBIGUOUS_BYTES):
             self._is_text = True
             return self._pass_through(data, room)
         try:
@@ -70,7 +70,7 @@ class MislabeledTextDecoder:
             return self._pass_through(data, room)
         # If the stream was cut off this early, its few decoded bytes may really be text, so drop
         # them.
-        return b"" if self.missing() else out
+        return b"" if self.truncation_error() else out
 
     def _decode(self, data: bytes, room: int) -> bytes:
         out = self._decoder.feed(data, room)
@@ -83,8 +83,8 @@ class MislabeledTextDecoder:
         self.overflowed = len(data) > room
         return data[:room]
 
-    def missing(self) -> str | None:
-        return None if self._is_text else self._decoder.missing()
+    def truncation_error(self) -> str | None:
+        return None if self._is_text else self._decoder.truncation_error()
 
 
 _PROBE_BYTES = 256

@@ -1,8 +1,8 @@
 """
 Reads HTTP/1 responses from a byte stream: heads, lines and bodies.
 
-It uses no socket, only a function `receive`, which returns the next bytes (b"" at the end of the
-stream) and may raise `TransportError`.
+It uses no socket. It only calls a function `receive`, which returns the next bytes (b"" at the end
+of the stream) and may raise `TransportError`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ResponseReader:
         Read the head of the final response. Interim responses (100, 103, …) are skipped.
 
         As in browsers, the connection may end after a complete header line, except if the status
-        announces a page: an empty page must not replace a stored one.
+        announces a page, because an empty page must not replace a stored one.
 
         Raises:
             TransportError: the data is not HTTP/1, or ends before the empty line.
@@ -64,7 +64,7 @@ class ResponseReader:
             block, is_complete = self._read_block(room)
             head = parse_head(block)
             if not is_complete and head.status < 300:
-                raise _closed_early(started=True)
+                raise _early_close_error(started=True)
             if head.status >= 200:
                 return head
             if head.status == 101:
@@ -94,7 +94,7 @@ class ResponseReader:
             more = self._receive()
             if not more:
                 if not buffer.endswith((b"\n", b"\n\r")):
-                    raise _closed_early(bool(buffer))
+                    raise _early_close_error(bool(buffer))
                 self._buffer, self._position = b"", 0
                 return buffer.rstrip(b"\r\n"), False
             buffer += more
@@ -138,7 +138,7 @@ def _empty_line(buffer: bytes, start: int) -> tuple[int, int]:
     return (crlf, crlf + 3) if crlf >= 0 else (-1, 0)
 
 
-def _closed_early(started: bool) -> TransportError:
+def _early_close_error(started: bool) -> TransportError:
     if started:
         return TransportError(
             UnreachableKind.PROTOCOL, "the connection was closed inside the headers"

@@ -32,7 +32,7 @@ class UsageRules:
         if self._matcher is None:
             return self._everywhere
         try:
-            best = self._matcher.best(path)
+            best = self._matcher.best_rule(path)
         except TooCostly:
             return self._rules
         return self._everywhere if best is None else self._by_pattern[_spelled(best.pattern)]

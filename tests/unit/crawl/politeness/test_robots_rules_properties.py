@@ -99,7 +99,7 @@ def test_matcher_agrees_with_the_definition(pairs: list[tuple[bool, str]], path:
     matching = [r for r in rules if slow_match(r.pattern, path)]
     expected = max(matching, key=lambda r: (len(r.pattern), r.allow, -r.line), default=None)
 
-    rule = Matcher(rules).best(path)
+    rule = Matcher(rules).best_rule(path)
 
     if expected is None:
         assert rule is None

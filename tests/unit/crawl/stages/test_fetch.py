@@ -186,7 +186,7 @@ def test_url_without_a_near_slot_waits_in_the_line_of_its_domain(stage, ports):
 
     (waiting,) = ports.line.waiting
     assert (waiting.job, waiting.key, waiting.wait_ms) == (UrlJob(url=A), "a.example", 60_000)
-    assert not waiting.front
+    assert not waiting.to_front
 
 
 def test_url_released_before_its_slot_waits_in_line_again(stage, ports):
@@ -211,7 +211,7 @@ def test_url_that_missed_its_slot_goes_to_the_front_of_the_line(stage, ports):
     assert run(stage, UrlJob(url=A, slot_at_ms=NOW_MS - 1)) == {}
 
     (waiting,) = ports.line.waiting
-    assert (waiting.job.slot_at_ms, waiting.wait_ms, waiting.front) == (None, 90_000, True)
+    assert (waiting.job.slot_at_ms, waiting.wait_ms, waiting.to_front) == (None, 90_000, True)
 
 
 def test_busy_origin_is_retried_at_the_time_it_gave(stage, ports):
