@@ -69,7 +69,7 @@ def read_state(settings: Settings) -> CrawlState:
 
 def _entries(settings: Settings) -> Iterator[tuple[bytes, bytes]]:
     seen = set[bytes]()
-    for client in SharedState.of(settings).nodes.clients:
+    for client in SharedState.from_settings(settings).nodes.clients:
         key = f"{settings.redis.prefix}in_flight"
         for name, entry in client.hscan_iter(key, count=PAGE_SIZE):
             if name not in seen:  # a scan may return a name twice
@@ -84,7 +84,7 @@ def _urls_of_jobs(settings: Settings) -> Iterator[str]:
         for key in list(server.domains()):
             for payload in server.walk(key):
                 yield parse_line_job(payload).url
-    for client in SharedState.of(settings).nodes.clients:
+    for client in SharedState.from_settings(settings).nodes.clients:
         for entry in client.eval(_READ_TAKEN, 1, f"{settings.redis.prefix}lines2:taken"):
             yield parse_line_job(entry.partition(b"|")[2]).url
     for shard in Admin.connect(settings.broker.url, settings.broker.shards).cluster.shards:

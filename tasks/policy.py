@@ -1,4 +1,4 @@
-"""The retry and acknowledgement policy of all tasks: a decorator over Celery's `shared_task`."""
+"""The retry and acknowledgement policy of all tasks, as decorators over Celery's `shared_task`."""
 
 from __future__ import annotations
 

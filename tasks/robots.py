@@ -1,7 +1,7 @@
 """
 The tasks that fetch robots.txt files.
 
-They are safe to run twice: see aragog.crawl.stages.robots.
+They are safe to run twice; see aragog.crawl.stages.robots.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ With brokers other than pinlater, the number of jobs that a process takes from o
 limited. Slow robots.txt files would then use up all `fetch` threads, so `upkeep` serves their
 queue.
 
-An idle process takes 25 MB, so a process can have several roles (`combined_role`): on a single
+An idle process takes 25 MB, so a process can have several roles (`combined_role`): on one
 machine, the `upkeep` process also delivers webhooks.
 """
 

@@ -70,7 +70,7 @@ class StageParts:
     @property
     def job_egress(self) -> JobEgress:
         """Chooses the egress route for each job's requests."""
-        return JobEgress(self.egress.rules, self.checks, self.egress.by_crawl)
+        return JobEgress(self.egress.rules, self.checks, self.egress.depends_on_crawl)
 
 
 def shared_parts(settings: Settings, sender: Sender, test_clock: Clock | None) -> StageParts:
@@ -87,7 +87,7 @@ def shared_parts(settings: Settings, sender: Sender, test_clock: Clock | None) -
         ConfigError: a setting is invalid, such as the overrides file.
         BrokerUnavailable: Redis does not respond.
     """
-    shared = SharedState.of(settings)
+    shared = SharedState.from_settings(settings)
     # All workers timestamp fetches and writes with one clock, so a value never replaces a newer
     # one. This machine's wall clock is not used, because it may be changed at any moment.
     clock = test_clock or ServerTime(GreenClock(), partial(server_ms, shared.client))

@@ -193,7 +193,7 @@ def _release_stage(
     clock: Clock,
 ) -> ReleaseStage:
     lines, is_open = lines_of(settings), fetches_open(settings)
-    shared = SharedState.of(settings)
+    shared = SharedState.from_settings(settings)
     return ReleaseStage(
         lines=lines,
         limiter=limits,

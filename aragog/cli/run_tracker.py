@@ -119,7 +119,7 @@ class RunTracker:
         crawl: int = 0,
     ) -> None:
         settings = settings.resolved()
-        shared = SharedState.of(settings)
+        shared = SharedState.from_settings(settings)
         self._nodes, self._in_flight = shared.nodes, shared.in_flight
         self._counts, self._crawl = shared.crawl_counts, crawl
         self._followed = FollowedUrls(self._nodes.first, prefix=settings.redis.prefix)

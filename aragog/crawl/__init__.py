@@ -1,5 +1,6 @@
 """
-Everything that happens to a URL: permission, the request, the response and what follows from it.
+Everything that happens to a URL, from the permission to request it to what follows from the
+response.
 
 Public:
 

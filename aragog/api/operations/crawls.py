@@ -81,7 +81,7 @@ def view_of(status: CrawlStatus) -> CrawlView:
     }
     return CrawlView(
         **values,
-        state=status.shown_state,
+        state=status.display_state,
         scope=record.scope.rules,
         outcomes=dict(counts.outcomes),
         notes=dict(counts.notes),

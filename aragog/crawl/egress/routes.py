@@ -117,7 +117,7 @@ class EgressRoute:
 
     def server(self, url: str, crawl: str, now_ms: int) -> ProxyServer | None:
         """
-        Return the proxy and credentials for a request to `url`; None for a direct route.
+        Return the proxy and credentials for a request to `url`, or None if the route is direct.
 
         Raises:
             ConfigError: the credentials are no longer available, or are invalid.

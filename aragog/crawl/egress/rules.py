@@ -63,7 +63,7 @@ class EgressRules:
         # Cached, because the result depends only on these arguments and a batch's pages share few
         # hosts.
         self._cached_match = lru_cache(maxsize=8192)(self._first_match)
-        self.by_crawl: bool = any(rule.crawls for rule, _ in numbered)
+        self.depends_on_crawl: bool = any(rule.crawls for rule, _ in numbered)
         """True if a rule depends on the crawl's name."""
 
     def route(self, url: str, context: EgressContext = ANY) -> RouteList:

@@ -54,7 +54,7 @@ from aragog.fetch_record.outcome import (
 )
 from urlspelling.domain import origin
 
-# Temporary client errors: timeout, misdirected request, too early (RFC 9110, 8470).
+# Temporary client errors, which are timeout, misdirected request and too early (RFC 9110, 8470).
 TEMPORARY = frozenset({408, 421, 425})
 MAX_ACCEPT_SIGNATURE_CHARS = 4096
 
@@ -121,8 +121,8 @@ class FetchAttempt:
                 if (outcome := self._follow(response.head, location)) is not None:
                     return outcome
         except TransportError as fault:
-            # Keep no status: a 200 whose body never arrived would look like an empty page or an
-            # empty robots.txt.
+            # Keep no status, because a 200 whose body never arrived would look like an empty page
+            # or an empty robots.txt.
             record = self._record()
             if fault.kind is not UnreachableKind.REDIRECT:
                 record["status"] = None

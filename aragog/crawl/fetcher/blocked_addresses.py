@@ -6,7 +6,7 @@ addresses are denied anyway. These lists deny them without a lookup, because a r
 something else at the next lookup, and the machine's hosts file may also resolve them.
 
 *Ranges*: IANA's special-purpose address registries for IPv4 and IPv6 as of October 2025 (column
-"Globally Reachable"), multicast, IPv6 outside of 2000::/3 (the only allocated global unicast
+"Globally Reachable"), multicast, IPv6 outside 2000::/3 (the only allocated global unicast
 space), and addresses of metadata services. We do not use `ipaddress.is_global`, because its result
 depends on the Python version. If an address embeds an IPv4 address, that address is checked too.
 """

@@ -64,7 +64,10 @@ class _Cookie:
 
 @dataclass(slots=True)
 class Cookies:
-    """The cookie jar of one fetch and its redirects: at most 50 cookies of at most 4 KB each."""
+    """
+    The cookie jar of one fetch and its redirects.
+    Holds at most 50 cookies of at most 4 KB each.
+    """
 
     clock: Clock = field(default_factory=SystemClock)
     _jar: dict[_CookieKey, _Cookie] = field(default_factory=dict)
@@ -125,7 +128,7 @@ class OriginCookies(Cookies):
     origin: str = ""
 
     @classmethod
-    def of(cls, origin: str, plain: Iterable[Sequence[Any]], clock: Clock) -> Self:
+    def from_plain(cls, origin: str, plain: Iterable[Sequence[Any]], clock: Clock) -> Self:
         """Return a jar with these cookies."""
         jar = cls(clock=clock, origin=origin)
         jar.keep(plain)
@@ -233,7 +236,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 
 def cookie_date_ms(text: str) -> int | None:
-    """Parse a cookie date (section 5.1.1) into milliseconds since the epoch; None if invalid."""
+    """Parse a cookie date (section 5.1.1) into milliseconds since the epoch, or None if invalid."""
     time: list[int] | None = None
     day = month = year = None
     for token in _DELIMITER.split(text[:200]):

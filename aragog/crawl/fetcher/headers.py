@@ -1,4 +1,4 @@
-"""Parses response headers that affect a fetch: dates, Retry-After, ranges, Location, freshness."""
+"""Parses dates, Retry-After, ranges, Location and freshness in response headers."""
 
 from __future__ import annotations
 

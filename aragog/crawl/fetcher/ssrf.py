@@ -1,5 +1,5 @@
 """
-The SSRF filter: decides which URLs may be fetched and which addresses a connection may use.
+The SSRF filter, which decides which URLs may be fetched and which addresses a connection may use.
 
 A crawler fetches untrusted URLs inside a network whose hosts may trust each other. So the filter
 allows only http(s), on allowed ports, without credentials, to globally reachable addresses in any

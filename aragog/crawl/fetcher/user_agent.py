@@ -47,7 +47,7 @@ def missing_contact_reason(settings: FetchSettings, url: str) -> str | None:
 
 
 def missing_contact(settings: FetchSettings) -> str:
-    """Return the error message for a User-Agent without a contact, which says how to fix it."""
+    """Return the error message for a User-Agent without a contact. It states how to add one."""
     return (
         f"fetch.user_agent: must contain a contact URL or mail address, got "
         f"{settings.user_agent!r}; "

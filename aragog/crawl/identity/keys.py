@@ -1,5 +1,6 @@
 """
-The key file: a JSON Web Key Set of Ed25519 keys (RFC 7517, 8037), each with its period of use.
+The key file, which is a JSON Web Key Set of Ed25519 keys (RFC 7517, 8037), each with its period of
+use.
 
 During a rotation the file contains several keys: the signing key, its successor, which is published
 before it is used, and older keys, which stay published while verifiers may need them. The file is

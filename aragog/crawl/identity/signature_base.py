@@ -39,7 +39,7 @@ class SignedMessage:
     status: int | None = None
     """The status of a response; None for a request."""
     request: SignedMessage | None = None
-    """For a response: its request."""
+    """The request that a response belongs to; None for a request."""
 
 
 @dataclass(frozen=True, slots=True)

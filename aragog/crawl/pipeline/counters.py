@@ -68,7 +68,10 @@ TICK_TTL_S = 60
 
 
 class Counters:
-    """Counters by name. They never make a task fail: a count that cannot be written is dropped."""
+    """
+    Counters by name. They never make a task fail, because a count that cannot be written is
+    dropped.
+    """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client

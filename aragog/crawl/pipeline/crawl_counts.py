@@ -1,5 +1,5 @@
 """
-The counts of crawls: how many URLs were enqueued for each crawl, and their outcomes.
+Counts how many URLs were enqueued for each crawl, and their outcomes.
 
 Each server of the in-flight set counts its own URLs, and a crawl's counts are the sum across
 servers. They only change in the scripts that add URLs to a crawl and remove them (`in_flight`). So
@@ -96,7 +96,7 @@ class CrawlCounters:
     """
 
     def __init__(self, nodes: redis.Redis | RedisNodes, *, prefix: str) -> None:
-        self._nodes = RedisNodes.of(nodes)
+        self._nodes = RedisNodes.wrap(nodes)
         self._prefix = f"{prefix}crawl:"
 
     def totals(self, numbers: Sequence[int], *, ended: Iterable[int] = ()) -> CrawlCounts:

@@ -1,5 +1,5 @@
 """
-The crawl log: one row per fetch, in dated Parquet files in a folder or S3.
+The crawl log, which has one row per fetch, in dated Parquet files in a folder or S3.
 
 The store stage creates the rows; `COLUMNS` lists their names and types. A Redis stream keeps the
 rows that are not in a file yet, about 600 bytes each. The IDs of a stream never decrease, even if

@@ -1,5 +1,5 @@
 """
-The record of a crawl: its name, what it may fetch, its limits and its state.
+The record of a crawl, with its name, what it may fetch, its limits and its state.
 
 A crawl has a number, which its URLs carry. When it is started again after a cancellation, it gets a
 new number, so URLs with the old number stay cancelled. Numbers are never reused.

@@ -1,5 +1,5 @@
 """
-Scopes of crawls: rules that decide which URLs belong to a crawl.
+Scopes of crawls, which are rules that decide which URLs belong to a crawl.
 
 A rule is a line of readable text:
 

@@ -34,7 +34,7 @@ TAKEN_DOWN = "taken down"
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The message to `aragog.finished`: the task to run, and its argument."""
+    """The message to `aragog.finished`, with the task to run and its argument."""
 
     then: str
     answer: Mapping[str, Any]

@@ -40,7 +40,7 @@ class FollowedPages:
     def __init__(
         self, nodes: redis.Redis | RedisNodes, *, prefix: str, max_pages: int = MAX_PAGES
     ) -> None:
-        self._nodes = RedisNodes.of(nodes)
+        self._nodes = RedisNodes.wrap(nodes)
         self._prefix = f"{prefix}followed_pages:"
         self._max_pages = max_pages
 

@@ -1,5 +1,5 @@
 """
-URLs that workers enqueue for a run: followed links and entries of sitemaps.
+The followed links and entries of sitemaps that workers enqueue for a run.
 
 A producer knows the URLs that it enqueues itself. If it waits for everything that results from
 them, as `aragog run` does, it creates a list in Redis, to which workers add the URLs that they
@@ -88,7 +88,7 @@ class FollowedUrls:
         return True
 
     def take(self, request_id: str) -> list[FollowedUrl]:
-        """Remove and return the URLs added since the last call. Some may be repeated."""
+        """Remove and return the URLs added since the previous call. Some may be repeated."""
         key = self._prefix + request_id
         with redis_errors(WHERE), self._redis.pipeline() as pipe:
             pipe.lrange(key, 1, -1)

@@ -2,7 +2,7 @@
 The in-flight set: URLs that were enqueued and are not yet stored or given up, and the crawls that
 want them.
 
-If several callers enqueue the same URL, it is fetched once: while it is in flight for the first
+If several callers enqueue the same URL, it is fetched once. While it is in flight for the first
 caller, the others get the status "already waiting". An entry contains its expiry time and the
 crawls that want the URL. It takes about 55 bytes of Redis memory for up to two crawls.
 
@@ -93,13 +93,13 @@ class InFlightSet:
     The in-flight set. Each call takes one round trip per server and may raise `BrokerUnavailable`.
 
     Args:
-        nodes: the servers that share the set, or the client of a single server. Finished URLs are
+        nodes: the servers that share the set, or the client of the only server. Finished URLs are
             published on the first server.
         prefix: prefix of every key.
     """
 
     def __init__(self, nodes: redis.Redis | RedisNodes, *, prefix: str) -> None:
-        self._nodes = RedisNodes.of(nodes)
+        self._nodes = RedisNodes.wrap(nodes)
         self._prefix = prefix
         self._key = f"{prefix}in_flight"
         self._counts = f"{prefix}crawl:"

@@ -1,5 +1,5 @@
 """
-Admission control: refuses new URLs before Redis is full, so that work in progress can finish.
+Admission control, which refuses new URLs before Redis is full, so that work in progress can finish.
 
 It only applies to producers. Messages of later stages are accepted, because they eventually free
 memory.

@@ -1,5 +1,5 @@
 """
-The messages that are sent between the stages: batches of URLs in JSON.
+The messages that are sent between the stages, which are batches of URLs in JSON.
 
 Each Celery message costs 1 to 3 ms of CPU, so one message carries up to `pipeline.batch_size` URLs.
 Within a batch, each URL has its own outcome, retries and destination. Bodies stay in the spool, and

@@ -1,5 +1,6 @@
 """
-Reports outages of our own infrastructure: one log line when an outage begins, one when it ends.
+Reports outages of our own infrastructure with one log line when an outage begins and one when it
+ends.
 
 If a component does not respond, tasks are retried silently. Each process logs at WARNING when a
 component stops responding and when it responds again, and records both for the metrics

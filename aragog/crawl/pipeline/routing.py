@@ -209,7 +209,7 @@ def _headers(outgoing: OutgoingMessage) -> dict[str, Any] | None:
 
 
 def describe(wire: Mapping[str, Any]) -> str:
-    """Return a description for display: the number of URLs, and the first few of them."""
+    """Return a description for display, with the number of URLs and the first few of them."""
     for name in ("urls", "results", "pages", "origins"):
         items = wire.get(name)
         if items:

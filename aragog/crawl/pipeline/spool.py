@@ -1,5 +1,5 @@
 """
-The spool: bodies that wait in Redis between two stages, each under a token (a claim check).
+The spool, in which bodies wait in Redis between two stages, each under a token (a claim check).
 
 Its size is limited (`SpoolBounds`). It accepts the bodies of fetches while there is space, and
 always accepts the bodies of later stages, because only those stages free space again. A body stays
@@ -103,7 +103,7 @@ class Spool:
     may raise `SpoolUnavailable`.
 
     Args:
-        nodes: the servers that share the bodies, or the client of a single server. Clients must
+        nodes: the servers that share the bodies, or the client of the only server. Clients must
             return bytes.
         prefix: the start of every key.
         max_bytes: `pipeline.spool_max_bytes` for each server; a share of its memory if None.
@@ -118,7 +118,7 @@ class Spool:
         max_bytes: int | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self._nodes = RedisNodes.of(nodes)
+        self._nodes = RedisNodes.wrap(nodes)
         self._prefix = f"{prefix}spool:"
         self._spool_key = f"{prefix}spool"
         self._index_key = f"{prefix}spool.index"

@@ -57,7 +57,7 @@ class WaitingJobs:
 
 
 def tokens_of(job: JobInfo) -> Iterator[str]:
-    """Yield the tokens in a job's message; none for messages of other programs."""
+    """Yield the tokens in a job's message, or none for messages of other programs."""
     try:
         message = orjson.loads(b64decode(orjson.loads(job.body)["body"]))[0][0]
     except (ValueError, LookupError, TypeError):

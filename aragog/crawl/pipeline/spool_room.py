@@ -1,5 +1,5 @@
 """
-Back-pressure from the spool: which fetches may start, and how they wait for space.
+Back-pressure from the spool, which decides which fetches may start and how they wait for space.
 
 On `pinlater://`, workers claim no fetches while the spool is closed (`claim_limit`). On other
 brokers a task waits instead (`SpoolRoom.wait_until_open`), which delays the messages behind it.

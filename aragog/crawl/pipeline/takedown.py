@@ -1,5 +1,5 @@
 """
-Applies a takedown outside of the store: informs producers, and purges Redis and the broker.
+Applies a takedown outside the store. It informs producers, and purges Redis and the broker.
 
 `SiteBlocks` is a copy in Redis of the store's list. It saves messages and informs callers
 immediately. If Redis lost the copy, or does not have a new takedown yet, the fetch and store stages

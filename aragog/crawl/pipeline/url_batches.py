@@ -27,8 +27,8 @@ from urlspelling import url_key
 MAX_CALLS = 100
 """Maximum number of calls that add to a batch. Each has up to 1,000 URLs (32 KB in Redis)."""
 TTL_S = ENTRY_TTL_S + 86_400
-"""How long a batch is kept after the last call that added to it. By then its URLs are no longer in
-flight."""
+"""How long a batch is kept after the most recent call that added to it. By then its URLs are no
+longer in flight."""
 WHERE = "redis, batches"
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}", re.ASCII)
 _READ_SIZE = 5000

@@ -24,7 +24,7 @@ from typing import Any, Self
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch, UrlJob
 from aragog.crawl.pipeline.routing import OutgoingMessage
-from aragog.crawl.pipeline.traced_requests import NS_PER_MS, TimedGate, exchange
+from aragog.crawl.pipeline.traced_requests import NS_PER_MS, TimedGate, exchange_attributes
 from aragog.fetch_record.outcome import Outcome
 from aragog.observability.tracing.context import is_sampled, log_ids, read
 from aragog.observability.tracing.tracer import Attributes, Span, SpanPart, Tracer, Value
@@ -230,7 +230,7 @@ class StageSpans:
         statuses += [None] * (len(spans) - 1 - len(statuses))
         for request, status in zip(spans, [*statuses, outcome.status], strict=True):
             last = request is spans[-1]
-            attributes = exchange(request.url, status, outcome if last else None)
+            attributes = exchange_attributes(request.url, status, outcome if last else None)
             span = self._child_span(job, "GET", SpanPart.CLIENT, attributes, request.started_ns)
             if span is None:
                 return
@@ -243,7 +243,7 @@ class StageSpans:
     def record_shared_fetch(self, job: UrlJob, url: str, outcome: Outcome) -> None:
         """Add a span for a fetch shared with other URLs, with the times of its outcome."""
         started_ns = outcome.fetched_at_ms * NS_PER_MS
-        attributes = exchange(url, outcome.status, outcome)
+        attributes = exchange_attributes(url, outcome.status, outcome)
         span = self._child_span(job, "GET", SpanPart.CLIENT, attributes, started_ns)
         if span is not None:
             took_ns = int((outcome.total_ms or 0) * NS_PER_MS)

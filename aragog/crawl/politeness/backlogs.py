@@ -1,4 +1,4 @@
-"""The state of domains on the limiter's servers: backlogs, consecutive errors and latencies."""
+"""Reads the backlogs, consecutive errors and latencies of domains from the limiter's servers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Backlogs:
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
         """
         Return the state of domains.
-        Takes one round trip per node, and one per server with lines.
+        Takes one round trip per node, and one per server with waiting lines.
         """
         waiting = self._lines.waiting(keys) if self._lines else {}
         reports: dict[str, DomainReport] = {}
@@ -56,9 +56,9 @@ class Backlogs:
 
     def busiest(self, count: int = 20) -> list[DomainReport]:
         """
-        Return the domains with the longest lines, sorted by how long the lines take.
+        Return the domains with the longest waiting lines, sorted by how long the lines take.
 
-        Takes one round trip per server with lines, and one per node.
+        Takes one round trip per server with waiting lines, and one per node.
         """
         longest = self._lines.longest(count) if self._lines else {}
         reports = self.describe([key for key in longest if not is_rules_line(key)]).values()
@@ -68,8 +68,8 @@ class Backlogs:
         """
         Return domains with consecutive errors or a backoff, most errors first.
 
-        Takes two round trips per node. A node keeps the 1,000 domains with the latest errors, for
-        an hour.
+        Takes two round trips per node. A node keeps the 1,000 domains with the most recent errors
+        for an hour.
         """
         reports = [
             report

@@ -1,5 +1,6 @@
 """
-The rate limiter: slots and send permits per domain. One Redis server decides for all workers.
+The rate limiter, which grants slots and send permits per domain. One Redis server decides for all
+workers.
 
 It works in two steps. `reserve` plans: each request gets the next free time of its domain, one
 interval after the previous one. `acquire_permit` enforces: on a busy machine a sender may wake up
@@ -66,7 +67,7 @@ class Limiter:
         overrides: the operator's overrides for individual domains.
         prefix: prefix of every key.
         clock: its `sleep_s` waits for slots and permits. Its wall clock is the caller's.
-        lines: the lines of waiting requests, for reports; None leaves them out.
+        lines: the waiting lines, for reports; None to leave them out.
         shared: `redis.url`, which stores the ring's record; the first of `nodes` if None.
         lease_s: how long a process may use a ring's first record after reading it.
 

@@ -1,5 +1,5 @@
 """
-Changes the limiter's ring while it is in use: adds, drains, removes or gives up nodes.
+Adds, drains, removes or gives up nodes of the limiter's ring while it is in use.
 
 A change publishes a record with a higher version, which also lists the previously active nodes.
 Every node of both rings receives it, and then refuses callers that use the earlier record. If a

@@ -13,8 +13,8 @@ before. So a crawl with a million URLs delays another one only as much as its we
 URLs that wait for an origin's robots.txt have a line for that origin, and URLs of a paused crawl
 have a line for that crawl. They leave these lines without a slot.
 
-An entry that was taken is leased: it returns to its line if the process that took it dies before it
-calls `settle`. Every call raises `BrokerUnavailable` if Redis does not respond.
+An entry that was taken is leased, that is, it returns to its line if the process that took it dies
+before it calls `settle`. Every call raises `BrokerUnavailable` if Redis does not respond.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Lines:
     The lines of all domains. Thread-safe; may be used across a fork.
 
     Args:
-        nodes: the servers that share the lines by domain, or the client of a single server.
+        nodes: the servers that share the lines by domain, or the client of the only server.
         prefix: the start of every key.
         lease_ms: after this time, entries that were taken and not settled return to their lines.
     """
@@ -117,7 +117,7 @@ class Lines:
     def __init__(
         self, nodes: redis.Redis | RedisNodes, *, prefix: str, lease_ms: int = TAKEN_LEASE_MS
     ) -> None:
-        self._nodes = RedisNodes.of(nodes)
+        self._nodes = RedisNodes.wrap(nodes)
         self._prefix = prefix
         self.servers = tuple(LineServer(client, prefix, lease_ms) for client in self._nodes.clients)
         self.open_hosts = OpenHosts(self._nodes, prefix=prefix)

@@ -63,7 +63,7 @@ class OpenHosts:
     def __init__(
         self, nodes: redis.Redis | RedisNodes, *, prefix: str, tail_ms: int = TAIL_MS
     ) -> None:
-        self._redis = RedisNodes.of(nodes).first
+        self._redis = RedisNodes.wrap(nodes).first
         self._prefix = f"{prefix}hosts:"
         self._tail_ms = tail_ms
 

@@ -1,5 +1,6 @@
 """
-The operator's overrides for individual domains and hosts: a file, with live overrides on top of it.
+The operator's overrides for individual domains and hosts, from a file and from live overrides,
+which take precedence.
 
 The file is TOML, with one table per domain or host. It is read again within seconds of a change.
 The longest name that equals the host or one of its parents applies.

@@ -1,5 +1,6 @@
 """
-Send permits: one sender per domain writes at a time, one interval after the previous one.
+Send permits, which ensure that one sender per domain writes at a time, one interval after the
+previous one.
 
 A pre-granted permit comes with its slot and needs no round trip. Others are requested from the
 domain's node, which waits until the holder has reported or its permit has expired.
@@ -36,7 +37,7 @@ PAUSE_CHECK_INTERVAL_US = 100_000.0
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 # A sender that could not write within this time after the grant requests the permit again. This is
-# far below PERMIT_TTL_US: two requests can come too close together only if the process stalls for
+# far below PERMIT_TTL_US. Two requests can come too close together only if the process stalls for
 # the difference between the two times after its last clock check and before the write.
 WRITE_ALLOWANCE_US = 250_000
 # Intervals this short are within the tolerance, so they are planned but not enforced.

@@ -1,4 +1,4 @@
-"""The rate of each domain, from the settings and the operator's overrides. No I/O."""
+"""The rate of each domain, from the settings and the operator's overrides."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ class Rates:
         self._overrides = overrides
 
     def key_for(self, url: str) -> str:
-        """Return the limiter key of a normalized URL: its registered domain, unless overridden."""
+        """
+        Return the limiter key of a normalized URL, which is its registered domain unless
+        overridden.
+        """
         name = host(url)
         override = self._overrides.find(name)
         if override is None:
@@ -53,7 +56,7 @@ class Rates:
 
     def quiet_s(self, key: str, now_us: Callable[[], float]) -> float:
         """
-        Return how many more seconds the quiet hours of `key` last; 0.0 outside of quiet hours.
+        Return how many more seconds the quiet hours of `key` last, or 0.0 if it has none now.
 
         Args:
             key: the limiter key.

@@ -47,8 +47,8 @@ log = logging.getLogger(__name__)
 
 # How long a process uses rules from its own memory before it checks whether they changed.
 RECHECK_S = 5.0
-# The memory that a record takes in Redis besides its own bytes: key, expiry, entry in the refresh
-# index.
+# The memory that a record takes in Redis besides its own bytes, for its key, its expiry and its
+# entry in the refresh index.
 RECORD_OVERHEAD_BYTES = 300
 _NO_VERSION = bytes(8)
 # robots_put packs the size of a record into the low bits of its score.

@@ -1,5 +1,5 @@
 """
-What the robots cache stores for an origin: the state of its rules, and their record in Redis.
+The state of an origin's rules and their record in Redis, which the robots cache stores.
 
 How long rules are valid follows RFC 9309, sections 2.3.1 and 2.4:
 
@@ -53,7 +53,7 @@ class RulesState(Enum):
     STALE = "stale"
     """Use them, and request a refresh."""
     MISSING = "missing"
-    """There are no rules: fetch robots.txt first."""
+    """There are no rules, so fetch robots.txt first."""
 
 
 @dataclass(frozen=True, slots=True)

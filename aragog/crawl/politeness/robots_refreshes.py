@@ -1,5 +1,5 @@
 """
-Coordinates the refreshes of robots.txt files: claims on them, and the index of expiring rules.
+Coordinates the refreshes of robots.txt files with claims and an index of expiring rules.
 
 A claim prevents other workers from fetching the same robots.txt. In the meantime, the old rules
 stay in use.

@@ -1,5 +1,5 @@
 """
-The rules of a robots.txt file: which URLs a user agent may fetch. Pure functions and values.
+The rules of a robots.txt file, which decide which URLs a user agent may fetch.
 
 They follow RFC 9309, and Google's parser where the RFC is silent or real files deviate from it.
 `aragog.crawl.politeness.robots_cache` stores them. No input raises an error. Delays are in seconds.
@@ -303,7 +303,7 @@ class RobotsRules:
         """
         Return the seconds until the Visit-time of the agent's group starts; 0.0 if it has started.
 
-        A span shorter than `VISIT_AT_LEAST_MIN` is extended to that length, because no site can be
+        A span shorter than `MIN_VISIT_MIN` is extended to that length, because no site can be
         fetched in one minute per day. If there are several spans, any of them applies.
 
         Args:
@@ -316,7 +316,7 @@ class RobotsRules:
         if not spans:
             return 0.0
         minute = minute_of_day(at_s)
-        if any(span.extended().applies_at(minute) for span in spans):
+        if any(span.with_min_length().applies_at(minute) for span in spans):
             return 0.0
         return min((span.begin_min - minute) % 1440 for span in spans) * 60
 

@@ -91,7 +91,7 @@ class SharedClock:
                     self._measure()
                 assert self._offset is not None  # noqa: S101 - for mypy
                 return self._offset
-        # One thread measures; the others keep using the known offset.
+        # One thread measures, and the others keep using the known offset.
         if self._must_check() and self._lock.acquire(blocking=False):
             try:
                 self._measure_again()

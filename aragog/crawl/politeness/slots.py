@@ -2,8 +2,8 @@
 Inputs and results of the limiter, and its state for one domain.
 
 `…_us` values are microseconds: times since the epoch by the limiter node's clock, or durations.
-Milliseconds would be too coarse: the interval at 30 requests/s is 33.3 ms, so rounding errors would
-accumulate.
+Milliseconds would be too coarse, because the interval at 30 requests/s is 33.3 ms, so rounding
+errors would accumulate.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class DomainReport:
     stopped: bool = False
     """True if an operator stopped it. No requests are sent until it is resumed."""
     quiet_ms: int = 0
-    """How much longer its quiet hours last. 0 outside of them."""
+    """How much longer its quiet hours last. 0 if it has none now."""
     waiting: int = 0
     """How many requests wait in its line."""
     paused_ms: int = 0
@@ -143,7 +143,7 @@ class DomainState(NamedTuple):
     planned_us: float = 0.0
     """The last reserved slot. The next slot is one interval later, or now if that has passed."""
     last_us: float = 0.0
-    """When the last request was sent. While a permit is granted: the earliest time at which its
+    """When the last request was sent. While a permit is granted, the earliest time at which its
     holder may send."""
     lag_us: int = 0
     """How much later than its slot `last_us` was."""

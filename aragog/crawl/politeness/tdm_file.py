@@ -49,7 +49,7 @@ class TdmRule(NamedTuple):
 
 
 UNREADABLE = (TdmRule("/", "1", "", 0),)
-"""The rules for a site whose file exists but cannot be read: everything is reserved."""
+"""The rules for a site whose file exists but cannot be read. They reserve everything."""
 
 
 def read_tdm_file(body: bytes) -> tuple[TdmRule, ...]:

@@ -1,5 +1,5 @@
 """
-Sessions of signed-in crawls: the cookies of an origin for one crawl, stored in Redis.
+Sessions of signed-in crawls, which are the cookies of an origin for one crawl, stored in Redis.
 
 Cookies are secrets. Redis stores them, as it stores the pages that they give access to, but they
 never appear in a log, record or message.

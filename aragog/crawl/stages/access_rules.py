@@ -189,7 +189,7 @@ class AccessRules:
         )
 
     def purposes(self, request: AccessRequest) -> tuple[str, ...]:
-        """Return the purposes to check for this request; none for a sitemap."""
+        """Return the purposes to check for this request, or none for a sitemap."""
         if request.kind is RequestKind.SITEMAP:
             return ()
         return self.settings.preferences.purposes if request.purposes is None else request.purposes

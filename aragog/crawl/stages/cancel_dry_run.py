@@ -1,8 +1,9 @@
 """
 Counts the URLs that a cancellation would cancel, without changing anything.
 
-Only a dry run reads the waiting URLs; a real cancellation does not. It reads the lines and the
-messages in `fetch` and `robots`, which show which URLs have a job. The in-flight set shows whether
+Only a dry run reads the waiting URLs; a real cancellation does not. The dry run reads the waiting
+lines of the domains and the messages in `fetch` and `robots`, which show which URLs have a job. The
+in-flight set shows whether
 a crawl still wants them. URLs that were cancelled earlier but are still in memory are not counted.
 """
 
@@ -38,9 +39,9 @@ class CancelDryRun:
     Counts waiting URLs.
 
     Args:
-        registry: which crawls have ended and which URLs were cancelled.
-        in_flight: which crawls want each URL.
-        lines: the lines where URLs wait for their domain.
+        registry: knows which crawls have ended and which URLs were cancelled.
+        in_flight: knows which crawls want each URL.
+        lines: the waiting lines of the domains.
         admin: the queues. If None, only the lines are counted, because not every broker can be
             searched.
     """
@@ -72,7 +73,7 @@ class CancelDryRun:
         return total
 
     def _jobs(self, rules: Sequence[Cancellation]) -> Iterator[UrlJob]:
-        """Yield the waiting jobs: all that match the rules, and possibly others."""
+        """Yield all waiting jobs that match the rules, and possibly others."""
         may_match = _line_filter(rules)
         for server in self.lines.servers:
             for key in list(server.domains()):
@@ -81,9 +82,9 @@ class CancelDryRun:
                         with suppress(InvalidMessage, ValueError):
                             yield parse_line_job(payload)
         for queue in (Queue.FETCH, Queue.ROBOTS) if self.admin else ():
-            yield from self._in_messages(queue)
+            yield from self._jobs_in_messages(queue)
 
-    def _in_messages(self, queue: Queue) -> Iterator[UrlJob]:
+    def _jobs_in_messages(self, queue: Queue) -> Iterator[UrlJob]:
         for shard in self.admin.cluster.shards if self.admin else ():
             offset = 0
             while jobs := shard.jobs(queue, JobState.PENDING, limit=PAGE, offset=offset):
@@ -95,7 +96,7 @@ class CancelDryRun:
 
 
 def _line_filter(rules: Sequence[Cancellation]) -> Callable[[str], bool]:
-    """Return a test for lines that may contain URLs matching the rules."""
+    """Return a function that returns True for lines that may contain URLs matching the rules."""
     if any(rule.kind == "pattern" for rule in rules):
         return lambda _: True
     names = {host(r.value) if r.kind == "url" else r.value for r in rules}

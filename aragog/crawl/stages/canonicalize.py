@@ -2,8 +2,8 @@
 Analyzes the pages of a batch, and determines the canonical URL, links, fields and next refresh of
 each page.
 
-Safe to run twice: it only writes a new blob to the spool, and the links that it enqueues are
-coalesced with those of the first run.
+It is safe to run twice, because it only writes a new blob to the spool, and the links that it
+enqueues are coalesced with those of the first run.
 
 If a worker died while it analyzed a batch (`page_limits.RunMarks`), the batch is split into
 individual pages. A page that is lost twice more on its own is stored as Unreadable without

@@ -5,8 +5,8 @@ Each process keeps a copy of the crawl registry that is at most a second old. As
 has ended or is paused, the check is free. Otherwise one round trip reads the in-flight entries of
 the jobs, and a URL that another crawl wants continues for that crawl.
 
-Safe to run twice: a URL leaves a crawl's set only once, and a repeated job finds it already
-removed.
+It is safe to run twice, because a URL leaves a crawl's set only once, and a repeated job finds it
+already removed.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class CrawlControl:
     traps: TrapStore | None = None
 
     def all(self) -> list[CrawlStatus]:
-        """Return all crawls: the built-in ones first, then the others by name."""
+        """Return all crawls, with the built-in ones first and the others sorted by name."""
         crawls = self.registry.read()
         records = [built_in_record(ENQUEUED), built_in_record(REFRESHED), *crawls.records.values()]
         return [self._status(record, crawls) for record in records]

@@ -118,7 +118,7 @@ class CrawlReport:
 def open_domains(
     record: CrawlRecord, waiting: Mapping[str, int], paces: Mapping[str, Pace]
 ) -> list[OpenDomain]:
-    """Return the open domains of a crawl: the stopped ones first, then the slowest."""
+    """Return the open domains of a crawl, with the stopped ones first and then the slowest."""
     domains = [
         _open_domain(domain, count, paces.get(domain), record)
         for domain, count in waiting.items()

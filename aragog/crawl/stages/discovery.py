@@ -8,8 +8,8 @@ If a page is already stored and this call does not fetch it, its links are read 
 repeated call reaches every page that the first call reached. A call that refreshes pages also
 refreshes each of their links once (`FollowedPages`).
 
-Safe to run twice: URLs that are waiting, or whose page was fetched since their lastmod, are
-skipped.
+It is safe to run twice, because URLs that are waiting, or whose page was fetched since their
+lastmod, are skipped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from aragog.crawl.stages.inherited_options import inherited
 from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets, follow_all
 from aragog.crawl.stages.listings import ListingPage, Listings, listing_page
 from aragog.crawl.stages.page_analysis import PageAnalysis
-from aragog.crawl.stages.page_scope import filter_of, in_scope
+from aragog.crawl.stages.page_scope import in_scope, read_url_filter
 from aragog.crawl.stages.sitemap_reading import SitemapEnqueuer
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.items import load_kinds
@@ -223,7 +223,7 @@ class Discovery:
         obey = self.settings.politeness.obey_nofollow and not crawl.nofollow
         if obey and write.facts.get("nofollow"):
             return False
-        return in_scope(crawl.scope, write.final_url)(url) and filter_of(job).accepts(url)
+        return in_scope(crawl.scope, write.final_url)(url) and read_url_filter(job).accepts(url)
 
     def _links_to_follow(self, result: FetchResult, analysis: PageAnalysis) -> list[str]:
         links = [(link.url, link.nofollow) for link in analysis.links]
@@ -250,7 +250,7 @@ class Discovery:
         Return the links of a page that may be followed.
         Each link comes with its own `nofollow`.
         """
-        crawl, url_filter = self.checks.crawl_of(job), filter_of(job)
+        crawl, url_filter = self.checks.crawl_of(job), read_url_filter(job)
         obey = self.settings.politeness.obey_nofollow and not crawl.nofollow
         if obey and nofollow:
             return []

@@ -233,7 +233,7 @@ class Enqueuer:
         ]
 
     def _token_state(self, crawl: CrawlRecord) -> TokenState | None:
-        """Return the quota use of the token that started the crawl; None if it has no quota."""
+        """Return the quota use of the token that started the crawl, or None if it has no quota."""
         if self.quotas is None or crawl.token not in self.quotas.quotas:
             return None
         crawls = self.crawls.crawls()

@@ -1,4 +1,4 @@
-"""`EnqueueOptions`: how to fetch the URLs of one call to `Enqueuer.enqueue`."""
+"""Options that decide how the URLs of one call to `Enqueuer.enqueue` are fetched."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class EnqueueOptions:
     insist: bool = False
     """Send a URL again if it has been in flight for an hour, because its message may be lost."""
     sitemap: bool = False
-    """The URLs are sitemaps: enqueue the URLs they list, following `depth` levels of sitemaps."""
+    """The URLs are sitemaps. The URLs that they list, through `depth` levels, are enqueued."""
     in_walk: bool = False
     """True if a sitemap listed these sitemaps. If False, they start a walk through their sites."""
     file: bool = False

@@ -1,11 +1,11 @@
 """
 Fetches a batch: applies robots rules, waits for slots, sends the GETs, and routes each URL onward.
 
-Safe to run twice. A repeated fetch waits for its own slot, its body gets a new token, and later
-stages write the same result again. If the worker is killed, the message is redelivered; nothing has
-been announced by then, and reserved slots expire unused. A URL may then be in its domain's waiting
-line twice. It is still fetched only once, because it is already stored when its second entry comes
-up.
+It is safe to run twice. A repeated fetch waits for its own slot, its body gets a new token, and
+later stages write the same result again. If the worker is killed, the message is redelivered;
+nothing has been announced by then, and reserved slots expire unused. A URL may then be in its
+domain's waiting line twice. It is still fetched only once, because it is already stored when its
+second entry comes up.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class _Run:
         # release any of them.
         self.stage.access.line.park(self._with_departure_times(self.waiting_for_rules))
         allowed = [(job, self._delay_s(job, delay_s)) for job, delay_s in vetted.allowed]
-        return self.stage.rendering.usable(selected.validators), allowed
+        return self.stage.rendering.usable_validators(selected.validators), allowed
 
     def _delay_s(self, job: UrlJob, crawl_delay_s: float | None) -> float | None:
         """

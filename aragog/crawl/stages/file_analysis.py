@@ -1,5 +1,5 @@
 """
-Analyzes files of items, such as images, by their response headers. Pure; the body is not read.
+Analyzes files of items, such as images, by their response headers. The body is not read.
 
 If the content type is one for pages, the file is analyzed as a page, so the result does not depend
 on who requested the URL. All other files are stored byte for byte.
@@ -25,7 +25,7 @@ def is_file(result: FetchResult, page_types: Collection[str]) -> bool:
 
 
 def file_analysis(result: FetchResult, *, agent: str, drafts: Collection[str] = ()) -> PageAnalysis:
-    """Return what the headers of a file state: allowed uses, and how long it may be kept."""
+    """Return which uses the headers of a file allow, and how long they allow it to be kept."""
     headers = result.fetch.headers
     robots = from_headers(headers, agent=agent)
     return PageAnalysis(

@@ -11,8 +11,10 @@ separate host. The crawl's exclusion rules, `exclude`, nofollow and robots.txt a
 most `max_files` files of a page are fetched. If a call refreshes the page, the files are fetched
 again as well. When the refresh schedule fetches the page again, only new files are fetched.
 
-A listing has at most `MAX_PAGES` pages, counted along the way (`UrlJob.pages`). Safe to run twice:
-a call follows each page's continuation once, and URLs that already wait are skipped.
+A listing has at most `MAX_PAGES` pages, which are counted in its jobs (`UrlJob.pages`).
+
+It is safe to run twice, because a call follows each page's continuation once, and URLs that already
+wait are skipped.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.inherited_options import inherited
-from aragog.crawl.stages.page_scope import filter_of, in_scope
+from aragog.crawl.stages.page_scope import in_scope, read_url_filter
 from aragog.errors import InvalidUrl
 from aragog.pages.items import PageItems, SiteKinds, field_of, kind_in
 from aragog.urlstore.records import Record
@@ -145,7 +147,7 @@ class Listings:
         obey = self.obey_nofollow and not self.checks.crawl_of(page.job).nofollow
         if obey and page.nofollow:
             return lambda _: False
-        exclude = UrlFilter(exclude=filter_of(page.job).exclude)
+        exclude = UrlFilter(exclude=read_url_filter(page.job).exclude)
         links = page.nofollow_links if obey else ()
         return lambda url: url not in links and exclude.accepts(url)
 

@@ -142,7 +142,7 @@ def _disarm(soft: int, hard: int) -> None:
 
 
 def _data_bytes(extra_bytes: int, hard: int) -> int | None:
-    """Return the current data size plus `extra_bytes`; None if the system does not report it."""
+    """Return the current data size plus `extra_bytes`, or None if the system does not report it."""
     try:
         pages = int(os.pread(_statm(), _STATM_BYTES, 0).split()[_DATA_PAGES])
     except (OSError, ValueError, IndexError):

@@ -53,7 +53,7 @@ class SitemapReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """The pages of a batch by URL: the analysis of each, or why it failed."""
+    """The analyses of a batch's pages by URL, or the reasons why they failed."""
 
     analyses: dict[str, PageAnalysis] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)

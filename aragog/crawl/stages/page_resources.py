@@ -37,7 +37,7 @@ from urlspelling.domain import origin
 
 # How long to wait while another process fetches the rules of an origin.
 RULES_POLL_S = 0.25
-# A slot further away is not reserved; the request overtakes the others instead.
+# A later slot is not reserved. Instead, the request overtakes the others.
 SLOT_WITHIN_MS = 4_000
 TOO_LATE = "the page's time ends before its slot"
 NO_RULES = "its robots.txt is not known yet"
@@ -183,7 +183,7 @@ class PageResources:
 
 
 def _resource(outcome: Outcome) -> Resource | str:
-    """Return what the page receives for an outcome: a body, only a status, or nothing."""
+    """Return the response that the page receives for an outcome, or why there is none."""
     if isinstance(outcome, Fetched):
         if outcome.truncated:
             return outcome.truncated_why or "it is truncated"

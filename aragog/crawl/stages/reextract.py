@@ -1,8 +1,8 @@
 """
 Extracts the fields of stored pages again with the current extractor, without fetching anything.
 
-Safe to run twice. Pages that the current extractor has already read are skipped. Fields are written
-with the time at which their page was fetched, so they never replace newer ones.
+It is safe to run twice. Pages that the current extractor has already read are skipped. Fields are
+written with the time at which their page was fetched, so they never replace newer ones.
 
 A walk visits all row keys in order. The keys are evenly distributed, so the position shows how much
 of the walk is done. The position is stored, and an interrupted walk resumes there.

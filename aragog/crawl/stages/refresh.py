@@ -9,9 +9,10 @@ until the next tick, or a tenth of that while other URLs have reserved its slots
 `aragog.urlstore.crawl_budget` chooses the URLs, and new times for those that are postponed.
 Postponed URLs stay in the due index.
 
-Safe to run twice, and in several beats at the same time. A tick is claimed with check-and-put, each
-due row is claimed before it is enqueued, and a URL that is already waiting is not enqueued again.
-If a run is killed after the claim, nothing is lost: the claim expires and the row is due again.
+It is safe to run twice, and in several beats at the same time. A tick is claimed with
+check-and-put, each due row is claimed before it is enqueued, and a URL that is already waiting is
+not enqueued again. If a run is killed after the claim, nothing is lost, because the claim expires
+and the row is due again.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ others.
 URLs that wait for an origin's robots.txt leave their line when it arrives or is requested again,
 and get their slots in `fetch`. URLs of a paused crawl leave their line when the crawl is resumed.
 
-Safe to run twice and in many processes, because checks and entries are leased. If a process dies
-between sending a URL and settling its lease, the URL is sent once more, and fetched again unless it
-is stored by then.
+It is safe to run twice and in many processes, because checks and entries are leased. If a process
+dies between sending a URL and settling its lease, the URL is sent once more, and fetched again
+unless it is stored by then.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ Only pages of `rendering.hosts` reach this stage, one per message, between `fetc
 `canonicalize`. Status, headers, redirects and final URL stay as fetched. A page that cannot be
 rendered continues with the fetched body and the reason.
 
-Safe to run twice: the rendered body gets its own token, and the fetched body is freed only after
-the message with that token was sent. If the worker is killed, the message is redelivered and the
-page is rendered again. If the fetched body is already gone, the URL is fetched again. A page that
-has lost two runs continues as fetched.
+It is safe to run twice, because the rendered body gets its own token, and the fetched body is freed
+only after the message with that token was sent. If the worker is killed, the message is redelivered
+and the page is rendered again. If the fetched body is already gone, the URL is fetched again. A
+page that has lost two runs continues as fetched.
 """
 
 from __future__ import annotations

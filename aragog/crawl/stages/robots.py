@@ -1,8 +1,8 @@
 """
 Fetches the robots.txt of origins, then sends on the URLs that waited for the rules.
 
-Safe to run twice: rules that are fresh by then are not requested again. A claim in the cache, which
-expires, allows only one run at a time to request the rules of an origin.
+It is safe to run twice, because rules that are fresh by then are not requested again. A claim in
+the cache, which expires, allows only one run at a time to request the rules of an origin.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class RobotsStage:
 
 
 class _RobotsRun:
-    """One run of the stage: requests the rules of origins, or schedules a later run for them."""
+    """One run of the stage. Requests the rules of origins, or schedules a later run for them."""
 
     def __init__(self, stage: RobotsStage, batch: RobotsBatch, spans: StageSpans) -> None:
         self.stage = stage
@@ -216,7 +216,7 @@ class _RobotsRun:
 
     def _slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
         """Return the batch's existing slots and new ones. Takes one round trip per limiter node."""
-        # An existing slot is used even if its message is late; the permit decides.
+        # An existing slot is used even if its message is late, because the permit decides.
         with_slot = [o for o in origins if o in self.batch.slots]
         new = [o for o in origins if o not in self.batch.slots]
         replies = self.stage.limiter.reserve([self._request(o) for o in new])
@@ -323,7 +323,7 @@ class _RobotsRun:
 
     def _validators(self, origins: Iterable[str]) -> dict[str, Validators]:
         """
-        Return the validators of cached rules; none for a refresh that a user requested.
+        Return the validators of cached rules, or none for a refresh that a user requested.
 
         Also none if tdmrep.json is read, because both files are cached together.
         """

@@ -6,7 +6,8 @@ needs a slot of the domain, and they use the egress routes of the URL. One proce
 time, and at most once every `least_s` seconds. In the meantime the URLs wait, without using up an
 attempt.
 
-Safe to run twice or to be killed: the lease expires, and the session of the last sign-in is kept.
+It is safe to run twice or to be killed, because the lease expires, and the session of the most
+recent sign-in is kept.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ class SignIns:
                     reason=reason or f"another process is signing in to {origin_url}",
                 )
             session = signed_in
-        cookies = OriginCookies.of(origin_url, session.cookies, self.clock)
+        cookies = OriginCookies.from_plain(origin_url, session.cookies, self.clock)
         return FetchSession(cookies, crawl, session.sign_in_started_at_ms, cookies.plain())
 
     def check(self) -> None:
@@ -225,7 +226,7 @@ class SignIns:
         egress: EgressContext,
     ) -> OriginCookies:
         """Fetch the form, fill it in and submit it. Returns the cookies."""
-        cookies = OriginCookies.of(origin_url, (), self.clock)
+        cookies = OriginCookies.from_plain(origin_url, (), self.clock)
         form_url = _form_url(origin_url, settings)
         page = self._request(form_url, egress, cookies=cookies)
         if not isinstance(page, Fetched):
@@ -248,7 +249,7 @@ class SignIns:
             egress,
             cookies=cookies,
             method="POST",
-            body=form.filled(values),
+            body=form.encode_with(values),
             headers={"Content-Type": FORM_TYPE, "Origin": origin_url},
         )
         self._check(response, settings, form_url)

@@ -6,7 +6,7 @@ robots.txt, a slot of its domain, and a permit right before the request is writt
 prevents the request, that is its outcome. Unknown robots.txt rules are fetched here, so no worker
 has to run.
 
-Safe to run twice: only robots.txt rules and the state of the limiter are stored.
+It is safe to run twice, because only robots.txt rules and the state of the limiter are stored.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class SingleFetch:
 
     access: Access
     fetcher: HeaderFetcher
-    """Does not follow redirects; the caller handles each one as a separate URL."""
+    """Follows no redirects, because the caller handles each one as a separate URL."""
     robots: RulesFetcher
     clock: Clock
 

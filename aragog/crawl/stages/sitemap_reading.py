@@ -6,8 +6,8 @@ enqueues their pages. This is a walk (`aragog.crawl.pipeline.sitemap_walks`). La
 schedule reads each file again. It then enqueues no pages, but refreshes changed pages earlier
 (`aragog.urlstore.change_signals`).
 
-Safe to run twice: URLs that are already queued, or whose page was fetched since their lastmod,
-are skipped, and the same content yields the same signals.
+It is safe to run twice, because URLs that are already queued, or whose page was fetched since their
+lastmod, are skipped, and the same content yields the same signals.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.inherited_options import inherited
 from aragog.crawl.stages.page_limits import limited
 from aragog.crawl.stages.page_reading import SourceReading
-from aragog.crawl.stages.page_scope import filter_of, in_scope
+from aragog.crawl.stages.page_scope import in_scope, read_url_filter
 from aragog.crawl.stages.revalidation import is_scheduled_reading
 from aragog.observability.instruments import SOURCE_READINGS
 from aragog.pages import sitemaps
@@ -99,7 +99,7 @@ class SitemapEnqueuer:
         return SourceReading(enqueued, kind, reading.signal_count)
 
     def _kind_if_unchanged(self, result: FetchResult) -> str | None:
-        """Return the kind of a file if its bytes are the same as at the last read; else None."""
+        """Return the kind of a file if its bytes are the same as at the previous read, or None."""
         state = self.store.schedule.refresh_state(result.job.url)
         is_same = state is not None and state.body_hash == (result.body_hash or "-")[:16]
         return state.page_type if state and is_same and state.page_type in SOURCES else None
@@ -113,7 +113,10 @@ class SitemapEnqueuer:
     ) -> int:
         """Enqueue the child sitemaps and pages that a file of a walk lists. Returns how many."""
         job, url = result.job, result.fetch.final_url
-        url_filter, is_in_scope = filter_of(job), in_scope(self.checks.crawl_of(job).scope, url)
+        url_filter, is_in_scope = (
+            read_url_filter(job),
+            in_scope(self.checks.crawl_of(job).scope, url),
+        )
         entries = [e for e in listed if url_filter.accepts(e.url) and is_in_scope(e.url)]
         walk = Walk(job.request_id, registered_domain(url))
         size = self.walks.note_read(walk, [job.url, url], len(entries))

@@ -1,9 +1,9 @@
 """
 Writes the pages of a batch of fetches: first their content, then the records that point to it.
 
-Safe to run twice and late: content is replaced by the same content, a write never replaces a newer
-one, and links go through the journal. If the worker is killed, the message is redelivered; its
-spool tokens are freed only after everything is written.
+It is safe to run twice and late, because content is replaced by the same content, a write never
+replaces a newer one, and links go through the journal. If the worker is killed, the message is
+redelivered; its spool tokens are freed only after everything is written.
 
 A Celery task of the user (`pipeline.page_ready_task`) gets a message for each batch of stored
 pages:
@@ -58,7 +58,7 @@ class ReadyPages:
 def page_ready(
     task: OwnTask | None, writes: Sequence[PageWrite], jobs: Sequence[UrlJob]
 ) -> list[OutgoingMessage]:
-    """Return the message about the pages among `writes`; none if there is no task or no page."""
+    """Return the message about the pages among `writes`, or none if there is no task or no page."""
     traced = {job.url: job.traceparent for job in jobs if job.traceparent}
     pages = tuple(_page(write, traced.get(write.url)) for write in writes if write.content)
     if task is None or not pages:

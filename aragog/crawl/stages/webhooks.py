@@ -22,7 +22,7 @@ from typing import Any, Protocol, Self
 
 from aragog.crawl.fetcher.ssrf import AddressPolicy
 from aragog.crawl.fetcher.user_agent import user_agent
-from aragog.crawl.pipeline.change_json import plain
+from aragog.crawl.pipeline.change_json import change_to_json
 from aragog.crawl.pipeline.crawl_registry import Crawls
 from aragog.crawl.pipeline.messages import VERSION, reading
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender
@@ -146,7 +146,9 @@ class WebhookStage:
             if next_cursor == cursor:
                 break
             if page.items:
-                changes = tuple(plain(change, store.formats.to_value) for change in page.items)
+                changes = tuple(
+                    change_to_json(change, store.formats.to_value) for change in page.items
+                )
                 delivery = Delivery(webhook.name, cursor, changes)
                 self.sender.send(OutgoingMessage(Destination.WEBHOOK, delivery))
                 sent += 1

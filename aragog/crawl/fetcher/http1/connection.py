@@ -30,7 +30,7 @@ from aragog.runtime.green_threads import wait_readable, wait_writable
 
 READ_BYTES = 65_536
 
-_NO_DEADLINE_S = 3600.0  # for connections that are used outside of a request
+_NO_DEADLINE_S = 3600.0  # for connections that are used outside a request
 # Maximum number of reads between two requests. HTTP/2 servers send a few SETTINGS frames, and
 # GOAWAY at the end.
 MAX_IDLE_READS = 4
@@ -47,7 +47,7 @@ _TCP_INFO_BYTES = 56
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The key of the connection pool: an origin and the egress route to it."""
+    """The key of the connection pool, which is an origin and the egress route to it."""
 
     scheme: str
     host: str
@@ -225,7 +225,7 @@ def connect(
         addresses: allowed addresses of the origin, or the proxy's addresses.
         deadline: limits every step.
         tls: None for plain HTTP.
-        tunnel: the proxy and the target behind it; None without a proxy.
+        tunnel: the proxy and the target behind it; None if there is no proxy.
         source: local addresses by IP version. If empty, the system chooses.
         session: returns the TLS session to resume for an address, or None.
 

@@ -159,7 +159,7 @@ def _reaches_checksum(inflate: zlib._Decompress, rest: bytes) -> bool:
 
 
 class _Deflate(_Coding):
-    """Decodes `deflate`: with a zlib header (RFC 9110), or raw as some servers send it."""
+    """Decodes `deflate` with a zlib header (RFC 9110), or without one, as some servers send it."""
 
     name = "deflate"
 

@@ -1,4 +1,4 @@
-"""Handles text bodies that are wrongly labeled with a content coding."""
+"""Handles text bodies that are incorrectly labeled with a content coding."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Reads HTTP/1 responses from a byte stream: heads, lines and bodies.
+Reads the heads, lines and bodies of HTTP/1 responses from a byte stream.
 
 It uses no socket. It only calls a function `receive`, which returns the next bytes (b"" at the end
 of the stream) and may raise `TransportError`.

@@ -80,7 +80,7 @@ class HttpResponse:
         Read and decode the body. Always releases the connection.
 
         Raises:
-            Fault: see `body.collect`.
+            Fault: see `body_limits.collect`.
         """
         connection = self._connection
         if connection is None:

@@ -1,4 +1,4 @@
-"""TLS connections to origins: trusted roots, reasons for failed handshakes, session resumption."""
+"""TLS connections to origins, with trusted roots and session resumption."""
 
 from __future__ import annotations
 

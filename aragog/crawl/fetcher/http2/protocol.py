@@ -258,7 +258,7 @@ class Http2:
             self._fail(UnreachableKind.PROTOCOL, reason)
 
     def _handle_reset(self, code: int) -> None:
-        """Handle RST_STREAM: the server aborted this response."""
+        """Handle RST_STREAM, by which the server aborted this response."""
         if self._ended:
             return
         if code == ngh2.ErrorCode.HTTP_1_1_REQUIRED:
@@ -268,7 +268,7 @@ class Http2:
             self._fail(UnreachableKind.RESET, f"the stream was reset by peer: {_error_name(code)}")
 
     def _handle_end(self, code: int) -> None:
-        """Handle the end of the stream: normal, after a reset, or because of an invalid message."""
+        """Handle the end of the stream, after the response, a reset or an invalid message."""
         if code == ngh2.ErrorCode.NO_ERROR:
             self._ended = True
         elif not self._ended:

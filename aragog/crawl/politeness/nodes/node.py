@@ -200,7 +200,7 @@ class ServerClock:
         return self._high_us != float("inf")
 
     def observe(self, sent_us: float, server_us: float, received_us: float) -> None:
-        """Record a response: the monotonic clock before and after it, and the server's clock."""
+        """Record the monotonic clock before and after a response, and the server's clock in it."""
         low, high = server_us - received_us, server_us - sent_us
         with self._lock:
             drift = max(0.0, received_us - self._at_us) * MAX_DRIFT

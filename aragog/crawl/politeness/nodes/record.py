@@ -1,5 +1,5 @@
 """
-The record of the limiter's ring: which nodes decide for which domains, now and before.
+The record of the limiter's ring, which states which nodes decide for which domains, now and before.
 
 Records are immutable; each change creates one with a higher version. A version consists of an epoch
 (a counter) and a random number, so that two concurrent changes to a record get different versions.
@@ -229,7 +229,10 @@ def _parse_version(value: Any) -> int:
 
 
 def _parse_names(values: Any) -> tuple[str, ...]:
-    """Validate names of nodes: unique, and either `redis.url` or a URL without credentials."""
+    """
+    Check that names of nodes are unique, and that each is either `redis.url` or a URL without
+    credentials.
+    """
     if not isinstance(values, list) or len(values) > _MAX_NODES:
         raise ValueError(f"nodes must be a list of at most {_MAX_NODES}")
     for name in values:

@@ -1,5 +1,5 @@
 """
-The matcher of robots rules: the longest matching rule applies (RFC 9309 section 2.2.2).
+The matcher of robots rules. The longest matching rule applies (RFC 9309 section 2.2.2).
 
 If two rules are equally long, Allow wins. `*` matches any characters, and a final `$` matches the
 end. The matcher does not backtrack: it searches for the literal parts of a pattern one after the

@@ -82,7 +82,7 @@ class Rule(NamedTuple):
 
 
 class UsageRule(NamedTuple):
-    """One Content-Usage or Content-Signal line: preferences about the use of some paths."""
+    """A Content-Usage or Content-Signal line, with preferences about the use of some paths."""
 
     syntax: Literal["content-usage", "content-signal"]
     pattern: str
@@ -157,7 +157,7 @@ def read_lines(body: bytes, agents: Iterable[str] | None = None) -> RobotsLines:
 
 
 class _Reader:
-    """The state of the parser: the current group and the result so far."""
+    """The state of the parser, with the current group and the result so far."""
 
     def __init__(self, agents: frozenset[str] | None) -> None:
         self.lines = RobotsLines()
@@ -312,7 +312,7 @@ def agent_names(value: bytes) -> list[str]:
 
 
 def escape_octets(value: bytes) -> str:
-    """Return the value in ASCII: octets above 127 as `%XX`, escapes in upper case."""
+    """Return the value in ASCII, with octets above 127 as `%XX` and escapes in upper case."""
     if value.isascii() and b"%" not in value:
         return value.decode("ascii")
     return _TO_ESCAPE.sub(_escape, value).decode("ascii")
