@@ -61,7 +61,7 @@ def _report(limits: Limiter, count: int) -> dict[str, Any]:
                 "urls": report.waiting,
                 "next": _next_slot(report),
             }
-            for report in limits.busiest(count)
+            for report in limits.busiest_domains(count)
             if report.waiting
         ],
     }

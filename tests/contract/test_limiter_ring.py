@@ -129,7 +129,7 @@ def test_pauses_and_backoffs_move_with_their_domains(worker, operator, urls):
     reports = limiter.describe(DOMAINS).values()
     assert all(55_000 < report.paused_ms <= 61_000 for report in reports)
     assert all(report.backoff_factor == 8 and report.errors_in_a_row == 5 for report in reports)
-    assert len(limiter.failing(100)) == len(DOMAINS)
+    assert len(limiter.failing_domains(100)) == len(DOMAINS)
 
 
 def test_permit_moves_with_its_domain_and_is_released_on_the_new_node(worker, operator, urls):

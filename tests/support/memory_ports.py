@@ -161,7 +161,7 @@ class MemoryWalks:
             self.files.pop(Walk(request_id, registered_domain(url)), None)
             self.urls.pop(Walk(request_id, registered_domain(url)), None)
 
-    def unseen(self, walk: Walk, files: Sequence[str]) -> list[str]:
+    def unseen_files(self, walk: Walk, files: Sequence[str]) -> list[str]:
         return [url for url in dict.fromkeys(files) if url not in self.files.get(walk, ())]
 
     def note_enqueued(self, walk: Walk, files: Sequence[str]) -> None:

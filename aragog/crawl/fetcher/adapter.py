@@ -44,7 +44,7 @@ from aragog.crawl.fetcher.http1.connection import (
 )
 from aragog.crawl.fetcher.http1.pool import ConnectionPool, max_idle
 from aragog.crawl.fetcher.http1.proxies import proxy_addresses
-from aragog.crawl.fetcher.http1.response import HttpResponse, faults_as_requests_errors
+from aragog.crawl.fetcher.http1.response import HttpResponse, convert_faults
 from aragog.crawl.fetcher.http1.tls import (
     HTTP2,
     SessionKey,
@@ -142,7 +142,7 @@ class PinnedAdapter(BaseAdapter):
         Raises:
             requests.RequestException: the request failed, or its target is not allowed.
         """
-        with faults_as_requests_errors(request):
+        with convert_faults(request):
             reason = self._ssrf_filter.vet_url(request.url or "")
             if reason is not None:
                 raise TargetBlocked(RefusalCause.URL, reason)

@@ -121,9 +121,9 @@ class _Collector:
 
     def _receive(self, piece: bytes) -> str | None:
         """Decode and keep `piece`. If this truncates the body, returns the reason."""
-        room = self._bounds.max_wire_bytes - self._wire_bytes - self._framing_bytes()
-        cut = len(piece) > room
-        piece = piece[: max(0, room)] if cut else piece
+        free_bytes = self._bounds.max_wire_bytes - self._wire_bytes - self._framing_bytes()
+        cut = len(piece) > free_bytes
+        piece = piece[: max(0, free_bytes)] if cut else piece
         self._wire_bytes += len(piece)
         reason = self._decode_units(piece) if self._decoders else self._keep_within_limit(piece)
         if reason is None and cut:
@@ -169,9 +169,9 @@ class _Collector:
 
     def _keep_within_limit(self, piece: bytes) -> str | None:
         """Keep as much of `piece` as the limit allows. If this truncates it, returns the reason."""
-        room = self._bounds.max_body_bytes - self._size
-        if len(piece) > room:
-            self._keep(piece[:room])
+        free_bytes = self._bounds.max_body_bytes - self._size
+        if len(piece) > free_bytes:
+            self._keep(piece[:free_bytes])
             return f"truncated at {self._bounds.max_body_bytes} bytes"
         self._keep(piece)
         return None

@@ -55,7 +55,7 @@ EVENTS = (
 )  # fmt: skip
 
 
-def failed_as(outcome: OutcomeKind) -> str:
+def failure_counter(outcome: OutcomeKind) -> str:
     """
     Return the name of the counter for failures with this outcome.
     `FAILED` counts all failures.

@@ -132,7 +132,7 @@ class OutcomeLog:
             texts: Any = self._redis.mget([self._prefix + key for key in keys])
         return {key: _unpack(value) for key, value in zip(keys, texts, strict=True) if value}
 
-    def refusing(self, count: int) -> list[str]:
+    def refusing_domains(self, count: int) -> list[str]:
         """
         Return the limiter keys of domains that refuse us, most recent refusal first.
 

@@ -83,7 +83,7 @@ class InFlight(Protocol):
 class Walks(Protocol):
     """Walks through sites' sitemaps (`aragog.crawl.pipeline.sitemap_walks.SitemapWalks`)."""
 
-    def unseen(self, walk: Walk, files: Sequence[str]) -> list[str]:
+    def unseen_files(self, walk: Walk, files: Sequence[str]) -> list[str]:
         """Return the files that were not recorded yet, without duplicates, in order."""
 
     def note_enqueued(self, walk: Walk, files: Sequence[str]) -> None:

@@ -59,7 +59,7 @@ class SitemapWalks:
             with redis_errors(WHERE):
                 self._redis.delete(*keys)
 
-    def unseen(self, walk: Walk, files: Sequence[str]) -> list[str]:
+    def unseen_files(self, walk: Walk, files: Sequence[str]) -> list[str]:
         """
         Return those files (normalized URLs) that were not recorded yet, without duplicates, in
         order.

@@ -65,7 +65,9 @@ def _read(value: bytes | None) -> StoreIdentity | None:
         return None
 
 
-def conflict(mine: StoreIdentity, owner: StoreIdentity | None, redis_url: str) -> str | None:
+def conflict_message(
+    mine: StoreIdentity, owner: StoreIdentity | None, redis_url: str
+) -> str | None:
     """Return an error message if the Redis belongs to another store, or None."""
     if owner is None or owner.id == mine.id:
         return None

@@ -66,7 +66,7 @@ class CallSpans:
         self._spans: dict[str, Span] = {}
 
     @contextmanager
-    def sending(self, urls: Sequence[str], attributes: Attributes) -> Iterator[None]:
+    def trace_sending(self, urls: Sequence[str], attributes: Attributes) -> Iterator[None]:
         """Start the spans of the traced URLs, and end them when the block has sent the URLs."""
         if self._tracer is None:
             yield
@@ -316,7 +316,7 @@ class UrlTraces:
         if self.tracer is None or not is_sampled(caller):
             return batch
         call = self.call(caller, "")
-        with call.sending([job.url for job in batch.jobs], {}):
+        with call.trace_sending([job.url for job in batch.jobs], {}):
             return FetchBatch(tuple(replace(job, **call.job(job.url)) for job in batch.jobs))
 
     def stage(self, name: str, jobs: Iterable[UrlJob]) -> StageSpans:

@@ -54,7 +54,7 @@ class Backlogs:
                 )
         return reports
 
-    def busiest(self, count: int = 20) -> list[DomainReport]:
+    def busiest_domains(self, count: int = 20) -> list[DomainReport]:
         """
         Return the domains with the longest waiting lines, sorted by how long the lines take.
 
@@ -64,7 +64,7 @@ class Backlogs:
         reports = self.describe([key for key in longest if not is_rules_line(key)]).values()
         return sorted(reports, key=lambda report: -report.backlog_ms)
 
-    def failing(self, count: int = 20) -> list[DomainReport]:
+    def failing_domains(self, count: int = 20) -> list[DomainReport]:
         """
         Return domains with consecutive errors or a backoff, most errors first.
 

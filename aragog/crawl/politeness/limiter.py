@@ -340,13 +340,13 @@ class Limiter:
         """Return the state of domains. Takes one round trip per node."""
         return self._backlogs.describe(keys)
 
-    def busiest(self, count: int = 20) -> list[DomainReport]:
-        """Return the domains with the most waiting requests; see `Backlogs.busiest`."""
-        return self._backlogs.busiest(count)
+    def busiest_domains(self, count: int = 20) -> list[DomainReport]:
+        """Return the domains with the most waiting requests; see `Backlogs.busiest_domains`."""
+        return self._backlogs.busiest_domains(count)
 
-    def failing(self, count: int = 20) -> list[DomainReport]:
-        """Return domains with consecutive errors or a backoff; see `Backlogs.failing`."""
-        return self._backlogs.failing(count)
+    def failing_domains(self, count: int = 20) -> list[DomainReport]:
+        """Return domains with consecutive errors or a backoff; see `Backlogs.failing_domains`."""
+        return self._backlogs.failing_domains(count)
 
     def close(self) -> None:
         """Send the remaining feedback and close the connections."""

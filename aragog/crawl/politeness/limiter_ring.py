@@ -112,7 +112,7 @@ class LimiterRing:
         record = self._ring.refresh().record
         names = dict.fromkeys((*record.members, *record.exporters))
         nodes = tuple(self._node_report(record, name) for name in names)
-        return RingReport(record.epoch, record.moving, record.lost, nodes)
+        return RingReport(record.epoch, record.is_moving, record.lost, nodes)
 
     def _node_report(self, record: RingRecord, name: str) -> NodeReport:
         state: NodeState = "drained"
@@ -217,7 +217,7 @@ class LimiterRing:
             LimiterUnavailable: a node does not respond. Call it again when it does.
         """
         waited_version = 0
-        while (leased := self._ring.refresh()).record.moving:
+        while (leased := self._ring.refresh()).record.is_moving:
             record = leased.record
             try:
                 self._install(record)
@@ -257,7 +257,11 @@ class LimiterRing:
         for name in record.exporters:
             domains = _domains(leased.nodes[name])
             while keys := list(islice(domains, MAX_DOMAINS_PER_CALL)):
-                moving = [k for k in keys if name in record.owners_before(k) and record.moves(k)]
+                moving = [
+                    k
+                    for k in keys
+                    if name in record.owners_before(k) and record.has_former_owner(k)
+                ]
                 for node, group in leased.group((key, key) for key in moving):
                     leased.ensure_arrived(node, group)
                 moved += len(moving)

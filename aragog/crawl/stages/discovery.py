@@ -32,7 +32,7 @@ from aragog.crawl.stages.inherited_options import inherited
 from aragog.crawl.stages.link_budgets import ArrivedPage, LinkBudgets, follow_all
 from aragog.crawl.stages.listings import ListingPage, Listings, listing_page
 from aragog.crawl.stages.page_analysis import PageAnalysis
-from aragog.crawl.stages.page_scope import in_scope, read_url_filter
+from aragog.crawl.stages.page_scope import read_url_filter, scope_filter
 from aragog.crawl.stages.sitemap_reading import SitemapEnqueuer
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.items import load_kinds
@@ -223,7 +223,7 @@ class Discovery:
         obey = self.settings.politeness.obey_nofollow and not crawl.nofollow
         if obey and write.facts.get("nofollow"):
             return False
-        return in_scope(crawl.scope, write.final_url)(url) and read_url_filter(job).accepts(url)
+        return scope_filter(crawl.scope, write.final_url)(url) and read_url_filter(job).accepts(url)
 
     def _links_to_follow(self, result: FetchResult, analysis: PageAnalysis) -> list[str]:
         links = [(link.url, link.nofollow) for link in analysis.links]
@@ -254,7 +254,7 @@ class Discovery:
         obey = self.settings.politeness.obey_nofollow and not crawl.nofollow
         if obey and nofollow:
             return []
-        is_in_scope = in_scope(crawl.scope, page_url)
+        is_in_scope = scope_filter(crawl.scope, page_url)
         return [
             url
             for url, link_nofollow in links

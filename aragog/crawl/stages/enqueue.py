@@ -215,7 +215,7 @@ class Enqueuer:
             in_flight = [url for url in valid if url not in new]
             self.followed.note_in_flight(options.request_id, in_flight, options.depth)
         options = replace(options, crawl_number=crawl.number)
-        with spans.sending([url for url in valid if url in new], _span_attributes(options)):
+        with spans.trace_sending([url for url in valid if url in new], _span_attributes(options)):
             self._send(
                 _interleave_by_host([url for url in valid if url in new]),
                 options,

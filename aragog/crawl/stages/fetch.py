@@ -24,7 +24,7 @@ from aragog.crawl.pipeline.packed_body import PackedBody
 from aragog.crawl.pipeline.ports import CounterSink, OutcomeSink
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.crawl.pipeline.site_rules import other_spelling
-from aragog.crawl.pipeline.spool_room import SpoolRoom
+from aragog.crawl.pipeline.spool_space import SpoolSpace
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.access import Access, Denial
@@ -53,7 +53,7 @@ from urlspelling.domain import origin
 log = logging.getLogger(__name__)
 
 # Delay for a job that found no space in the spool.
-ROOM_RETRY_MS = 10_000
+SPACE_RETRY_MS = 10_000
 # `after_status` of a job whose session has expired: it signs in again once.
 SIGNED_OUT = 401
 NOTHING_RENDERED = RenderingRule(RenderingSettings())
@@ -71,7 +71,7 @@ class FetchStage:
 
     selection: JobSelection
     requester: Requester
-    room: SpoolRoom
+    spool_space: SpoolSpace
     returning_jobs: ReturningJobs
     counters: CounterSink
     outcomes: OutcomeSink
@@ -90,7 +90,7 @@ class FetchStage:
         Fetch every URL of the batch that may be fetched now. Returns the messages to send.
 
         Blocks for up to `politeness.wait_inline_ms` plus one fetch deadline. If the spool is full,
-        it waits up to `room.MAX_WAIT_S` longer.
+        it waits up to `spool_space.MAX_WAIT_S` longer.
 
         Raises:
             TransientError: Redis or the store did not respond; the whole batch runs again.
@@ -106,15 +106,15 @@ class FetchStage:
             return []
         batch = FetchBatch(tuple(continuing))
         urgency = most_urgent(batch.jobs)
-        if not self.room.wait_until_open(urgency):
-            return [OutgoingMessage(Destination.FETCH, batch, ROOM_RETRY_MS, urgency)]
+        if not self.spool_space.wait_until_open(urgency):
+            return [OutgoingMessage(Destination.FETCH, batch, SPACE_RETRY_MS, urgency)]
         run = _Run(self, spans)
         validators, allowed = run.vet(batch.jobs)
         near, in_line = self.access.assign_slots(allowed)
         run.in_line += in_line
-        with self.room.reservation(len(near), urgent=urgency <= URGENT) as reservation:
+        with self.spool_space.reservation(len(near), urgent=urgency <= URGENT) as reservation:
             capacity = reservation.bodies if reservation else 0
-            run.postpone_without_room(job for job, _ in near[capacity:])
+            run.postpone_until_space(job for job, _ in near[capacity:])
             if reservation:
                 run.fetch(near[:capacity], validators, reservation.token)
         return run.outgoing()
@@ -220,13 +220,13 @@ class _Run:
         elapsed_ms = self._elapsed_ms()
         self.delayed_jobs += [(job, elapsed_ms + wait_ms) for job, wait_ms in delayed]
 
-    def postpone_without_room(self, jobs: Iterable[UrlJob]) -> None:
+    def postpone_until_space(self, jobs: Iterable[UrlJob]) -> None:
         """
         Reschedule jobs whose bodies do not fit into the spool, and give back their slots.
 
         This does not count as an attempt. It only happens while the store stage is stopped.
         """
-        self.wait_for((replace(job, slot_at_ms=None), ROOM_RETRY_MS) for job in jobs)
+        self.wait_for((replace(job, slot_at_ms=None), SPACE_RETRY_MS) for job in jobs)
 
     def fetch(
         self,
@@ -319,18 +319,18 @@ class _Run:
         name = _COUNTERS.get(result.fetch.outcome, counters.FAILED)
         self.counts[name] += 1
         if name == counters.FAILED:
-            self.counts[counters.failed_as(result.fetch.outcome)] += 1
+            self.counts[counters.failure_counter(result.fetch.outcome)] += 1
         self.results.append(result)
 
     def _keep(
         self, fetched: Sequence[tuple[UrlJob, Fetched, PackedBody]], reservation: str
     ) -> None:
         """Write bodies to the spool, usually in one round trip. Their results carry the tokens."""
-        tokens = self.stage.room.put([body.blob for _, _, body in fetched], reservation)
+        tokens = self.stage.spool_space.put([body.blob for _, _, body in fetched], reservation)
         for (job, outcome, body), token in zip(fetched, tokens, strict=True):
             self.counts[counters.BYTES] += outcome.wire_bytes
             if token is None:
-                self.postpone_without_room([job])
+                self.postpone_until_space([job])
             else:
                 self.results.append(result_of(job, outcome, token, body))
         self.counts[counters.FETCHED] += len(fetched)

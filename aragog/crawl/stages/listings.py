@@ -33,7 +33,7 @@ from aragog.crawl.stages import damaged
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.inherited_options import inherited
-from aragog.crawl.stages.page_scope import in_scope, read_url_filter
+from aragog.crawl.stages.page_scope import read_url_filter, scope_filter
 from aragog.errors import InvalidUrl
 from aragog.pages.items import PageItems, SiteKinds, field_of, kind_in
 from aragog.urlstore.records import Record
@@ -127,7 +127,7 @@ class Listings:
         scope = self.checks.crawl_of(page.job).scope
         allowed = self._allowed(page)
         continues = page.continues if page.job.pages < MAX_PAGES else ()
-        is_in_scope = in_scope(scope, page.url)
+        is_in_scope = scope_filter(scope, page.url)
         return _ChosenUrls(
             page.job,
             [url for url in continues if is_in_scope(url) and allowed(url)],

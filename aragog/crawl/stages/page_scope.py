@@ -103,7 +103,7 @@ def results(rules: Mapping[str, str]) -> dict[str, dict[str, str]]:
     }
 
 
-def in_scope(scope: Scope, page_url: str) -> Callable[[str], bool]:
+def scope_filter(scope: Scope, page_url: str) -> Callable[[str], bool]:
     """Return a function that returns True for URLs on the page that are in the crawl's scope."""
     if scope.rules:
         return lambda url: scope.decide(url, page_url=page_url).accepted

@@ -83,7 +83,7 @@ class ReturningJobs:
             for job in jobs
             if job.attempt + 1 < max_attempts
         ]
-        as_unreachable = counters.failed_as(OutcomeKind.UNREACHABLE)
+        as_unreachable = counters.failure_counter(OutcomeKind.UNREACHABLE)
         lost = {counters.FAILED: len(exhausted), as_unreachable: len(exhausted)}
         self.counters.add({counters.RETRIED: len(retried), **lost})
         outgoing = [

@@ -26,7 +26,7 @@ from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.inherited_options import inherited
 from aragog.crawl.stages.page_limits import limited
 from aragog.crawl.stages.page_reading import SourceReading
-from aragog.crawl.stages.page_scope import in_scope, read_url_filter
+from aragog.crawl.stages.page_scope import read_url_filter, scope_filter
 from aragog.crawl.stages.revalidation import is_scheduled_reading
 from aragog.observability.instruments import SOURCE_READINGS
 from aragog.pages import sitemaps
@@ -115,7 +115,7 @@ class SitemapEnqueuer:
         job, url = result.job, result.fetch.final_url
         url_filter, is_in_scope = (
             read_url_filter(job),
-            in_scope(self.checks.crawl_of(job).scope, url),
+            scope_filter(self.checks.crawl_of(job).scope, url),
         )
         entries = [e for e in listed if url_filter.accepts(e.url) and is_in_scope(e.url)]
         walk = Walk(job.request_id, registered_domain(url))
@@ -128,8 +128,10 @@ class SitemapEnqueuer:
         self, job: UrlJob, walk: Walk, size: WalkSize, listed: Sequence[str]
     ) -> int:
         """Enqueue the child sitemaps that this walk has not seen yet. Returns how many."""
-        room = self.settings.pipeline.sitemap_max_files - size.files
-        files = _take_within_limit(self.walks.unseen(walk, listed), room, walk, "sitemap_max_files")
+        remaining = self.settings.pipeline.sitemap_max_files - size.files
+        files = _take_within_limit(
+            self.walks.unseen_files(walk, listed), remaining, walk, "sitemap_max_files"
+        )
         count = self._enqueue(files, _child_options(job))
         self.walks.note_enqueued(walk, files)  # last, so that a killed task loses no file
         return count
@@ -149,8 +151,8 @@ class SitemapEnqueuer:
         reading: Reading,
     ) -> int:
         """Enqueue the pages in a sitemap. Returns how many."""
-        room = self.settings.pipeline.sitemap_max_urls - size.urls
-        entries = _take_within_limit(entries, room, walk, "sitemap_max_urls")
+        remaining = self.settings.pipeline.sitemap_max_urls - size.urls
+        entries = _take_within_limit(entries, remaining, walk, "sitemap_max_urls")
         options = inherited(job, depth=0, refresh=True, priority=PRIORITY_REFRESH)
         return sum(
             self._enqueue(
@@ -183,15 +185,17 @@ class SitemapEnqueuer:
         return sum(1 for _ in self.enqueuer.enqueue(urls, options))
 
 
-def _take_within_limit(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequence[T]:
+def _take_within_limit(
+    listed: Sequence[T], remaining: int, walk: Walk, setting: str
+) -> Sequence[T]:
     """Return the URLs that still fit into a walk. Logs how many do not."""
-    if len(listed) <= room:
+    if len(listed) <= remaining:
         return listed
     log.warning(
         "sitemap walk %s for %s: skipped %d URLs over the limit pipeline.%s",
-        walk.request_id, walk.domain, len(listed) - max(0, room), setting,
+        walk.request_id, walk.domain, len(listed) - max(0, remaining), setting,
     )  # fmt: skip
-    return listed[: max(0, room)]
+    return listed[: max(0, remaining)]
 
 
 def _child_options(job: UrlJob) -> EnqueueOptions:

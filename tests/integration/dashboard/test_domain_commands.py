@@ -126,12 +126,12 @@ def test_domain_that_refuses_us_is_listed_until_it_answers(settings):
     assert 0 < since_ms <= at_ms
     assert shown["some.example"]["refused_since_ms"] is None
     assert shown["down.example"]["refused_since_ms"] is None
-    assert (log.refusing(9), log.count_refusing()) == (["wall.example"], 1)
+    assert (log.refusing_domains(9), log.count_refusing()) == (["wall.example"], 1)
 
     log.note({"wall.example": [DomainOutcome(OutcomeKind.FETCHED, 200), forbidden]})
 
     assert rows("wall.example")["wall.example"]["cause"] == ""
-    assert (log.refusing(9), log.count_refusing()) == ([], 0)
+    assert (log.refusing_domains(9), log.count_refusing()) == ([], 0)
 
 
 def test_stop_holds_other_processes_until_resume(settings, worker):

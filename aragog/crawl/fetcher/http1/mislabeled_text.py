@@ -14,7 +14,7 @@ class Coding(Protocol):
     name: ClassVar[str]
     overflowed: bool
 
-    def feed(self, data: bytes, room: int) -> bytes:
+    def feed(self, data: bytes, free_bytes: int) -> bytes:
         """See `Decoder.feed`."""
 
     def truncation_error(self) -> str | None:
@@ -46,7 +46,7 @@ class MislabeledTextDecoder:
         self._is_text: bool | None = None
         self.overflowed = False
 
-    def feed(self, data: bytes, room: int) -> bytes:
+    def feed(self, data: bytes, free_bytes: int) -> bytes:
         if self._is_text is None:
             data = self._prefix + data
             start = data[:_PROBE_BYTES]
@@ -54,34 +54,38 @@ class MislabeledTextDecoder:
                 self._prefix = data
                 return b""
             self._is_text, self._prefix = _is_text(start), b""
-        return self._pass_through(data, room) if self._is_text else self._decode(data, room)
+        return (
+            self._pass_through(data, free_bytes)
+            if self._is_text
+            else self._decode(data, free_bytes)
+        )
 
-    def end(self, room: int, *, complete: bool) -> bytes:
+    def end(self, free_bytes: int, *, complete: bool) -> bytes:
         data, self._prefix = self._prefix, b""
         if not data or data == self._empty:
             return b""
         if _is_utf8(data) and (complete or len(data) > _MAX_AMBIGUOUS_BYTES):
             self._is_text = True
-            return self._pass_through(data, room)
+            return self._pass_through(data, free_bytes)
         try:
-            out = self._decode(data, room)
+            out = self._decode(data, free_bytes)
         except UnsupportedContent:
             self._is_text, self.overflowed = True, False
-            return self._pass_through(data, room)
+            return self._pass_through(data, free_bytes)
         # If the stream was cut off this early, its few decoded bytes may really be text, so drop
         # them.
         return b"" if self.truncation_error() else out
 
-    def _decode(self, data: bytes, room: int) -> bytes:
-        out = self._decoder.feed(data, room)
+    def _decode(self, data: bytes, free_bytes: int) -> bytes:
+        out = self._decoder.feed(data, free_bytes)
         self.overflowed = self._decoder.overflowed
         return out
 
-    def _pass_through(self, data: bytes, room: int) -> bytes:
+    def _pass_through(self, data: bytes, free_bytes: int) -> bytes:
         if not _is_text(data):
             raise UnsupportedContent(f"{self._decoder.name}: the data has another coding")
-        self.overflowed = len(data) > room
-        return data[:room]
+        self.overflowed = len(data) > free_bytes
+        return data[:free_bytes]
 
     def truncation_error(self) -> str | None:
         return None if self._is_text else self._decoder.truncation_error()

@@ -59,9 +59,9 @@ class ResponseReader:
             TransportError: the data is not HTTP/1, or ends before the empty line.
             LimitExceeded: all heads together exceed `max_bytes`.
         """
-        room = max_bytes
+        free_bytes = max_bytes
         for _ in range(MAX_INTERIM):
-            block, is_complete = self._read_block(room)
+            block, is_complete = self._read_block(free_bytes)
             head = parse_head(block)
             if not is_complete and head.status < 300:
                 raise _early_close_error(started=True)
@@ -69,7 +69,7 @@ class ResponseReader:
                 return head
             if head.status == 101:
                 raise TransportError(UnreachableKind.PROTOCOL, "unexpected 101 Switching Protocols")
-            room -= len(block)
+            free_bytes -= len(block)
         raise TransportError(UnreachableKind.PROTOCOL, f"more than {MAX_INTERIM} interim responses")
 
     def _read_block(self, max_bytes: int) -> tuple[bytes, bool]:
@@ -201,10 +201,10 @@ def _read_chunk_size(reader: ResponseReader) -> int:
 
 def _skip_trailers(reader: ResponseReader, max_bytes: int = 16_384) -> None:
     """Skip trailers. The body is already complete (RFC 9112 section 8)."""
-    room = max_bytes
-    while (line := reader.read_line(room)) is not None and line:
-        room -= len(line)
-        if room < 0:
+    free_bytes = max_bytes
+    while (line := reader.read_line(free_bytes)) is not None and line:
+        free_bytes -= len(line)
+        if free_bytes < 0:
             raise TransportError(
                 UnreachableKind.PROTOCOL, f"more than {max_bytes} bytes of trailers"
             )

@@ -86,7 +86,7 @@ class RingRecord:
         return self.version // _NONCE
 
     @property
-    def moving(self) -> bool:
+    def is_moving(self) -> bool:
         """True while domains are moving to other nodes."""
         return bool(self.former)
 
@@ -124,7 +124,7 @@ class RingRecord:
         owned = sum(self.ring.node_for(f"{number}.example") == node for number in range(_SAMPLE))
         return owned / _SAMPLE
 
-    def moves(self, key: str) -> bool:
+    def has_former_owner(self, key: str) -> bool:
         """Return True if a node other than the domain's owner may have its state."""
         owner = self.ring.node_for(key)
         return any(ring.node_for(key) != owner for ring in self._former_rings)

@@ -78,9 +78,11 @@ class LeasedRing:
     def ensure_arrived(self, owner: LimiterNode, keys: Iterable[str]) -> None:
         """Make an owner take over those of its domains that are moving; see `take_over`."""
         record = self.record
-        if not record.moving:
+        if not record.is_moving:
             return
-        moving = [k for k in dict.fromkeys(keys) if k not in self._arrived and record.moves(k)]
+        moving = [
+            k for k in dict.fromkeys(keys) if k not in self._arrived and record.has_former_owner(k)
+        ]
         if not moving:
             return
         take_over(record, self.nodes, owner, moving)

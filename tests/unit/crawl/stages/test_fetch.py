@@ -11,7 +11,7 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.outcome_log import DomainOutcome
 from aragog.crawl.pipeline.routing import Destination
-from aragog.crawl.pipeline.spool_room import MAX_WAIT_S, SpoolRoom
+from aragog.crawl.pipeline.spool_space import MAX_WAIT_S, SpoolSpace
 from aragog.crawl.politeness.robots_records import RulesState
 from aragog.crawl.stages.access import Access
 from aragog.crawl.stages.fetch import ROOM_RETRY_MS, FetchStage
@@ -48,7 +48,7 @@ def stage(ports):
     return FetchStage(
         JobSelection(ports.store, ports.in_flight, ports.counters),
         Requester(ports.web, ports.web, ports.web, ports.pool, access, ports.clock),
-        SpoolRoom(ports.spool, ports.clock),
+        SpoolSpace(ports.spool, ports.clock),
         ports.returning_jobs,
         ports.counters,
         ports.outcomes,
@@ -346,9 +346,9 @@ def test_batch_that_does_not_fit_in_the_spool_is_partly_fetched(stage, ports):
 
 def test_stage_without_a_gate_waits_for_a_closed_spool(stage, ports):
     ports.spool.open = False
-    room = replace(stage.room, gated=False)
+    spool_space = replace(stage.spool_space, gated=False)
 
-    message = run(replace(stage, room=room), A)[Destination.FETCH]
+    message = run(replace(stage, spool_space=spool_space), A)[Destination.FETCH]
 
     assert ports.clock.now_ms() >= NOW_MS + MAX_WAIT_S * 1000
     assert message.delay_ms == ROOM_RETRY_MS

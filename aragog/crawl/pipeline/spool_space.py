@@ -2,7 +2,7 @@
 Back-pressure from the spool, which decides which fetches may start and how they wait for space.
 
 On `pinlater://`, workers claim no fetches while the spool is closed (`claim_limit`). On other
-brokers a task waits instead (`SpoolRoom.wait_until_open`), which delays the messages behind it.
+brokers a task waits instead (`SpoolSpace.wait_until_open`), which delays the messages behind it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Reservation(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class SpoolRoom:
+class SpoolSpace:
     """
     Reserves space for the bodies of fetches, and waits up to `MAX_WAIT_S` for it.
 
@@ -123,15 +123,15 @@ class SpoolRoom:
         Raises:
             SpoolUnavailable: Redis did not respond, or its memory is full.
         """
-        room: Reservation | None = Reservation("", 0)
+        reservation: Reservation | None = Reservation("", 0)
         if count:
-            room = self._wait_for(lambda: self._reserve(count, urgent=urgent))
+            reservation = self._wait_for(lambda: self._reserve(count, urgent=urgent))
         try:
-            yield room
+            yield reservation
         finally:
-            if room and room.token:
+            if reservation and reservation.token:
                 with suppress(SpoolUnavailable):  # if this fails, the sweep frees it
-                    self.spool.free([room.token])
+                    self.spool.free([reservation.token])
 
     def _reserve(self, count: int, *, urgent: bool) -> Reservation | None:
         # Try again with half as many. Otherwise, batches that only fit into an empty spool would
