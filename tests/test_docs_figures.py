@@ -30,7 +30,7 @@ from aragog.crawl.pipeline import (
     outcome_log,
     spool,
     spool_reclaim,
-    spool_space,
+    spool_room,
     url_batches,
 )
 from aragog.crawl.politeness import limiter, permits, robots_cache, robots_memory, slots
@@ -65,7 +65,7 @@ def text_of(page):
 FIGURES = {
     "architecture.md": [
         f"its compressed size plus {spool.OVERHEAD_BYTES // KIB} KiB",
-        f"while more than {spool_space.MAX_MEMORY_SHARE:.0%}",
+        f"while more than {spool_room.MAX_MEMORY_SHARE:.0%}",
         f"refused once {100 * memory_limit.REFUSE_ABOVE_SHARE:.0f}% of `maxmemory`",
         f"by the sweep after {in_flight.ENTRY_TTL_S // 86_400} days",
         f"the last {outcome_log.MAX_OUTCOMES} outcomes, one byte each | fetch | {outcome_log.TTL_S // 86_400} day",

@@ -3,7 +3,7 @@ The Celery app: `celery -A workers worker -Q fetch`, as in any Celery project.
 
 In a folder that has its own `workers.py`, use `celery -A aragog.workers`.
 
-Without `-Q`, a worker serves every queue.
+Without `-Q`, a worker consumes every queue.
 
 Settings come from aragog.toml and the environment (docs/settings.md). Celery's own settings come
 from celeryconfig.py.

@@ -36,7 +36,7 @@ class BeatErrors(logging.Filter):
         self._logged_s, dropped, self._dropped = now_s, self._dropped, 0
         args = record.args if isinstance(record.args, tuple) else ()
         record.msg = (
-            "beat cannot send messages and will retry: %s (%d more since the last such line)"
+            "beat cannot send messages and will retry: %s (%d more since the previous such line)"
         )
         record.args = (args[0] if args else "", dropped)
         record.exc_info = record.exc_text = None

@@ -12,7 +12,7 @@ command-line options: any Celery worker that you start by hand with the same que
 work.
 
 With brokers other than pinlater, the number of jobs that a process takes from one queue cannot be
-limited. Slow robots.txt files would then use up all `fetch` threads, so `upkeep` serves their
+limited. Slow robots.txt files would then use up all `fetch` threads, so `upkeep` consumes their
 queue.
 
 An idle process takes 25 MB, so a process can have several roles (`combined_role`): on one
@@ -155,7 +155,7 @@ def combined_role(roles: Sequence[str], settings: Settings) -> Role:
 
 def share_upkeep(concurrency: int, workers: WorkerSettings, queues: Collection[str]) -> None:
     """
-    Limit the webhook, watch and upkeep jobs in a process that serves several of these queues.
+    Limit the webhook, watch and upkeep jobs in a process that consumes several of these queues.
 
     A slow webhook receiver then does not delay compaction, and a million watches do not delay
     refreshes. On brokers where such a process fetches robots.txt files, slow ones delay neither.
@@ -164,7 +164,7 @@ def share_upkeep(concurrency: int, workers: WorkerSettings, queues: Collection[s
         concurrency: the worker's concurrency; webhooks and upkeep each get a share in proportion to
             their settings, and watches get one thread of upkeep's share.
         workers: the settings.
-        queues: the queues that the worker serves.
+        queues: the queues that the worker consumes.
     """
     if Queue.UPKEEP not in queues or concurrency < len(JOINED):
         return
@@ -194,7 +194,7 @@ def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> Non
     Args:
         concurrency: the worker's concurrency.
         robots: the number of threads for robots.txt; at most a quarter of all threads.
-        queues: the queues that the worker serves.
+        queues: the queues that the worker consumes.
     """
     fetches, robots = concurrency, min(robots, concurrency // ROBOTS_SHARE)
     if {Queue.FETCH, Queue.ROBOTS} <= set(queues) and robots:
@@ -213,7 +213,7 @@ def reserve_store_threads(concurrency: int, queues: Collection[str]) -> None:
 
     Args:
         concurrency: the worker's concurrency.
-        queues: the queues that the worker serves.
+        queues: the queues that the worker consumes.
     """
     if set(queues) == {Queue.STORE}:
         reserved = min(MAX_RESERVED_STORE_THREADS, concurrency // RESERVED_SHARE)

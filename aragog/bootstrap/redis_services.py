@@ -14,7 +14,7 @@ from aragog.crawl.pipeline.outages import OutageBoard
 from aragog.crawl.pipeline.routing import CelerySender, Queue
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.pipeline.spool_reclaim import WaitingJobs
-from aragog.crawl.pipeline.spool_space import claim_limit
+from aragog.crawl.pipeline.spool_room import claim_limit
 from aragog.crawl.pipeline.takedown import Purge, Purged, SiteBlocks
 from aragog.crawl.politeness.blocked_hosts import BlockedHosts
 from aragog.crawl.politeness.limiter import Limiter

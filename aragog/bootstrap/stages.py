@@ -20,7 +20,7 @@ from aragog.crawl.pipeline.messages import RobotsBatch
 from aragog.crawl.pipeline.outcome_log import OutcomeLog
 from aragog.crawl.pipeline.routing import OwnTask, Sender
 from aragog.crawl.pipeline.shared_state import SharedState
-from aragog.crawl.pipeline.spool_space import SpoolSpace
+from aragog.crawl.pipeline.spool_room import SpoolSpace
 from aragog.crawl.pipeline.url_traces import UrlTraces
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.overrides import Overrides

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT, URGENT, UrlJob
 from aragog.crawl.pipeline.spool import OVERHEAD_BYTES, SpoolBounds
-from aragog.crawl.pipeline.spool_space import claim_limit
+from aragog.crawl.pipeline.spool_room import claim_limit
 from aragog.crawl.stages.access import HEAD_START_MS
 from aragog.crawl.stages.fetch import ROOM_RETRY_MS
 from aragog.crawl.stages.first_visit_delays import FirstVisitDelays, less_urgent

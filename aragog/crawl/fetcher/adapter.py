@@ -178,7 +178,7 @@ class PinnedAdapter(BaseAdapter):
 
     def exchange(self, request: PoliteRequest) -> HttpResponse:
         """
-        Send `request` and read the head of the response.
+        Send `request` and read the status and headers of the response.
 
         If an egress route fails, the next route is tried, because nothing has been sent yet. If the
         server has closed an idle connection, the request is sent once more on a new one. A POST
@@ -270,7 +270,7 @@ class PinnedAdapter(BaseAdapter):
                 connection.keep_tls = partial(
                     self.tls_sessions.keep, key, opened_s=self._clock.monotonic_s()
                 )
-        # A busy process reads the head late. The server did not cause this delay.
+        # A busy process reads the headers late. The server did not cause this delay.
         elapsed_s = deadline.now_s() - sent_s
         response.timings["first_byte_ms"] = max(0.0, elapsed_s - connection.unread_s()) * 1000
         return response

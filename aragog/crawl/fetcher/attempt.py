@@ -61,7 +61,7 @@ MAX_ACCEPT_SIGNATURE_CHARS = 4096
 
 class FetchAttempt:
     """
-    The state of one fetch: the current URL, the redirects so far and the last response.
+    The state of one fetch: the current URL, the redirects so far and the most recent response.
 
     Args:
         defaults: shared by all fetches of the Fetcher.
@@ -92,7 +92,7 @@ class FetchAttempt:
         self._validators = _one_line(options.etag), _one_line(options.last_modified)
         self._validators_url = options.validators_url or url
         self._conditional = False
-        """True if the last request carried validators, so that 304 is a valid response."""
+        """True if the most recent request had validators, so that 304 is a valid response."""
         self._cookies: Cookies | None = options.cookies
         if self._cookies is None and defaults.settings.cookies:
             self._cookies = Cookies(defaults.clock)

@@ -49,7 +49,7 @@ def read_recorded(read: Callable[[int], bytes], limits: RecordedLimits) -> Recor
     The limits bound the memory that it uses.
 
     Raises:
-        Fault: the data is not a response, its head is too long, or its body cannot be decoded.
+        Fault: the data is not a response, its headers are too long, or its body cannot be decoded.
     """
     head, rest = _read_head(read, limits.head)
     decoded = _read_body(head, rest, read, limits)
@@ -57,7 +57,7 @@ def read_recorded(read: Callable[[int], bytes], limits: RecordedLimits) -> Recor
 
 
 def _read_head(read: Callable[[int], bytes], max_bytes: int) -> tuple[ResponseHead, bytes]:
-    """Return the head, and the first bytes of the body that were read with it."""
+    """Return the status and headers, and the first bytes of the body that were read with them."""
     block = b""
     while True:
         ends = [at for end in (b"\r\n\r\n", b"\n\n") if (at := block.find(end)) >= 0]

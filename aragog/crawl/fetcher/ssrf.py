@@ -97,14 +97,14 @@ class SsrfFilter:
         self._resolver = Resolver(
             lookup, clock or SystemClock(), timeout_s=settings.connect_timeout_s
         )
-        # Cached, because the result depends only on the text, and the pages of a batch share few
+        # Cached, because the result depends only on the string, and the pages of a batch share few
         # hosts.
         self._vet_ip = lru_cache(maxsize=8192)(self._vet_ip_text)
         self._vet_host = lru_cache(maxsize=8192)(self._vet_host_text)
 
     def vet_url(self, url: str) -> str | None:
         """
-        Return why the text of `url` forbids a fetch, or None if it does not.
+        Return why the spelling of `url` forbids a fetch, or None if it does not.
 
         Does not use DNS. `resolve` does that when a connection is opened.
         """
@@ -146,7 +146,7 @@ class SsrfFilter:
         """
         Return `host` itself instead of addresses, for a proxy that resolves names.
 
-        Checks the text of the name. Addresses and entries of `host_map` are checked as in
+        Checks the name itself. Addresses and entries of `host_map` are checked as in
         `resolve`. The addresses to which the proxy resolves the name cannot be checked.
         """
         host = _normalize_host(host)
@@ -201,7 +201,7 @@ class SsrfFilter:
         return None if port in self._ports else _port_problem(port)
 
     def _vet_host_text(self, host: str) -> str | None:
-        """Return why the text of an unmapped host is denied, or None if it is allowed."""
+        """Return why the name of an unmapped host is denied, or None if it is allowed."""
         if not host:
             return "no host"
         if ":" in host or host[-1].isdigit():
@@ -361,7 +361,7 @@ class AddressPolicy(Protocol):
 
     def vet_url(self, url: str) -> str | None:
         """
-        Return why the text of `url` forbids a fetch, or None if it does not.
+        Return why the spelling of `url` forbids a fetch, or None if it does not.
         Does not use DNS.
         """
 
@@ -369,4 +369,4 @@ class AddressPolicy(Protocol):
         """Resolve `host` and return the addresses that a connection may use."""
 
     def resolve_at_proxy(self, host: str, port: int) -> Resolution:
-        """Return the name itself, for a proxy that resolves names, unless its text is denied."""
+        """Return the name itself, for a proxy that resolves names, unless the name is denied."""

@@ -10,8 +10,8 @@ The registry of crawls, in the Redis of `redis.url`: records, ended numbers and 
 
 The registry is in Redis because the waiting URLs are too, so neither can be lost without the other.
 The append-only file preserves both if any process is killed. A change is one transaction. Every
-process reads the version once a second, and the rest if it has changed, so changes apply everywhere
-within about a second.
+process reads the version once per second, and the rest if it has changed, so changes apply
+everywhere within about a second.
 
 A URL is cancelled if the number of its crawl is in `crawls.ended`, or if it matches a cancellation
 that is newer than its enqueuing. Neither requires a search through the waiting URLs, because

@@ -90,7 +90,7 @@ class UrlJob:
     """The number of its crawl (`crawl_records`). Called `c` in JSON, to save memory for millions of
     waiting URLs."""
     after_status: int = 0
-    """The status of its last attempt, if the next one must use another proxy because of it.
+    """The status of its previous attempt, if the next one must use another proxy because of it.
     Otherwise 0."""
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Fields written by a newer version, which are passed on."""

@@ -1,9 +1,9 @@
 """
 Records the most recent outcomes of each domain, and the domains that refuse us, for operators.
 
-Each domain has one small string in Redis. A domain refuses us if its last `REFUSALS` responses were
-all refusals (401, 402, 403, 451 or 429). Outcomes that are not a decision of the origin, such as a
-timeout, a 5xx or a robots rule, neither continue nor end such a series.
+Each domain has one small string in Redis. A domain refuses us if its most recent `REFUSALS`
+responses were all refusals (401, 402, 403, 451 or 429). Outcomes that are not a decision of the
+origin, such as a timeout, a 5xx or a robots rule, neither continue nor end such a series.
 """
 
 from __future__ import annotations
@@ -74,9 +74,12 @@ class LastOutcomes:
     kinds: tuple[OutcomeKind, ...]
     """The most recent outcomes, at most `MAX_OUTCOMES`, oldest first."""
     refused_since_ms: int = 0
-    """When the current series of refusals started. 0 if the last response was not a refusal."""
+    """
+    When the current series of refusals started.
+    0 if the most recent response was not a refusal.
+    """
     refused_at_ms: int = 0
-    """When the last refusal of the series was recorded, or 0."""
+    """When the most recent refusal of the series was recorded, or 0."""
     refusals: int = 0
     """How many refusals the series has."""
 
@@ -90,7 +93,7 @@ class OutcomeLog:
     """
     Outcomes by limiter key.
 
-    A domain is forgotten one day after its last outcome, or after 30 days if it refuses us.
+    A domain is forgotten one day after its most recent outcome, or after 30 days if it refuses us.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
@@ -102,7 +105,10 @@ class OutcomeLog:
         """Add the outcomes of domains in one round trip. Never raises."""
         if not outcomes:
             return
-        codes = [b"".join(outcome.code for outcome in answers) for answers in outcomes.values()]
+        codes = [
+            b"".join(outcome.code for outcome in domain_outcomes)
+            for domain_outcomes in outcomes.values()
+        ]
         with contextlib.suppress(redis.RedisError):
             load_script("aragog.crawl.pipeline", "note_outcomes").run(
                 self._redis,

@@ -108,7 +108,7 @@ class TokenState:
             ("urls_a_day", self.quota.urls_a_day, self.urls),
             ("waiting_urls", self.quota.waiting_urls, self.waiting),
         ]
-        limited = [(name, most, used) for name, most, used in limits if most is not None]
+        limited = [(name, limit, used) for name, limit, used in limits if limit is not None]
         return min(limited, key=lambda limit: limit[1] - limit[2])
 
 

@@ -36,7 +36,7 @@ class WaitingUrl(NamedTuple):
     """How many URLs of its queue this URL stands for."""
 
 
-def sample(admin: Admin, most: int = SAMPLED_MESSAGES) -> Iterator[WaitingUrl]:
+def sample(admin: Admin, max_messages: int = SAMPLED_MESSAGES) -> Iterator[WaitingUrl]:
     """
     Yield URLs from the first due messages of `fetch` and `robots`.
 
@@ -47,7 +47,7 @@ def sample(admin: Admin, most: int = SAMPLED_MESSAGES) -> Iterator[WaitingUrl]:
     """
     for queue in (Queue.FETCH, Queue.ROBOTS):
         pending = admin.status(queue).sizes.pending
-        jobs = admin.jobs(queue, JobState.PENDING, limit=most)
+        jobs = admin.jobs(queue, JobState.PENDING, limit=max_messages)
         weight = max(1.0, pending / len(jobs)) if jobs else 1.0
         for job in jobs:
             with suppress(InvalidMessage):

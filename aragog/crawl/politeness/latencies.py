@@ -48,7 +48,7 @@ class PendingLatencies:
 
         Args:
             key: the limiter key of the domain.
-            ms: the time from sending the request to receiving the head of the response.
+            ms: the time from sending the request to receiving the response's headers.
             address: the server's address, because the servers of a domain differ in speed.
         """
         bit = 1 << zlib.crc32((address or "").encode()) % SERVER_BITS

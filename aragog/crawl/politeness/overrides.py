@@ -73,7 +73,7 @@ class Overrides:
         clock: decides when to check again.
         blocked_hosts: additional names that are blocked, with all hosts below them.
         live: the live overrides, read when an override is first used. While they cannot be read,
-            the last known ones apply. None means no live overrides.
+            the most recently read ones apply. None means no live overrides.
 
     Raises:
         ConfigError: the file is invalid. Each problem names the file, key and value.
@@ -104,7 +104,7 @@ class Overrides:
         return _find_override(self.table(), host)
 
     def blocking_setting(self, host: str) -> str | None:
-        """Return what blocks `host`, as text for messages, or None if nothing does."""
+        """Return what blocks `host`, as a string for messages, or None if nothing does."""
         override = self.find(host)
         if override is not None and override.blocked:
             return f"{self.path} blocks {override.name}"
@@ -157,7 +157,9 @@ class Overrides:
             values = self.live.changed_values()
         except TRANSIENT as error:
             # Fetching needs this server for more than overrides, so it will wait anyway.
-            log.debug("could not read the live overrides, so the last ones stay in use: %s", error)
+            log.debug(
+                "could not read the live overrides, so the previous ones stay in use: %s", error
+            )
             return False
         if values is None:
             return False

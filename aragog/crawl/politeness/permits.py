@@ -81,7 +81,7 @@ class Permits:
         self._held: dict[int, None] = {}
         """Tokens of the slots whose permits this process holds, oldest first."""
         self._sent_us: dict[str, float] = {}
-        """When this process last wrote a request to a domain, by its monotonic clock."""
+        """When this process most recently wrote a request to a domain, by its monotonic clock."""
         self._feedback = FeedbackQueue(self.report, SEND_AFTER_S)
         self.latencies = PendingLatencies()
         """The latencies that `report` adds to the next report of each domain."""
@@ -160,9 +160,9 @@ class Permits:
         """
         Return when to request the permit of a slot: not before the node can grant it.
 
-        The node grants it one interval after the last request, which may have been late for its own
-        slot. If another process sent that request, this process does not know when, and the node
-        says when to ask again.
+        The node grants it one interval after the previous request, which may have been late for its
+        own slot. If another process sent that request, this process does not know when, and the
+        node says when to ask again.
         """
         if slot.urgent:
             return slot.request_at_us
@@ -229,7 +229,7 @@ class Permits:
         Report when the requests of slots were written, which ends their permits.
 
         Each slot comes with the monotonic time after its request, or None if nothing was sent. The
-        reports include the latencies recorded since the last report for each domain.
+        reports include the latencies recorded since the previous report for each domain.
         """
         latencies = {slot.key: self.latencies.take(slot.key) for slot, _ in sent_requests}
 

@@ -163,8 +163,8 @@ class RobotsCache:
 
     def last_stored_origins(self, domains: Sequence[str]) -> dict[str, str]:
         """
-        Return, for each registered domain, the origin whose rules were stored last. Takes one round
-        trip.
+        Return, for each registered domain, the origin whose rules were stored most recently. Takes
+        one round trip.
         """
         with robots_errors(), self._redis.pipeline(transaction=False) as pipe:
             for domain in domains:
@@ -267,7 +267,8 @@ class RobotsCache:
 
         Args:
             origin: as for `get_many`.
-            status: status of the last response, after redirects. None if there was no response
+            status: status of the most recent response, after redirects. None if there was no
+            response
                 (DNS, connection, timeout) or it was unreadable. 304 if the stored rules have not
                 changed.
             body: the file, of which only the first 500 KiB are read.

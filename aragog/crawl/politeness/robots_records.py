@@ -70,7 +70,10 @@ class CachedRules:
     unreachable: bool = False
     """True if nothing may be fetched because robots.txt was unreachable. Retry at `retry_at_ms`."""
     retry_at_ms: int | None = None
-    """When robots.txt is requested again after an error. None if the last response was good."""
+    """
+    When robots.txt is requested again after an error.
+    None if the most recent response was good.
+    """
     failure: str | None = None
     """Why there was no response, one of `FAILURES`. None if unknown or if there was a response."""
 
@@ -157,11 +160,13 @@ class RobotsRecord(NamedTuple):
     fetched_at_ms: float
     """When that response arrived."""
     tried_status: int
-    """Status of the last response, which may be an error after which older rules were kept."""
+    """
+    Status of the most recent response, which may be an error after which older rules were kept.
+    """
     tried_at_ms: float
-    """When the last response arrived."""
+    """When the most recent response arrived."""
     failing_since_ms: float
-    """When the current series of errors started. 0 if the last response was good."""
+    """When the current series of errors started. 0 if the most recent response was good."""
 
     @property
     def failure(self) -> str | None:

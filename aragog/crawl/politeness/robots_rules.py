@@ -364,7 +364,7 @@ def rules_for_status(status: int | None, body: bytes = b"") -> RobotsRules:
     timeout), nothing is allowed. After anything else (4xx, failed redirects), everything is.
 
     Args:
-        status: the status of the last response, or None if there was none.
+        status: the status of the most recent response, or None if there was none.
         body: only used for a 2xx.
     """
     if status is None:

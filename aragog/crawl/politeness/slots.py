@@ -143,8 +143,8 @@ class DomainState(NamedTuple):
     planned_us: float = 0.0
     """The last reserved slot. The next slot is one interval later, or now if that has passed."""
     last_us: float = 0.0
-    """When the last request was sent. While a permit is granted, the earliest time at which its
-    holder may send."""
+    """When the most recent request was sent. While a permit is granted, the earliest time at which
+    its holder may send."""
     lag_us: int = 0
     """How much later than its slot `last_us` was."""
     holder: int = 0

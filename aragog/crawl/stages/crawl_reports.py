@@ -26,7 +26,7 @@ _NONE_REFUSED = ("refused", "reserved")
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast a domain is requested now."""
+    """How fast pages are requested from a domain now."""
 
     rate: float
     """Requests per second, after Crawl-delay and backoff. 0 if the domain is stopped."""

@@ -24,7 +24,7 @@ from aragog.crawl.pipeline.packed_body import PackedBody
 from aragog.crawl.pipeline.ports import CounterSink, OutcomeSink
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.crawl.pipeline.site_rules import other_spelling
-from aragog.crawl.pipeline.spool_space import SpoolSpace
+from aragog.crawl.pipeline.spool_room import SpoolSpace
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.access import Access, Denial
@@ -90,7 +90,7 @@ class FetchStage:
         Fetch every URL of the batch that may be fetched now. Returns the messages to send.
 
         Blocks for up to `politeness.wait_inline_ms` plus one fetch deadline. If the spool is full,
-        it waits up to `spool_space.MAX_WAIT_S` longer.
+        it waits up to `spool_room.MAX_WAIT_S` longer.
 
         Raises:
             TransientError: Redis or the store did not respond; the whole batch runs again.

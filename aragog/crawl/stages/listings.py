@@ -54,7 +54,7 @@ class ListingPage(NamedTuple):
     job: UrlJob
     url: str
     """The page's URL after redirects."""
-    continues: tuple[str, ...]
+    continuations: tuple[str, ...]
     nofollow: bool = False
     """True if the page asks crawlers not to follow any of its links."""
     nofollow_links: Collection[str] = ()
@@ -66,7 +66,7 @@ class _ChosenUrls(NamedTuple):
     """The URLs to enqueue for a page."""
 
     job: UrlJob
-    continues: list[str]
+    continuations: list[str]
     files: list[str]
 
 
@@ -97,11 +97,11 @@ class Listings:
         """Enqueue next pages and files. Returns how many URLs were enqueued."""
         chosen = {page.job.url: self._choose(page) for page in pages}
         jobs = self._unfollowed(
-            [choice.job for choice in chosen.values() if choice.continues or choice.files]
+            [choice.job for choice in chosen.values() if choice.continuations or choice.files]
         )
         count = 0
         for job in jobs:
-            count += enqueue(_options(job), chosen[job.url].continues)
+            count += enqueue(_options(job), chosen[job.url].continuations)
             count += enqueue(_options_of_files(job), chosen[job.url].files)
         for name, depths in _by_call(jobs).items():
             if self.followed_pages is not None:
@@ -126,11 +126,11 @@ class Listings:
     def _choose(self, page: ListingPage) -> _ChosenUrls:
         scope = self.checks.crawl_of(page.job).scope
         allowed = self._allowed(page)
-        continues = page.continues if page.job.pages < MAX_PAGES else ()
+        continuations = page.continuations if page.job.pages < MAX_PAGES else ()
         is_in_scope = scope_filter(scope, page.url)
         return _ChosenUrls(
             page.job,
-            [url for url in continues if is_in_scope(url) and allowed(url)],
+            [url for url in continuations if is_in_scope(url) and allowed(url)],
             list(
                 islice(
                     (url for url in page.files if not scope.excludes(url) and allowed(url)),
@@ -188,14 +188,14 @@ def listing_page(
 ) -> ListingPage:
     """Return a page with the URLs in its fields."""
     page_items = [PageItems.read(value) for name, value in fields.items() if kind_in(name)]
-    continues = dict.fromkeys(url for items in page_items for url in items.follow)
+    continuations = dict.fromkeys(url for items in page_items for url in items.follow)
     files = dict.fromkeys(
         normalized
         for items in page_items
         for url in items.file_urls
         if (normalized := _normalize(url))
     )
-    return ListingPage(job, url, tuple(continues), nofollow, nofollow_links, tuple(files))
+    return ListingPage(job, url, tuple(continuations), nofollow, nofollow_links, tuple(files))
 
 
 def _normalize(url: str) -> str | None:

@@ -237,7 +237,8 @@ class Requester:
 
 def is_healthy(outcome: Outcome) -> bool | None:
     """
-    Return True if the last requested domain responded properly, or None if that is unknown.
+    Return True if the most recently requested domain responded properly, or None if that is
+    unknown.
 
     A domain whose redirects lead nowhere has responded, and fewer requests would not help. A domain
     that withholds its pages (401, 402, 403, 451) gets fewer requests, like one with errors.

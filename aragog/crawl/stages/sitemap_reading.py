@@ -68,8 +68,8 @@ class SitemapEnqueuer:
         Read a sitemap or feed and handle its entries.
 
         Enqueues entries on the sitemap's own registered domain that are not stored, or whose
-        lastmod is later than the last fetch. When the refresh schedule reads a file again, no pages
-        are enqueued. In both cases, changed pages are scheduled for an earlier refresh
+        lastmod is later than the most recent fetch. When the refresh schedule reads a file again,
+        no pages are enqueued. In both cases, changed pages are scheduled for an earlier refresh
         (`aragog.urlstore.change_signals`).
 
         Raises:

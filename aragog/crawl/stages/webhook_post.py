@@ -34,8 +34,8 @@ def post(
     """
     Return None if the receiver accepted it with a 2xx, or else the reason for the failure.
 
-    Blocks for at most `webhooks.timeout_s`, plus the same time for DNS. Reads only the head of the
-    response, up to 16 KB.
+    Blocks for at most `webhooks.timeout_s`, plus the same time for DNS. Reads only the headers of
+    the response, up to 16 KB.
     """
     try:
         with requests.Session() as session:

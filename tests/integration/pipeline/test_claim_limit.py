@@ -6,7 +6,7 @@ import redis
 from aragog.crawl.pipeline.memory_limit import Admission
 from aragog.crawl.pipeline.messages import URGENT
 from aragog.crawl.pipeline.spool import Spool
-from aragog.crawl.pipeline.spool_space import ALL_PRIORITIES, NO_PRIORITY, claim_limit
+from aragog.crawl.pipeline.spool_room import ALL_PRIORITIES, NO_PRIORITY, claim_limit
 from aragog.runtime.clock import ManualClock
 from pinlater.gates import Allowance
 

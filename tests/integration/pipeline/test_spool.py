@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from aragog.crawl.pipeline.spool import OVERHEAD_BYTES, Spool
-from aragog.crawl.pipeline.spool_space import SpoolSpace
+from aragog.crawl.pipeline.spool_room import SpoolSpace
 from aragog.errors import SpoolUnavailable
 from aragog.runtime.clock import ManualClock, SystemClock
 

@@ -99,7 +99,7 @@ def _connect(proxy: ProxyServer, target: Address, send: Send, receive: Receive) 
         lines.append(f"Proxy-Authorization: {login}")
     send("\r\n".join((*lines, "", "")).encode("latin-1"))
     try:
-        # Read one byte at a time, because the bytes after the head belong to the target.
+        # Read one byte at a time, because the bytes after the headers belong to the target.
         status = ResponseReader(lambda: receive(1)).read_head(MAX_HEAD_BYTES).status
     except (TransportError, LimitExceeded) as error:
         if isinstance(error, TransportError) and error.kind is UnreachableKind.RESET:

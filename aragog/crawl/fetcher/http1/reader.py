@@ -50,14 +50,15 @@ class ResponseReader:
 
     def read_head(self, max_bytes: int) -> ResponseHead:
         """
-        Read the head of the final response. Interim responses (100, 103, …) are skipped.
+        Read the status and headers of the final response. Interim responses (100, 103, …) are
+        skipped.
 
         As in browsers, the connection may end after a complete header line, except if the status
         announces a page, because an empty page must not replace a stored one.
 
         Raises:
             TransportError: the data is not HTTP/1, or ends before the empty line.
-            LimitExceeded: all heads together exceed `max_bytes`.
+            LimitExceeded: the headers of all responses together exceed `max_bytes`.
         """
         free_bytes = max_bytes
         for _ in range(MAX_INTERIM):

@@ -130,7 +130,7 @@ class LimiterNode:
 
     def now_us(self) -> float:
         """
-        Return the server's time, estimated from its last response.
+        Return the server's time, estimated from its most recent response.
         Reads it if there was none.
         """
         if not self.clock.is_known:

@@ -11,7 +11,7 @@ from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.outcome_log import DomainOutcome
 from aragog.crawl.pipeline.routing import Destination
-from aragog.crawl.pipeline.spool_space import MAX_WAIT_S, SpoolSpace
+from aragog.crawl.pipeline.spool_room import MAX_WAIT_S, SpoolSpace
 from aragog.crawl.politeness.robots_records import RulesState
 from aragog.crawl.stages.access import Access
 from aragog.crawl.stages.fetch import ROOM_RETRY_MS, FetchStage
