@@ -115,7 +115,7 @@ class Fetcher:
             method: GET, HEAD or POST. Redirects of a POST are not followed; the outcome has their
                 status and headers.
             body: the body of a POST.
-            error_body_bytes: how much of the body of a 4xx or 5xx to keep in the outcome's
+            error_body_bytes: how much of a 4xx or 5xx response's body to keep in the outcome's
                 `error_body`; 0 for none.
             egress: what the egress rules consider besides each request's URL.
             cookies: a session with an origin. Its cookies are sent only to that origin, which may

@@ -26,7 +26,7 @@ class RequestOptions:
     body: bytes = b""
     """The body of a POST."""
     error_body_bytes: int = 0
-    """How much of the body of a 4xx or 5xx to read, both as sent and decoded; 0 for none."""
+    """How much of a 4xx or 5xx response's body to read, both as sent and decoded; 0 for none."""
     egress: EgressContext = ANY
     """What the egress rules depend on besides each request's URL."""
     cookies: OriginCookies | None = None

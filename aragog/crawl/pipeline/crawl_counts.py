@@ -101,7 +101,7 @@ class CrawlCounters:
 
     def totals(self, numbers: Sequence[int], *, ended: Iterable[int] = ()) -> CrawlCounts:
         """
-        Return the sum of the counts of these numbers. URLs that wait for one of `ended` count as
+        Return the total counts for these numbers. URLs that wait for one of `ended` count as
         cancelled.
         """
         total: Counter[str] = Counter()

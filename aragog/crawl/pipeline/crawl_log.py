@@ -331,7 +331,7 @@ class CrawlLogWriter:
     Args:
         stream: the rows.
         files: where the files go.
-        span_s: the length of the span of one file.
+        span_s: the time span that one file covers.
         lease: excludes writers in other processes, which would only write the same files. If None,
             they are not excluded.
     """

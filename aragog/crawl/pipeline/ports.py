@@ -24,8 +24,8 @@ class SpoolState(NamedTuple):
     """True if urgent fetches must wait too."""
     share: float = 0.0
     """
-    Used bytes as a share of the high level.
-    With several servers, the highest of their shares.
+    The used bytes as a share of the high level.
+    If there are several servers, it is the highest of their shares.
     """
 
 

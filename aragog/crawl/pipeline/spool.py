@@ -29,7 +29,7 @@ from pinlater.redis.scripts import LuaScript, load_script
 
 # The memory that a body takes besides its own bytes: its part of a message, index entry and key.
 OVERHEAD_BYTES = 1024
-# The spool may use 1/4 of `maxmemory`, or else 1/64 of the memory of the Redis machine.
+# The spool may use 1/4 of `maxmemory`, or else 1/64 of the Redis machine's memory.
 MAXMEMORY_DIVISOR = 4
 MACHINE_MEMORY_DIVISOR = 64
 # About 10,000 pages of 50 KB, which keep one core busy for a minute. More would only add waiting

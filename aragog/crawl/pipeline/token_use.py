@@ -1,10 +1,11 @@
 """
 How much of its quota (`serving.quotas`) a token has used, summed across its crawls.
 
-Tokens have no counters of their own. Their use is the sum of that of the crawls they started. URLs
-that a token enqueues without a crawl's name belong to a separate crawl (`implicit_crawl_name`). The
-script that counts a URL as enqueued also checks the quota. The counts of the token's other crawls
-and of other servers are read just before, so concurrent callers may together exceed the limit.
+Tokens have no counters of their own. A token's use is the total use of the crawls that it started.
+URLs that a token enqueues without a crawl's name belong to a separate crawl
+(`implicit_crawl_name`). The script that counts a URL as enqueued also checks the quota. The counts
+of the token's other crawls and of other servers are read just before, so concurrent callers may
+together exceed the limit.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from aragog.errors import QuotaExceeded
 from aragog.settings.token_quotas import TokenQuota
 
 IMPLICIT_CRAWL_PREFIX = "token."
-"""Prefix of the names of crawls for URLs that tokens enqueue without a crawl's name."""
+"""Name prefix of the crawls for URLs that tokens enqueue without a crawl's name."""
 DAY_MS = 86_400_000
 WAITING_RETRY_S = 60.0
 _MAX_NAME_CHARS = 64

@@ -328,7 +328,7 @@ class UrlTraces:
         Return a span for one attempt of a webhook delivery, or None if it is not traced.
 
         Args:
-            first: the context of the span of the delivery's first attempt; "" for the first
+            first: the span context of the delivery's first attempt; "" for the first
                 attempt.
             url: the URL of the receiver.
             changes: the number of changes in the delivery.

@@ -255,7 +255,7 @@ class Limiter:
         Slots of a closed domain are not usable; see `closed`. A slot more than `MAX_LEAD_S` ahead
         is not usable either, because its domain has moved to a node with another clock.
 
-        Uses the clock of the node of `key`, or of the first node if `key` is None. Only the first
+        Uses the clock of the node for `key`, or of the first node if `key` is None. Only the first
         call needs a round trip.
         """
         if key and self.is_closed(key):
@@ -297,7 +297,7 @@ class Limiter:
         """
         Return the ms from now until a time of this limiter for `key`; 0 if it has passed.
 
-        Measured by the clock of the node of `key` instead of the caller's clock. Only the first
+        Uses the clock of the node for `key` instead of the caller's clock. Only the first
         call needs a round trip.
         """
         return max(0, ceil_ms(at_ms * 1000.0 - self._nodes.node_for(key).now_us()))

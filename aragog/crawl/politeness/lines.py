@@ -42,7 +42,7 @@ MAX_ENTRIES_PER_CALL = 1_000
 
 LIST_PREFIX = "line2:"
 PAUSED_PREFIX = "paused://"
-"""The key prefix of the lines of paused crawls."""
+"""The key prefix of paused crawls' waiting lines."""
 
 
 def is_rules_line(key: str) -> bool:

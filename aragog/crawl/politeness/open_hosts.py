@@ -70,7 +70,7 @@ class OpenHosts:
     def open(self, crawl: int, max_open: int, hosts: Sequence[str]) -> OpenedHosts:
         """
         Try to open hosts whose URLs could be sent now.
-        Without hosts, only opens waiting ones.
+        If there are no hosts, this only opens waiting ones.
         """
         with redis_errors("redis, open hosts"):
             count, *opened = load_script("aragog.crawl.politeness", "hosts_open").run(

@@ -58,7 +58,7 @@ class RulesState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CachedRules:
-    """The cached state of the rules of one origin."""
+    """The cached state of one origin's rules."""
 
     state: RulesState
     rules: RobotsRules | None = None

@@ -70,7 +70,7 @@ class Discovery:
     chunk: int = 500
     """How many sitemap entries are looked up in the store at a time."""
     followed_pages: FollowedPages | None = None
-    """Without it, links are not followed from the store and not refreshed."""
+    """If None, links are not followed from the store and not refreshed."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     """Provides the scope of each job's crawl."""
     budgets: LinkBudgets | None = None

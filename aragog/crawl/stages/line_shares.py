@@ -89,7 +89,7 @@ class LineShares:
     ) -> None:
         self._lines = lines
         self._open: dict[int, frozenset[str]] = {}
-        """For each crawl that limits its open hosts, which of these lines are open."""
+        """Which of these lines are open, for each crawl that limits its open hosts."""
         self.costs: dict[str, dict[int, int]] = {
             key: share_costs(line.shares, crawls, weights, _interval_s(key, interval_us))
             for key, line in due.items()

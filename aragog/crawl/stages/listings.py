@@ -59,7 +59,7 @@ class ListingPage(NamedTuple):
     """True if the page asks crawlers not to follow any of its links."""
     nofollow_links: Collection[str] = ()
     files: Collection[str] = ()
-    """The URLs of the files of its items."""
+    """The file URLs of its items."""
 
 
 class _ChosenUrls(NamedTuple):

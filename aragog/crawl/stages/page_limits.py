@@ -86,7 +86,8 @@ class PageTooExpensive(BaseException):
     """
     The page took more CPU time than allowed.
 
-    Not a subclass of `Exception`, so that code that handles failing parts does not catch it.
+    This is not a subclass of `Exception`, so that code that handles failing parts does not catch
+    it.
     """
 
     def __init__(self, reason: str) -> None:
