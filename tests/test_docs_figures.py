@@ -112,7 +112,7 @@ FIGURES = {
         f"for fetched bodies is only {(40 * MIB // spool.MAXMEMORY_DIVISOR) // MIB} MiB",
         f"full batches of {DEFAULTS.pipeline.batch_size} URLs",
         f"claims up to {refresh._MAX_CLAIMED:,} URLs in five seconds",
-        f"refreshes up to {signature(RobotsStage.expiring).parameters['most'].default:,} files per minute",
+        f"refreshes up to {signature(RobotsStage.refresh_expiring).parameters['max_origins'].default:,} files per minute",
         f"wrote {COSTS['hbase_rows_per_s'].value:,.0f} rows/s on two cores",
         f"writes {COSTS['hbase_rows'].value:g} rows of 1 KB",
     ],

@@ -479,7 +479,7 @@ def test_unreachable_redis_raises_limiter_unavailable(tmp_path):
         lambda: limiter.pause_until("a.com", 1),
         lambda: limiter.report("a.com", ok=False),
         lambda: limiter.describe(["a.com"]),
-        limiter.failing,
+        limiter.failing_domains,
         lambda: limiter.is_usable(1),
     ):
         with pytest.raises(LimiterUnavailable):

@@ -14,7 +14,7 @@ from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.pipeline.spool_room import MAX_WAIT_S, SpoolSpace
 from aragog.crawl.politeness.robots_records import RulesState
 from aragog.crawl.stages.access import Access
-from aragog.crawl.stages.fetch import ROOM_RETRY_MS, FetchStage
+from aragog.crawl.stages.fetch import SPACE_RETRY_MS, FetchStage
 from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.requester import Requester
 from aragog.crawl.stages.revalidation import JobSelection
@@ -333,7 +333,7 @@ def test_full_spool_returns_jobs_without_a_request_or_an_attempt(stage, ports):
 
     assert ports.web.requests == []
     assert message.message.jobs == (UrlJob(url=A),)
-    assert message.delay_ms >= ROOM_RETRY_MS
+    assert message.delay_ms >= SPACE_RETRY_MS
 
 
 def test_batch_that_does_not_fit_in_the_spool_is_partly_fetched(stage, ports):
@@ -351,7 +351,7 @@ def test_stage_without_a_gate_waits_for_a_closed_spool(stage, ports):
     message = run(replace(stage, spool_space=spool_space), A)[Destination.FETCH]
 
     assert ports.clock.now_ms() >= NOW_MS + MAX_WAIT_S * 1000
-    assert message.delay_ms == ROOM_RETRY_MS
+    assert message.delay_ms == SPACE_RETRY_MS
 
 
 NOW_S_OF_DAY = NOW_MS // 1000 % 86_400
