@@ -4,8 +4,8 @@ The standalone system: its processes with their command lines and environment.
     redis     the private redis-server (only if redis.url or broker.url is empty)
     postgres  the private PostgreSQL (only if store.engine is postgres and store.dsn is empty)
     fetch, canonicalize, store   Celery workers, one per role
-    upkeep    a worker for tasks that beat starts; beat, the scheduler, runs as one of its threads,
-              and on pinlater it also delivers to webhooks
+    upkeep    a worker for tasks that beat starts; beat, the schedule, is one of its threads, and
+              on pinlater it also delivers to webhooks
     webhooks  a worker that delivers to webhooks (only on other brokers)
     render    a worker that renders pages (only if rendering.hosts lists hosts)
     http      the HTTP API, and the Thrift services
@@ -38,12 +38,10 @@ from aragog.standalone.supervisor import Child, Supervisor
 from pinlater.brokers import kind_of
 from pinlater.worker_names import worker_name
 
-# Groups of processes (`Child.group`). Higher groups stop earlier.
-BACKENDS, WORKERS, FRONTENDS = 0, 1, 2
-# A warm shutdown waits for the current batch, which may wait for slots and until the deadline of
-# its fetches. This includes a margin.
+SERVERS, WORKERS, SERVING = 0, 1, 2
+# A warm shutdown waits for the current batch: slots, deadline, and a margin.
 WORKER_STOP_TIMEOUT_S = 45.0
-FRONTEND_NAMES = ("beat", "http", *(["flower"] if has("flower") else []))
+FRONT_PROCESSES = ("beat", "http", *(["flower"] if has("flower") else []))
 MAX_RESTARTS = 5
 MIN_FREE_BYTES = 64 * 1024
 """Space for settings, locks, logs and Redis' first append; with less, no process could work."""
@@ -55,8 +53,8 @@ def worker_roles(settings: Settings, *, beat: bool = True) -> dict[str, tuple[st
     """
     Return the worker processes that these settings need, each with its roles.
 
-    An idle process takes 25 MB, so `upkeep` does the work of three processes if its threads can be
-    shared between queues (`aragog.workers.roles`). Without `beat`, scheduled tasks are not sent.
+    An idle process takes 25 MB, so `upkeep` has the roles of three if its threads can be shared
+    between queues (`aragog.workers.roles`). Without `beat`, scheduled tasks are not sent.
     """
     names = ["fetch", "upkeep", "canonicalize", "store", "webhooks"]
     names += ["render"] if settings.rendering.hosts else []
@@ -118,9 +116,9 @@ def _in_use(settings: Settings) -> Iterator[tuple[ListenAddress, str]]:
                 yield address, str(error.strerror)
 
 
-def check_disk_space(data_dir: Path) -> None:
+def check_room(data_dir: Path) -> None:
     """
-    Check that there is enough disk space to start. A missing folder is created later.
+    Check that the disk has space for a start; a missing folder is created later.
 
     Raises:
         ConfigError: the disk or the user's quota is full.
@@ -166,21 +164,21 @@ def _check_in_process(settings: Settings) -> None:
 
 
 def start(
-    supervisor: Supervisor, settings: Settings, *, frontends: Sequence[str] = FRONTEND_NAMES
+    supervisor: Supervisor, settings: Settings, *, front: Sequence[str] = FRONT_PROCESSES
 ) -> None:
     """
     Start every process, the redis-server first, and return once the redis-server responds.
 
-    The supervisor must already hold the data folder (`acquire`). `frontends` names the components
-    that enqueue or serve. All are processes except beat, which is a thread of upkeep. The ports of
-    processes that are not in `frontends` are not checked; see `start_frontends`.
+    The supervisor must already hold the data folder (`acquire`). `front` lists the parts that
+    enqueue or serve: processes, and beat, which is a thread of upkeep. The ports of processes that
+    are not in `front` are not checked; see `start_front`.
 
     Raises:
         ConfigError: a port is in use, or the redis-server does not start.
     """
     data_dir = settings.data_dir.absolute()
-    check_disk_space(data_dir)
-    if "http" in frontends:
+    check_room(data_dir)
+    if "http" in front:
         check(settings)
     record_settings(settings)
     if settings.private_redis:
@@ -193,31 +191,30 @@ def start(
         )
         _create_folder(server.folder, "ARAGOG_DATA_DIR to a writable folder")
         server.check_files()
-        child = supervisor.start(Child("redis", server.command(), BACKENDS, 20.0))
+        child = supervisor.start(Child("redis", server.command(), SERVERS, 20.0))
         server.process = child.process
         server.wait_until_ready(60.0)
     if settings.private_postgres:
         _start_postgres(supervisor, settings)
     release = release_command if kind_of(settings.resolved().broker.url) == "pinlater" else None
-    for name, roles in worker_roles(settings, beat="beat" in frontends).items():
+    for name, roles in worker_roles(settings, beat="beat" in front).items():
         command = worker_command(*roles)
         if "beat" in roles:
             command += ["--schedule", str(schedule_file(data_dir))]
         supervisor.start(Child(name, command, WORKERS, WORKER_STOP_TIMEOUT_S, after_kill=release))
-    start_frontends(supervisor, settings, frontends)
+    start_front(supervisor, settings, front)
 
 
-def start_frontends_with_free_ports(supervisor: Supervisor, settings: Settings) -> list[str]:
+def start_free_front(supervisor: Supervisor, settings: Settings) -> list[str]:
     """
-    Start the API and Flower, except those whose port is in use. Returns a message for each one that
-    was skipped.
+    Start the API and Flower, except those whose port is in use; returns what uses their ports.
 
-    Used where the system is still useful without them. Another program may have taken a port since
-    the system started.
+    For a system that is useful without them: other programs may have taken the ports since it
+    started.
     """
     in_use = dict(_in_use(settings))
     blocked = {"flower" if one.name == "Flower" else "http" for one in in_use}
-    start_frontends(supervisor, settings, [name for name in FRONTEND_NAMES if name not in blocked])
+    start_front(supervisor, settings, [name for name in FRONT_PROCESSES if name not in blocked])
     return [
         f"{address.name} was not started: serving.{address.setting}: port {address.port} on "
         f"{address.host} is in use ({reason})"
@@ -225,17 +222,17 @@ def start_frontends_with_free_ports(supervisor: Supervisor, settings: Settings) 
     ]
 
 
-def start_frontends(
-    supervisor: Supervisor, settings: Settings, frontends: Sequence[str] = FRONTEND_NAMES
+def start_front(
+    supervisor: Supervisor, settings: Settings, front: Sequence[str] = FRONT_PROCESSES
 ) -> None:
-    """Start the API and Flower if they are in `frontends`."""
+    """Start the processes in `front` that serve: the API and Flower."""
     commands = {
         "http": [sys.executable, "-P", "-m", "aragog.cli", "serve"],
         "flower": flower_command(settings),
     }
-    for name in frontends:
+    for name in front:
         if name in commands:
-            supervisor.start(Child(name, commands[name], FRONTENDS))
+            supervisor.start(Child(name, commands[name], SERVING))
 
 
 def _start_postgres(supervisor: Supervisor, settings: Settings) -> None:
@@ -250,7 +247,7 @@ def _start_postgres(supervisor: Supervisor, settings: Settings) -> None:
     server = PostgresServer(settings.data_dir.absolute() / "postgres", socket_folder=socket_folder)
     _create_folder(server.folder, "ARAGOG_DATA_DIR to a writable folder")
     server.prepare()
-    child = Child("postgres", server.command(), BACKENDS, 20.0, stop_signal=signal.SIGINT)
+    child = Child("postgres", server.command(), SERVERS, 20.0, stop_signal=signal.SIGINT)
     supervisor.start(child)
     server.log = child.log
 
@@ -275,7 +272,7 @@ class ListenAddress(NamedTuple):
     """An address on which a server of the system listens."""
 
     name: str
-    """The server's display name."""
+    """The server's name for people."""
     setting: str
     """The setting for its port, in the section `serving`."""
     host: str
@@ -348,8 +345,8 @@ def release_command(pid: int) -> list[str]:
 
 def schedule_file(data_dir: Path) -> Path:
     """
-    Return the file in which beat records when each task was most recently sent. If it is lost,
-    tasks run early once.
+    Return the file in which beat records when tasks were last sent; losing it makes tasks run early
+    once.
     """
     return data_dir / "run" / "beat"
 

@@ -161,7 +161,7 @@ def aragog_system(port: int, folder: Path, front: Sequence[str] = ("beat",)) -> 
         supervisor = Supervisor(folder, system.environment(settings), system.PRELOAD)
         supervisor.acquire()
         try:
-            system.start(supervisor, settings, frontends=front)
+            system.start(supervisor, settings, front=front)
             yield settings
         finally:
             supervisor.stop()

@@ -87,7 +87,7 @@ def standalone(
         supervisor.acquire()
         create_key(data_dir / "run", full)  # as `aragog up` does
         try:
-            system.start(supervisor, settings, frontends=front)
+            system.start(supervisor, settings, front=front)
             yield Standalone(data_dir, full, settings, supervisor)
         finally:
             supervisor.stop()
