@@ -28,7 +28,7 @@ from aragog.api.operations.values import (
     PastValue,
 )
 from aragog.api.record_json import record_json
-from aragog.crawl.pipeline.change_json import plain as change_json
+from aragog.crawl.pipeline.change_json import change_to_json
 from aragog.errors import BadInput
 from aragog.urlstore.feed import Change
 from aragog.urlstore.field_formats import FieldFormats
@@ -46,7 +46,7 @@ def to_json(value: Any, formats: FieldFormats) -> Any:
         case PageLink():
             return {"url": value.url, "text": value.text, "rel": value.rel.split()}
         case Change():
-            return change_json(value, formats.to_json)
+            return change_to_json(value, formats.to_json)
         case PastValue():
             return {"value": formats.to_json(value.field, value.value), "at_ms": value.at_ms}
         case bytes():

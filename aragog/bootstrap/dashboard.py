@@ -53,7 +53,7 @@ def components(
     """
     settings = settings.resolved()
     clock = clock or SystemClock()
-    shared = SharedState.of(settings, quick_client)
+    shared = SharedState.from_settings(settings, quick_client)
     client = shared.client
     broker = settings.broker
     overrides = _cache_success(lambda: overrides_of(settings))

@@ -106,7 +106,7 @@ def limiter_ring(settings: Settings, note: Callable[[str], None] = lambda _: Non
 
 def lines_of(settings: Settings) -> Lines:
     """Return the lines in which URLs wait for slots; connected on first use."""
-    return Lines(SharedState.of(settings).nodes, prefix=settings.redis.prefix)
+    return Lines(SharedState.from_settings(settings).nodes, prefix=settings.redis.prefix)
 
 
 def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
@@ -118,7 +118,7 @@ def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
         redis_settings.prefix,
         clock=clock,
         agent=settings.fetch.user_agent,
-        asks_tdm=settings.preferences.asks_tdm_file,
+        requires_tdm=settings.preferences.asks_tdm_file,
     )
 
 
@@ -138,7 +138,7 @@ def fetch_gate(settings: Settings) -> Callable[[], Allowance] | None:
     settings = settings.resolved()
     if kind_of(settings.broker.url) != "pinlater":
         return None
-    shared = SharedState.of(settings, quick_client)
+    shared = SharedState.from_settings(settings, quick_client)
     return claim_limit(shared.spool, Admission(shared.servers()))
 
 
@@ -151,7 +151,9 @@ def fetches_open(settings: Settings) -> Callable[[], bool]:
     """
     if gates.has_gate(Queue.FETCH):
         return lambda: gates.allowance(Queue.FETCH).lowest > URGENT
-    gate = fetch_gate(settings) or claim_limit(SharedState.of(settings, quick_client).spool)
+    gate = fetch_gate(settings) or claim_limit(
+        SharedState.from_settings(settings, quick_client).spool
+    )
     return lambda: gate().lowest > URGENT
 
 
@@ -170,7 +172,7 @@ def outage_board(settings: Settings) -> OutageBoard:
 def takedown_purge(settings: Settings, store: UrlStore) -> Purge:
     """Return the service that removes taken-down URLs from Redis and the broker."""
     settings = settings.resolved()
-    broker, shared = settings.broker, SharedState.of(settings)
+    broker, shared = settings.broker, SharedState.from_settings(settings)
     app = Celery("aragog-takedown", set_as_current=False)
     app.conf.update(
         celery_settings(broker.url, broker.shards, broker.claim_timeout_s, control=broker.control)

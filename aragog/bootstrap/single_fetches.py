@@ -48,7 +48,7 @@ def single_fetches(settings: Settings) -> SingleFetches:
     """
     settings = settings.resolved()
     install_site_rules(settings)
-    shared, overrides = SharedState.of(settings), overrides_of(settings)
+    shared, overrides = SharedState.from_settings(settings), overrides_of(settings)
     clock = ServerTime(GreenClock(), partial(server_ms, shared.client))
     limits = limiter(settings, overrides, clock)
     rules = AccessRules(
@@ -81,7 +81,7 @@ def single_fetches(settings: Settings) -> SingleFetches:
             clock=clock,
             signer=signer,
             sharing=pages,
-            start_is_enough=True,
+            truncate_oversized=True,
         ),
         pool=GreenPool(sockets_within_limit(settings.fetch.concurrency)),
         counters=shared.counters,

@@ -70,7 +70,7 @@ class StageParts:
     @property
     def job_egress(self) -> JobEgress:
         """Chooses the egress route for each job's requests."""
-        return JobEgress(self.egress.rules, self.checks, self.egress.by_crawl)
+        return JobEgress(self.egress.rules, self.checks, self.egress.depends_on_crawl)
 
 
 def shared_parts(settings: Settings, sender: Sender, test_clock: Clock | None) -> StageParts:
@@ -87,7 +87,7 @@ def shared_parts(settings: Settings, sender: Sender, test_clock: Clock | None) -
         ConfigError: a setting is invalid, such as the overrides file.
         BrokerUnavailable: Redis does not respond.
     """
-    shared = SharedState.of(settings)
+    shared = SharedState.from_settings(settings)
     # All workers timestamp fetches and writes with one clock, so a value never replaces a newer
     # one. This machine's wall clock is not used, because it may be changed at any moment.
     clock = test_clock or ServerTime(GreenClock(), partial(server_ms, shared.client))
@@ -194,6 +194,6 @@ def fetchers_of(parts: StageParts) -> Fetchers:
         robots_pool=GreenPool(max_sockets),
         pages=pages,
         sitemaps=open_fetcher(for_sitemaps(fetch), sharing=pages),
-        files=open_fetcher(for_files(fetch), sharing=pages, as_declared=True),
-        robots=open_fetcher(for_robots(fetch), sharing=pages, start_is_enough=True),
+        files=open_fetcher(for_files(fetch), sharing=pages, trust_declared_types=True),
+        robots=open_fetcher(for_robots(fetch), sharing=pages, truncate_oversized=True),
     )

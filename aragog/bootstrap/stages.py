@@ -20,7 +20,7 @@ from aragog.crawl.pipeline.messages import RobotsBatch
 from aragog.crawl.pipeline.outcome_log import OutcomeLog
 from aragog.crawl.pipeline.routing import OwnTask, Sender
 from aragog.crawl.pipeline.shared_state import SharedState
-from aragog.crawl.pipeline.spool_room import SpoolRoom
+from aragog.crawl.pipeline.spool_room import SpoolSpace
 from aragog.crawl.pipeline.url_traces import UrlTraces
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.overrides import Overrides
@@ -130,7 +130,7 @@ def _robots_stage(parts: StageParts, fetchers: Fetchers) -> RobotsStage:
 
 def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
     # With pinlater, workers do not claim this message while the spool is closed.
-    room = SpoolRoom(parts.shared.spool, parts.clock, gated=parts.waiting is not None)
+    spool_space = SpoolSpace(parts.shared.spool, parts.clock, gated=parts.waiting is not None)
     return FetchStage(
         selection=JobSelection(
             store=parts.store,
@@ -149,7 +149,7 @@ def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
             egress=parts.job_egress,
             sign_ins=_sign_ins(parts, fetchers),
         ),
-        room=room,
+        spool_space=spool_space,
         returning_jobs=parts.returning_jobs,
         counters=parts.shared.counters,
         outcomes=OutcomeLog(parts.shared.client, prefix=parts.settings.redis.prefix),
@@ -193,7 +193,7 @@ def _release_stage(
     clock: Clock,
 ) -> ReleaseStage:
     lines, is_open = lines_of(settings), fetches_open(settings)
-    shared = SharedState.of(settings)
+    shared = SharedState.from_settings(settings)
     return ReleaseStage(
         lines=lines,
         limiter=limits,

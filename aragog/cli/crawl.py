@@ -175,7 +175,7 @@ def _line(status: CrawlStatus) -> str:
     counts = status.counts
     held_text = f", {counts.held:,} links held" if counts.held else ""
     return (
-        f"{status.record.name}: {status.shown_state}; {counts.enqueued:,} enqueued, "
+        f"{status.record.name}: {status.display_state}; {counts.enqueued:,} enqueued, "
         f"{counts.waiting:,} waiting, {counts.stored:,} stored{held_text}{_next(status)}"
     )
 
@@ -201,7 +201,7 @@ def list_crawls(*, as_json: bool) -> None:
         others = sum(counts.outcomes.values()) - counts.stored
         numbers = (counts.enqueued, counts.waiting, counts.stored, others)
         started = format_time(record.created_at_ms) if record.created_at_ms else ""
-        table.add_row(record.name, status.shown_state, *(f"{n:,}" for n in numbers), started)
+        table.add_row(record.name, status.display_state, *(f"{n:,}" for n in numbers), started)
     print_table(table)
 
 

@@ -48,7 +48,7 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
     with (
         Fetcher(settings.fetch, signer=signer, egress=egress) as fetcher,
         Fetcher(
-            for_robots(settings.fetch), sharing=fetcher, signer=signer, start_is_enough=True
+            for_robots(settings.fetch), sharing=fetcher, signer=signer, truncate_oversized=True
         ) as robots,
     ):
         gate = _RobotsGate(robots, settings)

@@ -48,7 +48,7 @@ class RunChanges:
     """
 
     def __init__(self, settings: Settings, store: UrlStore, record: CrawlRecord) -> None:
-        shared = SharedState.of(settings)
+        shared = SharedState.from_settings(settings)
         self._registry, self._counts = shared.crawls, shared.crawl_counts
         self._store = store
         self._until_ms = 0

@@ -149,7 +149,7 @@ class Crawl:
 
     def _start(self) -> CrawlRecord:
         """Start the run's crawl, or continue it."""
-        registry, name = SharedState.of(self.settings).crawls, self.options.crawl
+        registry, name = SharedState.from_settings(self.settings).crawls, self.options.crawl
         options = {"depth": self.options.depth, "priority": self.options.priority}
         if name in registry.read().records:  # omitted options keep their values
             defaults = {"depth": 0, "priority": PRIORITY_DEFAULT}

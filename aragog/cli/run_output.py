@@ -30,7 +30,7 @@ from aragog.api.operations.text_processes import PageTextUnavailable
 from aragog.cli.arguments import absent_fields
 from aragog.cli.reextract import reextract_pages
 from aragog.cli.run_texts import RunTexts
-from aragog.crawl.stages.reextract import Versions, outdated, text_version
+from aragog.crawl.stages.reextract import Versions, outdated_urls, text_version
 from aragog.errors import ALL, BadInput, ConfigError, CorruptContent, TakenDown
 from aragog.observability.formatting import pluralize
 from aragog.pages.items import SiteKinds, load_kinds
@@ -220,12 +220,12 @@ class RunOutput:
             return ""
         earlier = None if self._append else read_earlier(file, PAGE if self._items else "url").urls
         urls = list(dict.fromkeys([*self._urls, *(earlier or ())]))
-        outdated_urls = [
+        urls_to_reextract = [
             url
             for start in range(0, len(urls), BATCH_SIZE)
-            for url in outdated(store, urls[start : start + BATCH_SIZE], self._versions)
+            for url in outdated_urls(store, urls[start : start + BATCH_SIZE], self._versions)
         ]
-        counts = reextract_pages(outdated_urls)
+        counts = reextract_pages(urls_to_reextract)
         count = counts["changed"] + counts["read"]
         return (
             f"; {pluralize(count, 'page')} extracted again with the current rules" if count else ""

@@ -119,7 +119,7 @@ class RunTracker:
         crawl: int = 0,
     ) -> None:
         settings = settings.resolved()
-        shared = SharedState.of(settings)
+        shared = SharedState.from_settings(settings)
         self._nodes, self._in_flight = shared.nodes, shared.in_flight
         self._counts, self._crawl = shared.crawl_counts, crawl
         self._followed = FollowedUrls(self._nodes.first, prefix=settings.redis.prefix)
@@ -214,7 +214,7 @@ class RunTracker:
             in_flight_count = len(self._in_flight_urls)
             for checked in range(0, min(in_flight_count, MAX_CHECKED_URLS), SLICE_SIZE):
                 urls = list(islice(self._in_flight_urls, SLICE_SIZE))
-                in_flight = self._in_flight.among(urls)
+                in_flight = self._in_flight.intersection(urls)
                 for url in urls:
                     self._in_flight_urls.popleft()
                     (self._in_flight_urls if url in in_flight else self._ended).append(url)
@@ -224,7 +224,7 @@ class RunTracker:
             # Read the held links first: a page's links are held before the page is done, and listed
             # here before they are released, so none is missed.
             if self._crawl:
-                self.held = self._counts.of([self._crawl]).held
+                self.held = self._counts.totals([self._crawl]).held
             # Workers list the links that they follow before the page with the links is done.
             for followed in self._followed.take(self.request_id):
                 self.add(followed.url, depth=followed.depth, was_in_flight=followed.was_in_flight)

@@ -93,7 +93,7 @@ class Aragog:
         self._settings = (settings or process_settings()).resolved()
         install_site_rules(self._settings)
         broker = self._settings.broker
-        self._shared = shared = SharedState.of(self._settings)
+        self._shared = shared = SharedState.from_settings(self._settings)
         self._app = Celery("aragog-producer", set_as_current=False)
         self._app.conf.update(
             celery_settings(

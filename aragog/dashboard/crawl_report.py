@@ -34,7 +34,7 @@ def plain_status(status: CrawlStatus) -> dict[str, Any]:
     options = {name: value for name, value in record.items() if name not in _HIDDEN_FIELDS}
     return {
         **options,
-        "state": status.shown_state,
+        "state": status.display_state,
         "enqueued": counts.enqueued,
         "waiting": counts.waiting,
         "repeated": counts.repeated,
@@ -130,7 +130,7 @@ def _largest(domains: Mapping[str, Counter[str]]) -> list[tuple[str, Counter[str
 def _facts(report: CrawlReport) -> list[tuple[str, str]]:
     status = report.status
     counts, record = status.counts, status.record
-    facts = [("state", f"{status.shown_state} {record.reason}".strip())]
+    facts = [("state", f"{status.display_state} {record.reason}".strip())]
     if record.created_at_ms:
         facts.append(("started", format_time(record.created_at_ms)))
     if record.next_round_ms and not record.has_ended:

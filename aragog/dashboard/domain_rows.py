@@ -122,7 +122,7 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
             robots=robots[key],
             override=overrides.find(key),
             outcomes=outcomes.get(key),
-            blocked=overrides.blocked(key),
+            blocked=overrides.blocking_setting(key),
             taken_down=roots[key] in taken_down,
             queued=queued.get(key, 0),
         )

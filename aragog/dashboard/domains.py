@@ -40,7 +40,8 @@ _PAST_HOST, _PAST_DOMAIN = "!", "/"
 def _by_backlog(components: Components) -> list[str]:
     """Return the domains with queued URLs, either in their lines or in the queues."""
     in_line = {
-        report.key: report.waiting for report in components.limiter().busiest(MAX_RANKED_DOMAINS)
+        report.key: report.waiting
+        for report in components.limiter().busiest_domains(MAX_RANKED_DOMAINS)
     }
     with contextlib.suppress(BrokerUnavailable):
         for key, count in queued_by_domain(components).items():
@@ -49,7 +50,7 @@ def _by_backlog(components: Components) -> list[str]:
 
 
 def _by_errors(components: Components) -> list[str]:
-    return [report.key for report in components.limiter().failing(MAX_RANKED_DOMAINS)]
+    return [report.key for report in components.limiter().failing_domains(MAX_RANKED_DOMAINS)]
 
 
 def _by_rate(components: Components) -> list[str]:
@@ -62,7 +63,7 @@ def _by_rate(components: Components) -> list[str]:
 
 
 def _by_refusal(components: Components) -> list[str]:
-    return components.outcomes.refusing(MAX_RANKED_DOMAINS)
+    return components.outcomes.refusing_domains(MAX_RANKED_DOMAINS)
 
 
 SORTS: dict[str, Callable[[Components], Sequence[str]]] = {

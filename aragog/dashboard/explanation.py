@@ -100,7 +100,7 @@ def _operator(url: str, components: Components) -> Iterator[Line]:
     """Yield the operator's decisions about the URL, its host and its domain."""
     taken_down = url in components.store().takedowns.refused([url])
     yield Line("taken down", "yes: it is neither fetched nor stored" if taken_down else "no")
-    yield Line("blocked", components.overrides().blocked(host(url)) or "no")
+    yield Line("blocked", components.overrides().blocking_setting(host(url)) or "no")
 
 
 def _robots(url: str, components: Components) -> Iterator[Line]:
@@ -122,11 +122,11 @@ def _robots(url: str, components: Components) -> Iterator[Line]:
         yield Line("Crawl-delay", f"{delay_s:g} s")
     for line in cached.rules.timed_lines(components.user_agent):
         yield Line("at times", line)
-    opens_in_s = cached.rules.opens_in_s(components.user_agent, now_ms / 1000)
-    if opens_in_s:
+    visit_wait_s = cached.rules.visit_wait_s(components.user_agent, now_ms / 1000)
+    if visit_wait_s:
         yield Line(
             "Visit-time",
-            f"begins in {format_duration(opens_in_s * 1000)}: its pages wait until then",
+            f"begins in {format_duration(visit_wait_s * 1000)}: its pages wait until then",
         )
 
 

@@ -308,7 +308,7 @@ def _domains(components: Components) -> Iterator[Metric]:
     slowed = GaugeMetricFamily(
         "aragog_domain_backoff_factor", "How many times slower than its rate.", labels=["domain"]
     )
-    for report in components.limiter().busiest(MAX_DOMAINS):
+    for report in components.limiter().busiest_domains(MAX_DOMAINS):
         backlog.add_metric([report.key], report.backlog_ms / 1000)
         slowed.add_metric([report.key], report.backoff_factor)
     yield from (backlog, slowed)
@@ -325,7 +325,7 @@ def _refusing(components: Components) -> Iterator[Metric]:
         f"How long a domain has refused us, for the {MAX_DOMAINS} with the latest refusals.",
         labels=["domain"],
     )
-    keys = components.outcomes.refusing(MAX_DOMAINS)
+    keys = components.outcomes.refusing_domains(MAX_DOMAINS)
     for key, outcomes in components.outcomes.read(keys).items():
         since.add_metric([key], (outcomes.refused_at_ms - outcomes.refused_since_ms) / 1000)
     yield since

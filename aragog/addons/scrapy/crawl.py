@@ -53,7 +53,7 @@ class SpiderCrawl:
     def state(self) -> CrawlState:
         """The state shared by the crawl's processes."""
         return CrawlState(
-            SharedState.of(self.settings).client,
+            SharedState.from_settings(self.settings).client,
             prefix=self.settings.redis.prefix,
             crawl=self.name,
             member=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}",

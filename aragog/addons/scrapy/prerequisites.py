@@ -39,7 +39,7 @@ def check_fetching(settings: BaseSettings, crawl: SpiderCrawl) -> None:
         )
     try:
         with redis_errors("redis.url"):
-            SharedState.of(crawl.settings).client.ping()
+            SharedState.from_settings(crawl.settings).client.ping()
     except BrokerUnavailable as error:
         raise _unavailable(error, crawl.settings) from None
 

@@ -15,7 +15,7 @@ from aragog.crawl.pipeline.crawl_records import (
     CrawlPhase,
     CrawlTerms,
 )
-from aragog.crawl.pipeline.token_use import OWN_PREFIX, own_name
+from aragog.crawl.pipeline.token_use import IMPLICIT_CRAWL_PREFIX, implicit_crawl_name
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.stages.crawl_reports import FailedUrls, OpenDomain
 from aragog.crawl.stages.crawl_status import CrawlStatus
@@ -81,7 +81,7 @@ def view_of(status: CrawlStatus) -> CrawlView:
     }
     return CrawlView(
         **values,
-        state=status.shown_state,
+        state=status.display_state,
         scope=record.scope.rules,
         outcomes=dict(counts.outcomes),
         notes=dict(counts.notes),
@@ -121,8 +121,10 @@ def check_own(caller: Caller, name: str) -> None:
     if control is None or not isinstance(token, Token) or token.allows(ADMIN):
         return
     record = control.registry.read().records.get(name)
-    belongs_to_other = record.token != str(token) if record else name.startswith(OWN_PREFIX)
-    if belongs_to_other and name != own_name(token):
+    belongs_to_other = (
+        record.token != str(token) if record else name.startswith(IMPLICIT_CRAWL_PREFIX)
+    )
+    if belongs_to_other and name != implicit_crawl_name(token):
         raise NotYourCrawl(name)
 
 
@@ -135,7 +137,7 @@ def crawl_of_token(token: str | None, control: CrawlControl | None) -> str:
     """
     if control is None or not isinstance(token, Token):
         return ""
-    name = own_name(token)
+    name = implicit_crawl_name(token)
     record = control.registry.crawls().records.get(name)
     if record is None or record.has_ended:
         control.registry.start(name, {}, token=str(token))

@@ -271,7 +271,7 @@ def test_concurrent_changes_of_a_record_are_all_kept(control, redis_client):
 )
 def test_continued_run_changes_only_what_it_sets(redis_url, tmp_path, changes, depth, priority):
     settings = Settings(data_dir=tmp_path, redis=RedisSettings(url=redis_url))
-    registry = SharedState.of(settings).crawls
+    registry = SharedState.from_settings(settings).crawls
     registry.start("docs", {"depth": 5, "priority": 2})
 
     options = RunOptions(

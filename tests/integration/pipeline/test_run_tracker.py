@@ -41,7 +41,7 @@ def store(settings):
 
 @pytest.fixture
 def shared(settings):
-    return SharedState.of(settings)
+    return SharedState.from_settings(settings)
 
 
 class RequestRecorder:

@@ -153,7 +153,7 @@ def test_unsent_request_is_logged_with_the_setting_that_allows_it(run, caplog):
 
 def test_taken_down_page_is_not_requested(run, site):
     settings = load_settings()
-    SharedState.of(settings).blocks.replace([("host", "a.test")])
+    SharedState.from_settings(settings).blocks.replace([("host", "a.test")])
 
     (refused,) = run(Request("http://a.test/"))
 

@@ -140,7 +140,7 @@ def slow(system):
                 raise self.error
             return self
 
-        def busiest(self, count):
+        def busiest_domains(self, count):
             return [DomainReport("a.test", 10.0, None, self.calls * 1000, 1.0, 0, None)]
 
     return Slow()

@@ -26,7 +26,7 @@ from aragog.api.problems import Overloaded, unavailable
 from aragog.api.server.http.calls import StoreCalls, json_response
 from aragog.api.server.http.parameters import Query
 from aragog.api.server.http.routes.operations import OperationRoutes
-from aragog.crawl.pipeline.change_json import Reader, plain
+from aragog.crawl.pipeline.change_json import Reader, change_to_json
 from aragog.errors import TRANSIENT
 from aragog.urlstore.feed import Change
 from aragog.urlstore.records import ListPage
@@ -133,7 +133,7 @@ def _changes_request(request: Request) -> ChangesRequest:
 
 
 def _event(change: Change, read: Reader) -> bytes:
-    body = orjson.dumps(plain(change, read))
+    body = orjson.dumps(change_to_json(change, read))
     return b"id: %b\nevent: %b\ndata: %b\n\n" % (
         change.cursor.encode(),
         change.kind.encode(),
