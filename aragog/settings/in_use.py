@@ -28,7 +28,7 @@ from aragog.settings.settings import Settings
 # The only setting that running processes read again when the settings file changes.
 RELOADED_SETTING = "politeness.blocked_hosts"
 EXTENDED_SETTING = "fetch.host_map"
-"""In a data folder with pages of the demo web, `aragog up` adds the demo's hosts to this
+"""In a data folder with pages of the demo sites, `aragog up` adds the demo's hosts to this
 setting."""
 PROCESS_SECTIONS = ("logs.", "serving.", "workers.")
 """Settings that only concern the process itself."""

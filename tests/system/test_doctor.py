@@ -335,7 +335,10 @@ def test_stopped_system_is_found(tmp_path):
         "ARAGOG_DATA_DIR": str(tmp_path / "var"),
         "ARAGOG_SETTINGS": os.devnull,
         "ARAGOG_FETCH__USER_AGENT": AGENT,
-        **{f"ARAGOG_SERVING__{name}_PORT": str(free_port()) for name in ("HTTP", "THRIFT")},
+        **{
+            f"ARAGOG_SERVING__{name}_PORT": str(free_port())
+            for name in ("HTTP", "THRIFT", "FLOWER")
+        },
     }
     ran = CliRunner().invoke(main, ["doctor", "--json"], env=environ, catch_exceptions=False)
     failures = {f["part"]: f["text"] for f in orjson.loads(ran.stdout) if not f["ok"]}
