@@ -85,10 +85,10 @@ def arguments_of(operation: Operation[Any, Any], request: Any, kind: Any) -> Any
         if field.thrift.endswith("_ms") and field.name.endswith("_s"):
             value = _to_ms(value)
         if field.thrift in spec:
-            setattr(arguments, field.thrift, encoded(spec[field.thrift], value))
+            setattr(arguments, field.thrift, encode_value(spec[field.thrift], value))
         else:
             members = {entry[1]: entry for entry in options.thrift_spec.values()}
-            setattr(options, field.thrift, encoded(members[field.thrift], value))
+            setattr(options, field.thrift, encode_value(members[field.thrift], value))
     for name, entry in spec.items():
         if getattr(arguments, name) is None and name != "options":
             setattr(arguments, name, [] if entry[0] == TType.LIST else "")
@@ -102,7 +102,7 @@ def _to_ms(value: Any) -> Any:
     return round(value * 1000)
 
 
-def encoded(entry: Sequence[Any], value: Any) -> Any:
+def encode_value(entry: Sequence[Any], value: Any) -> Any:
     """Encode a value for a struct's member, given its entry in `thrift_spec`."""
     kind, inner = entry[0], entry[2]
     if value is None:
@@ -120,7 +120,7 @@ def encoded(entry: Sequence[Any], value: Any) -> Any:
 
 def _item(inner: Any, value: Any) -> Any:
     if isinstance(inner, tuple):
-        return encoded((inner[0], "", inner[1]), value)
+        return encode_value((inner[0], "", inner[1]), value)
     return _scalar(None, value)
 
 
@@ -166,9 +166,9 @@ def _json_strings(value: Any) -> dict[str, Any]:
 def _member(entry: Sequence[Any], value: Any, more: Mapping[str, Any]) -> Any:
     name = entry[1]
     if name in more:
-        return encoded(entry, more[name])
+        return encode_value(entry, more[name])
     if hasattr(value, name):
-        return encoded(entry, getattr(value, name))
+        return encode_value(entry, getattr(value, name))
     if name.endswith("_ms") and (seconds := getattr(value, f"{name[:-3]}_s", None)) is not None:
         return _to_ms(seconds)
     return None
@@ -180,7 +180,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def response_from_struct(kind: Any, value: Any, formats: FieldFormats) -> Any:
-    """Build a response from its struct; the inverse of `encoded`."""
+    """Build a response from its struct; the inverse of `encode_value`."""
     if typing.get_origin(kind) is Annotated:
         kind = typing.get_args(kind)[0]
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)

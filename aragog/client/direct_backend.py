@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from aragog.api.operations.operation import Caller, Operation, Parts
-from aragog.api.operations.options import checked
+from aragog.api.operations.options import validate_options
 from aragog.api.operations.steps import run_steps
 from aragog.errors import (
     BAD_INPUT,
@@ -57,7 +57,7 @@ class DirectBackend:
         limit_s: float,  # noqa: ARG002 - see the class
     ) -> R:
         with _client_errors():
-            response = operation.run(self._caller, checked(request))
+            response = operation.run(self._caller, validate_options(request))
             result: R = run_steps(response) if isinstance(response, Generator) else response
             return result
 

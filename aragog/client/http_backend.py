@@ -29,7 +29,7 @@ from aragog.api.json_values import (
 from aragog.api.operations import crawling, reading, writing
 from aragog.api.operations.crawling import GetFreshRequest
 from aragog.api.operations.operation import HttpRoute, Operation
-from aragog.api.operations.options import checked
+from aragog.api.operations.options import validate_options
 from aragog.api.operations.page_texts import ORIGINAL
 from aragog.api.operations.reading import ContentRequest, GetManyRequest, GetRequest
 from aragog.api.operations.values import ContentPart, FetchedPage, PageRecord
@@ -119,7 +119,7 @@ class HttpBackend:
         raw = parse(response.body)
         raw = raw[route.member] if route.member else raw
         return response_from_json(
-            operation.answer, raw, self._formats, getattr(request, "field", "")
+            operation.response_type, raw, self._formats, getattr(request, "field", "")
         )
 
     def _send(
@@ -129,7 +129,7 @@ class HttpBackend:
         if operation.http is None:
             raise BadInput(f"{operation.name}: cannot be called over HTTP; use Thrift")
         route = next(r for r in reversed(operation.routes) if _matches_fixed_options(r, request))
-        members = members_of(request) if route.has_body else to_query(request, route.given)
+        members = members_of(request) if route.has_body else to_query(request, route.selected_by)
         path, headers, body = _fill_path(route, members), _condition(request), None
         params: dict[str, Any] = {**members, **route.selects}
         if route.has_body:
@@ -191,7 +191,7 @@ class HttpBackend:
         return [records[url] for url in request.urls]
 
     def _content(self, request: ContentRequest, limit_s: float) -> ContentPart | None:
-        headers, begin = {}, checked(request).offset_bytes
+        headers, begin = {}, validate_options(request).offset_bytes
         if begin or request.limit_bytes is not None:
             end = "" if request.limit_bytes is None else begin + request.limit_bytes - 1
             headers["Range"] = f"bytes={begin}-{end}"
@@ -248,7 +248,7 @@ class HttpBackend:
         params: Mapping[str, str] | None = None,
         missing: bool = False,
     ) -> _Response:
-        """Send a request. Returns a successful response, or a 404 or 416 if `missing` allows it."""
+        """Send a request, and return a successful response or, if `missing`, a 404 or 416."""
         if limit_s <= 0:
             raise ServiceUnavailable(self._display_address, _NO_RESPONSE)
         try:

@@ -229,7 +229,7 @@ class Client(AbstractContextManager["Client"]):
 
     def _call_in_parts(self, operation: Operation[Any, Any], request: Any) -> Any:
         """Return the response to a request whose list may be too long for one request."""
-        name = operation.in_parts
+        name = operation.split_option
         if name is None:
             return self._call_with_retries(operation, request)
         items, responses = getattr(request, name), []
@@ -238,7 +238,7 @@ class Client(AbstractContextManager["Client"]):
             responses.append(response := self._call_with_retries(operation, part))
             if isinstance(response, EnqueuedUrls) and response.batch is not None:
                 request = replace(request, batch=response.batch)
-        if operation.answer is EnqueuedUrls:
+        if operation.response_type is EnqueuedUrls:
             results = tuple(result for response in responses for result in response)
             return EnqueuedUrls(results, request.batch)
         return [item for response in responses for item in response]

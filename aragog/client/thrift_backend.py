@@ -177,7 +177,7 @@ class ThriftBackend:
         if not operation.waits:
             arguments.options.deadline_ms = _ms(limit_s)
         value = self._call(service, method, time.monotonic() + limit_s, arguments)
-        response = response_from_struct(operation.answer, value, self._formats)
+        response = response_from_struct(operation.response_type, value, self._formats)
         if isinstance(request, HistoryRequest):
             return [replace(past, field=request.field) for past in response]
         return response

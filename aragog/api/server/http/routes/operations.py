@@ -1,4 +1,4 @@
-"""HTTP routes for the table of operations: parse requests, run operations, build responses."""
+"""HTTP routes for operations. They parse requests, run operations and build responses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from aragog.api.json_values import fresh_json, from_query, refuse_unknown, request_of, to_json
 from aragog.api.operations.operation import Caller, Form, HttpRoute, Operation, Parts
-from aragog.api.operations.options import checked
+from aragog.api.operations.options import validate_options
 from aragog.api.operations.scopes import WRITE
 from aragog.api.operations.steps import run_steps_async
 from aragog.api.operations.table import Choice
@@ -40,7 +40,7 @@ class OperationRoutes:
 
     Args:
         calls: threads and deadlines.
-        parts: what operations use.
+        parts: the services that operations use.
         tokens: decides who may run which operation.
         unsent: counts the large responses of all connections.
     """
@@ -63,9 +63,10 @@ class OperationRoutes:
         texts = Query(request).texts()
         refuse_unknown(texts, known_names, "unknown query parameter")
         operation, route = _choose(choices, texts)
-        if operation.gate != choices[0][0].gate:  # the first operation's gate was checked already
+        # The scope of the route's first operation was checked already.
+        if operation.required_scope != choices[0][0].required_scope:
             header = request.headers.get("authorization")
-            self._tokens.check(header, operation.gate, counts=False)
+            self._tokens.check(header, operation.required_scope, counts=False)
         if route.method == "GET" and operation.scope == WRITE:
             refuse_cross_site(request)
         operation_request = await self.request(operation, route, request, texts)
@@ -98,20 +99,20 @@ class OperationRoutes:
         held: GrowingBytes | None = None,
     ) -> Any:
         """
-        Run an operation in the threads of its pool, within their deadline, and return its result.
+        Run an operation in its pool's threads, within their deadline, and return its result.
 
         Content is counted in `held` before it is read, because other content is read at the same
-        time, and more while this one waits for the event loop.
+        time and while this content waits for the event loop.
 
         Raises:
-            Problem: 503, there is no memory for it.
+            Problem: 503, because there is no memory for it.
             BadInput: an option is invalid.
-            Overloaded, TimeoutError: as `StoreCalls`.
+            Overloaded, TimeoutError: see `StoreCalls`.
         """
-        checked_request = checked(operation_request)
+        checked_request = validate_options(operation_request)
         admit = None if held is None else held.require
         caller = Caller(self._parts, request.scope.get("aragog.token"), admit, "http")
-        if operation.in_steps:
+        if operation.runs_in_steps:
             steps: Generator[Any, None, Any] = operation.run(caller, checked_request)
             return await run_steps_async(steps, self._calls.runner(operation.pool))
 
@@ -148,7 +149,7 @@ class OperationRoutes:
 
     async def _records(self, operation_request: Any) -> Response:
         """Return a batch of records: an optimized version of the operation `get_many`."""
-        request_options, read = checked(operation_request), self._calls.read_store
+        request_options, read = validate_options(operation_request), self._calls.read_store
         with GrowingBytes(self._unsent) as held:
             results = await self._calls.metadata(
                 lambda _: read_urls(
@@ -171,7 +172,7 @@ class OperationRoutes:
         result: Any,
     ) -> Response:
         """Return an operation's result as an HTTP response."""
-        if result is None and operation.answer is not type(None):
+        if result is None and operation.response_type is not type(None):
             raise Problem(404, route.missing)
         if result is None or route.status == 204:
             return Response(None, 204)
@@ -201,17 +202,14 @@ def _query_names(choices: Sequence[Choice]) -> frozenset[str]:
 
 
 def _with_trace(operation_request: Any, context: str) -> Any:
-    """
-    Make a request that enqueues join the trace of its call, unless it has its own
-    traceparent.
-    """
+    """Let a request that enqueues join its call's trace, unless it has its own traceparent."""
     if getattr(operation_request, HEADER, None) != "" or read(context) is None:
         return operation_request
     return replace(operation_request, traceparent=context)
 
 
 def _fresh_response(request: Request, page: FetchedPage, formats: FieldFormats) -> Response:
-    """Return the record with its age, or a 404 problem with the members of the age."""
+    """Return the record with its age, or a 404 problem with the age's members."""
     body = fresh_json(page, formats)
     if page.record is None:
         detail = page.reason or "there is no record of this URL yet"
@@ -221,8 +219,9 @@ def _fresh_response(request: Request, page: FetchedPage, formats: FieldFormats) 
 
 def _choose(choices: Sequence[Choice], texts: dict[str, str]) -> Choice:
     """
-    Return the operation that the query selects; parameters that only select are removed from
-    `texts`.
+    Return the operation that the query selects.
+
+    Parameters that do nothing but select it are removed from `texts`.
     """
     for name, default in choices[0][1].selects.items():
         value = texts.pop(name, "") or default
@@ -231,16 +230,16 @@ def _choose(choices: Sequence[Choice], texts: dict[str, str]) -> Choice:
             raise BadInput(f"{name}: must be {' or '.join(choices_by_value)}")
         return choices_by_value[value]
     for operation, route in choices:
-        if present := [name for name in route.given if name in texts]:
+        if present := [name for name in route.selected_by if name in texts]:
             _refuse_empty_lists(operation, present, texts)
             return operation, route
-    return next(choice for choice in choices if not choice[1].given)
+    return next(choice for choice in choices if not choice[1].selected_by)
 
 
 def _refuse_empty_lists(
     operation: Operation[Any, Any], present: Sequence[str], texts: dict[str, str]
 ) -> None:
-    """Refuse an empty list that selects an operation, as it could mean everything or nothing."""
+    """Refuse an empty list that selects an operation. It could mean everything or nothing."""
     for field in operation.fields:
         if field.origin is Sequence and field.http in present and not texts[field.http].strip(","):
             raise BadInput(f"{field.http}: must not be empty; omit it to select all")
