@@ -141,8 +141,8 @@ FIGURES = {
         f"longer than {feed.MAX_VALUE_BYTES // KIB} KB",
         f"at most {MAX_FEED_WAIT_MS:,}",
         (
-            f"after {DEFAULTS.webhooks.first_retry_s:g} s, then after twice as long each time up to six"
-            f" hours, {DEFAULTS.webhooks.max_attempts} times"
+            f"after {DEFAULTS.webhooks.first_retry_s:g} s, and the delay doubles each time, up to six hours,"
+            f" for at most {DEFAULTS.webhooks.max_attempts} attempts"
         ),
         f"priority {messages.PRIORITY_REFRESH} in the queue, after new URLs ({messages.PRIORITY_DEFAULT})",
         f"due again after {refresh.CLAIM_S / 60:g} minutes",

@@ -90,8 +90,9 @@ TOO_MANY = ErrorKind(
 )
 OVER_QUOTA = ErrorKind(
     "over_quota", 429, "Unavailable",
-    "the token's quota in `serving.quotas` is used up: `limit` names it, `most` and `used` "
-    "are its size and usage", "wait as long as the response says, or ask for a larger quota",
+    "the token's quota in `serving.quotas` is used up: `limit` is its name, `most` is "
+    "its size, and `used` is how much of it is used",
+    "wait as long as the response says, or ask for a larger quota",
 )  # fmt: skip
 INTERNAL = ErrorKind(
     "internal", 500, "InternalError", "damaged data or a bug in aragog", "see the server's log"
@@ -120,7 +121,7 @@ KINDS = (
     ErrorKind("outside", 416, "", "the range begins after the end of the content",
               "request an earlier range"),
     ErrorKind("wrong_host", 421, "", "the server does not accept this Host header", "use its name"),
-    ErrorKind("long_head", 431, "", "the request's headers are too long", "send less"),
+    ErrorKind("long_head", 431, "", "the request line and headers are too long", "send less"),
 )  # fmt: skip
 """All rows. Those without an exception only occur over HTTP."""
 

@@ -91,7 +91,7 @@ def run(
     """
     Start the system, fetch the URLs of FILE (one per line), show progress and a summary.
 
-    Without FILE, it crawls a small demo web that aragog serves on this machine, which needs no
+    Without FILE, it crawls a few small demo sites that aragog serves on this machine, which need no
     network. If the system is already running, the command uses it. It waits only for its own URLs.
     The exit status is 0 if every URL has an outcome, 2 if there were no URLs, 3 if some are still
     waiting, and 4 if some lines were not URLs. If it is stopped early, it is 130 (Ctrl-C) or 143,
@@ -127,7 +127,7 @@ def run(
 
 def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
     """
-    Crawl the demo web with separate settings, and with free ports if the default ones are in use.
+    Crawl the demo sites with separate settings, and with free ports if the default ones are in use.
 
     Some of its URLs are supposed to be refused or to fail.
 
@@ -141,7 +141,7 @@ def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
             "cannot start there; pass a FILE of URLs, or run `aragog down` first"
         )
     urls = seeds()
-    console.print(f"the demo web: {len(urls)} URLs, served by this machine", highlight=False)
+    console.print(f"the demo sites: {len(urls)} URLs, served by this machine", highlight=False)
     with open_log(data_dir / "logs" / "demo.log", data_dir) as log, demo.web(log) as variables:
         demo.mark(data_dir)
         os.environ.update(variables)

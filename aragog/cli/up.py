@@ -159,7 +159,7 @@ def down() -> None:
 @contextmanager
 def with_demo_web(settings: Settings, console: Console) -> Iterator[Settings]:
     """
-    Serve the demo web if URLs of this data folder belong to it, and yield the settings.
+    Serve the demo sites if URLs of this data folder belong to them, and yield the settings.
 
     Child processes read the same settings, because the changes are in this process's environment.
     """
@@ -171,7 +171,7 @@ def with_demo_web(settings: Settings, console: Console) -> Iterator[Settings]:
         open_log(data_dir / "logs" / "demo.log", data_dir) as log,
         demo.web_for(settings.fetch.host_map, log) as variables,
     ):
-        text = f"also serving the demo web, for its URLs; {data_dir / demo.MARK_FILE} says why"
+        text = f"also serving the demo sites, for its URLs; {data_dir / demo.MARK_FILE} says why"
         console.print(text, highlight=False, markup=False, soft_wrap=True)
         os.environ.update(variables)
         yield load_settings()

@@ -1,4 +1,4 @@
-"""The standalone system in a temporary folder, with the demo web."""
+"""The standalone system in a temporary folder, with the demo sites."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def standalone(
 
 @pytest.fixture(scope="session")
 def demo_web() -> Iterator[dict[str, str]]:
-    """Run the demo web. Yields the variables with which it is crawled."""
+    """Run the demo sites. Yields the variables with which they are crawled."""
     with web() as environ:
         yield environ
 

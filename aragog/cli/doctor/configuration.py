@@ -52,7 +52,7 @@ def check_agent(system: CheckedSystem) -> Iterator[Finding]:
     if has_contact(system.settings.fetch):
         yield Finding("fetch.user_agent", ok=True, text=agent)
     elif is_demo(system.settings):
-        text = f"{agent}, which only fetches the demo web"
+        text = f"{agent}, which only fetches the demo sites"
         yield Finding("fetch.user_agent", ok=True, text=text)
     else:
         remedy = 'set it to something like "examplebot/1.0 (+https://example.com/bot)"'
