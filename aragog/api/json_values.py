@@ -178,11 +178,11 @@ def from_query(kind: type, values: Mapping[str, str]) -> Any:
     Raises:
         BadInput: a parameter is missing or invalid.
     """
-    texts = _split_shared(kind, values)
+    strings = _split_shared(kind, values)
     members = {
-        field.http: _parse(field, texts[field.http])
+        field.http: _parse(field, strings[field.http])
         for field in option_fields(kind)
-        if texts.get(field.http) or (field.http in texts and _accepts_empty(field))
+        if strings.get(field.http) or (field.http in strings and _accepts_empty(field))
     }
     return request_of(kind, members)
 
@@ -194,13 +194,13 @@ def _accepts_empty(field: OptionField) -> bool:
 
 def _split_shared(kind: type, values: Mapping[str, str]) -> dict[str, str]:
     """Split shared parameters into their options: `3600,product.price:60` sets two options."""
-    texts = dict(values)
+    strings = dict(values)
     for field in option_fields(kind):
-        if (shared := field.option.shares) in texts:
-            items = texts[shared].split(",")
-            texts[shared] = ",".join(item for item in items if ":" not in item)
-            texts[field.http] = ",".join(item for item in items if ":" in item)
-    return texts
+        if (shared := field.option.shares) in strings:
+            items = strings[shared].split(",")
+            strings[shared] = ",".join(item for item in items if ":" not in item)
+            strings[field.http] = ",".join(item for item in items if ":" in item)
+    return strings
 
 
 def _parse(field: OptionField, text: str) -> Any:

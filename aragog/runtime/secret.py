@@ -153,6 +153,6 @@ def mask(section: object, **values: Any) -> None:
         object.__setattr__(section, name, value)
 
 
-def secret_urls(texts: tuple[str, ...]) -> tuple[SecretUrl, ...]:
+def secret_urls(strings: tuple[str, ...]) -> tuple[SecretUrl, ...]:
     """Return the strings as URLs that may contain passwords."""
-    return tuple(SecretUrl(text) for text in texts)
+    return tuple(SecretUrl(text) for text in strings)

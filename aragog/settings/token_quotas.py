@@ -62,6 +62,6 @@ def _number(text: str, kind: type[int | float]) -> float:
     return value
 
 
-def read_quotas(texts: Mapping[str, str]) -> dict[str, TokenQuota]:
+def read_quotas(strings: Mapping[str, str]) -> dict[str, TokenQuota]:
     """Return the quotas by token. Raises `ValueError` like `TokenQuota.read`."""
-    return {token: TokenQuota.read(text) for token, text in texts.items()}
+    return {token: TokenQuota.read(text) for token, text in strings.items()}

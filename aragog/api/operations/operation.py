@@ -304,10 +304,10 @@ class OperationDecorator(Protocol[P, Q_co]):
 
 def _return_type(run: Callable[..., Any]) -> Any:
     """Return the return type of a function, or of its steps."""
-    answer = typing.get_type_hints(run)["return"]
-    if typing.get_origin(answer) is Generator:
-        return typing.get_args(answer)[-1]
-    return answer
+    return_type = typing.get_type_hints(run)["return"]
+    if typing.get_origin(return_type) is Generator:
+        return typing.get_args(return_type)[-1]
+    return return_type
 
 
 def _takes_graph(request: Any) -> bool:

@@ -248,7 +248,7 @@ class _Shared:
         for run in [run for run in self._waiting if run.abandoned or run.deadline_s <= now_s]:
             self._waiting.remove(run)
             if not run.abandoned:
-                self._set_result(run, {"busy": "other texts took too long; retry later"})
+                self._set_result(run, {"busy": "other pages took too long; retry later"})
 
     def _choose(self) -> TextRun | None:
         """

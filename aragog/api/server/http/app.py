@@ -144,7 +144,7 @@ class Api:
         paths: dict[str, dict[str, Endpoint]] = {"/metrics": {"GET": status.metrics}}
         for (path, method), operations in choices().items():
             paths.setdefault(path, {})[method] = self._operations.endpoint(operations)
-        paths["/v1/changes"]["GET"] = self._changes.answer
+        paths["/v1/changes"]["GET"] = self._changes.respond
         return Router(
             [
                 *(self._route(path, methods) for path, methods in paths.items()),
@@ -165,7 +165,7 @@ class Api:
             return []
         routes = PublishedRoutes(publication)
         return [
-            self._route(path, {"GET": routes.answer}, open_to_all=True) for path in routes.paths
+            self._route(path, {"GET": routes.respond}, open_to_all=True) for path in routes.paths
         ]
 
     def _route(
@@ -177,7 +177,7 @@ class Api:
         """
         allowed = sorted({*methods, "OPTIONS", *(["HEAD"] if "GET" in methods else [])})
 
-        async def answer(request: Request) -> Response:
+        async def respond(request: Request) -> Response:
             request.scope["aragog.route"] = path
             method = "GET" if request.method == "HEAD" else request.method
             if method == "OPTIONS":
@@ -195,7 +195,7 @@ class Api:
             return await endpoint(request)
 
         # Without `methods`, Starlette passes every method to this endpoint.
-        return Route(path, _Endpoint(answer, self.unsent))
+        return Route(path, _Endpoint(respond, self.unsent))
 
 
 class _Endpoint:

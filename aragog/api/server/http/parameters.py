@@ -45,7 +45,7 @@ class Query:
         """Return a parameter, or `default` if it is missing or empty."""
         return self._values.get(name) or default
 
-    def texts(self) -> dict[str, str]:
+    def values(self) -> dict[str, str]:
         """Return all parameters."""
         return dict(self._values)
 

@@ -219,7 +219,7 @@ class ThriftServer:
         self._submit(call)
 
     def _release(self, call: Call) -> None:
-        """Release the memory of a call that no thread uses any more."""
+        """Release the memory of a call that no thread uses anymore."""
         self.requests.release(call.counted_bytes)
         call.counted_bytes = 0
 

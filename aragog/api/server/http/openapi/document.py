@@ -228,7 +228,7 @@ _FORM_PARAMETERS: dict[Form, list[dict[str, Any]]] = {form: [] for form in Form}
     Form.RECORD: [
         _header("If-None-Match", "The client's ETags; the response is 304 if one is current."),
     ],
-    Form.CONTENT: [_header("Range", "A single byte range.")],
+    Form.CONTENT: [_header("Range", "One byte range.")],
     Form.FEED: [
         _header("Last-Event-ID", "The cursor to resume from, for clients that read events.")
     ],
@@ -239,13 +239,13 @@ _FORM_PROBLEMS: dict[Form, tuple[str, ...]] = dict.fromkeys(Form, ()) | {Form.CO
 def _responses(choices_of_route: Sequence[Choice]) -> dict[str, Any]:
     """Return the successful responses of a route's operations, by status."""
     operation, route = choices_of_route[0]
-    answer = response_schema(operation, route)
+    schema = response_schema(operation, route)
     others = [response_schema(*choice) for choice in choices_of_route[1:]]
-    if route.form is Form.JSON and any(other != answer for other in others):
-        answer = {"anyOf": [answer, *others]}
-    if answer is None or route.status == 204:
+    if route.form is Form.JSON and any(other != schema for other in others):
+        schema = {"anyOf": [schema, *others]}
+    if schema is None or route.status == 204:
         return {"204": {"description": "Done."}}
-    content: dict[str, Any] = {"application/json": {"schema": answer}}
+    content: dict[str, Any] = {"application/json": {"schema": schema}}
     found = {"description": "The response.", "content": content}
     match route.form:
         case Form.RECORD:

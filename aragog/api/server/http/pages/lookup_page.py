@@ -97,5 +97,5 @@ def _section(section: ExplanationSection) -> str:
         f'<span class="note">{escape(line.note)}</span></dd></div>'
         for line in section.lines
     )
-    problem = notice(f"This component did not respond: {section.problem}") if section.problem else ""
+    problem = notice(f"Component did not respond: {section.problem}") if section.problem else ""
     return panel(section.title, f"{problem}<dl>{rows}</dl>" if rows else problem)

@@ -169,7 +169,7 @@ def _block(text: str, label: str) -> str:
 
 
 def _responses(operation: Mapping[str, Any]) -> str:
-    """Return successful responses with their texts, and errors as links to the table."""
+    """Return successful responses with descriptions, and errors as links to the table."""
     successes, errors = [], []
     for status, response in operation["responses"].items():
         if "$ref" in response:

@@ -63,7 +63,7 @@ class ChangesApi:
         self.draining = False
         """True while the server is stopping, so that polls return and streams end."""
 
-    async def answer(self, request: Request) -> Response:
+    async def respond(self, request: Request) -> Response:
         """Respond to `GET /v1/changes` with JSON within `wait_ms`, or with an event stream."""
         query = _changes_request(request)
         if self._readers >= self._max_readers:
@@ -125,9 +125,9 @@ class _Stream(StreamingResponse):
 
 def _changes_request(request: Request) -> ChangesRequest:
     """Parse a request's parameters. Raises BadInput if they are invalid."""
-    texts = Query(request).texts()
-    refuse_unknown(texts, _PARAMETERS, "unknown query parameter")
-    query: ChangesRequest = validate_options(from_query(ChangesRequest, texts))
+    parameters = Query(request).values()
+    refuse_unknown(parameters, _PARAMETERS, "unknown query parameter")
+    query: ChangesRequest = validate_options(from_query(ChangesRequest, parameters))
     last = request.headers.get("last-event-id")
     return replace(query, cursor=last) if last else query
 

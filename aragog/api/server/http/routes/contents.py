@@ -12,7 +12,7 @@ from aragog.api.operations.values import ContentPart
 from aragog.api.problems import Problem
 from aragog.api.server.http.etags import has_tag
 
-# Fetched HTML is served from this server's origin, so a browser must not run it as a page of this
+# Fetched HTML comes from this server's origin, so a browser must not run it as a page of this
 # server.
 _SANDBOX = {
     "Content-Security-Policy": "sandbox; default-src 'none'",

@@ -60,16 +60,16 @@ class OperationRoutes:
     async def _answer(
         self, choices: Sequence[Choice], known_names: Collection[str], request: Request
     ) -> Response:
-        texts = Query(request).texts()
-        refuse_unknown(texts, known_names, "unknown query parameter")
-        operation, route = _choose(choices, texts)
+        parameters = Query(request).values()
+        refuse_unknown(parameters, known_names, "unknown query parameter")
+        operation, route = _choose(choices, parameters)
         # The scope of the route's first operation was checked already.
         if operation.required_scope != choices[0][0].required_scope:
             header = request.headers.get("authorization")
             self._tokens.check(header, operation.required_scope, counts=False)
         if route.method == "GET" and operation.scope == WRITE:
             refuse_cross_site(request)
-        operation_request = await self.request(operation, route, request, texts)
+        operation_request = await self.request(operation, route, request, parameters)
         caller = request.headers.get(HEADER, "")
         attributes = {"http.request.method": route.method, "http.route": route.path}
         span = call_span(self._parts.tracer, caller, f"{route.method} {route.path}", attributes)
@@ -122,16 +122,16 @@ class OperationRoutes:
 
     async def request(
         self, operation: Operation[Any, Any], route: HttpRoute, request: Request,
-        texts: dict[str, str],
+        parameters: dict[str, str],
     ) -> Any:  # fmt: skip
         """Parse the operation's request from an HTTP request."""
         members: dict[str, Any] = dict(request.path_params)
         if route.has_body:
             members |= await self._body(operation, route, request)
-            members |= {name: texts.get(name) or None for name in route.in_query}
+            members |= {name: parameters.get(name) or None for name in route.in_query}
             operation_request = request_of(operation.request, members, self._parts.store.formats)
         else:
-            operation_request = from_query(operation.request, texts | members)
+            operation_request = from_query(operation.request, parameters | members)
         implied_values = dict(route.fixed)
         if any(field.name == "if_version" for field in operation.fields):
             implied_values["if_version"] = expected_version(request)
@@ -185,7 +185,7 @@ class OperationRoutes:
             return tagged_response(request, body, result.version)
         headers = {}
         if route.next_link and result.cursor:
-            following = Query(request).texts() | dict(route.selects)
+            following = Query(request).values() | dict(route.selects)
             following |= {"limit": str(operation_request.limit), "cursor": result.cursor}
             headers["Link"] = f'<{route.path}?{urlencode(following)}>; rel="next"'
         status = 202 if route.pending and getattr(result, route.pending) else route.status
@@ -217,29 +217,33 @@ def _fresh_response(request: Request, page: FetchedPage, formats: FieldFormats) 
     return tagged_response(request, body, page.record.version)
 
 
-def _choose(choices: Sequence[Choice], texts: dict[str, str]) -> Choice:
+def _choose(choices: Sequence[Choice], parameters: dict[str, str]) -> Choice:
     """
     Return the operation that the query selects.
 
-    Parameters that do nothing but select it are removed from `texts`.
+    Parameters that do nothing but select it are removed from `parameters`.
     """
     for name, default in choices[0][1].selects.items():
-        value = texts.pop(name, "") or default
+        value = parameters.pop(name, "") or default
         choices_by_value = {choice[1].selects[name]: choice for choice in choices}
         if value not in choices_by_value:
             raise BadInput(f"{name}: must be {' or '.join(choices_by_value)}")
         return choices_by_value[value]
     for operation, route in choices:
-        if present := [name for name in route.selected_by if name in texts]:
-            _refuse_empty_lists(operation, present, texts)
+        if present := [name for name in route.selected_by if name in parameters]:
+            _refuse_empty_lists(operation, present, parameters)
             return operation, route
     return next(choice for choice in choices if not choice[1].selected_by)
 
 
 def _refuse_empty_lists(
-    operation: Operation[Any, Any], present: Sequence[str], texts: dict[str, str]
+    operation: Operation[Any, Any], present: Sequence[str], parameters: dict[str, str]
 ) -> None:
     """Refuse an empty list that selects an operation. It could mean everything or nothing."""
     for field in operation.fields:
-        if field.origin is Sequence and field.http in present and not texts[field.http].strip(","):
+        if (
+            field.origin is Sequence
+            and field.http in present
+            and not parameters[field.http].strip(",")
+        ):
             raise BadInput(f"{field.http}: must not be empty; omit it to select all")

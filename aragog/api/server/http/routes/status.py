@@ -110,7 +110,7 @@ class PublishedRoutes:
         self._publication = publication
         self.paths = publication.paths
 
-    async def answer(self, request: Request) -> Response:
+    async def respond(self, request: Request) -> Response:
         """Return the file, or 304 if the client already has it."""
         file = self._publication.files().get(request.url.path)
         if file is None:
