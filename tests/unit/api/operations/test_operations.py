@@ -9,7 +9,12 @@ import pytest
 from aragog.api.json_values import from_query, members_of, request_of
 from aragog.api.operations.enqueue_options import EnqueueArguments
 from aragog.api.operations.operation import Caller, Parts
-from aragog.api.operations.options import Option, given, option_fields, validate_options
+from aragog.api.operations.options import (
+    Option,
+    non_default_options,
+    option_fields,
+    validate_options,
+)
 from aragog.api.operations.scopes import ADMIN, ANY, READ, WRITE
 from aragog.api.operations.table import OPERATIONS
 from aragog.api.server.thrift.contract import idl
@@ -65,7 +70,7 @@ def test_capped_option_above_its_maximum_is_reduced_to_it():
 
 
 def test_only_options_that_differ_from_their_defaults_are_given():
-    assert given(Request(URL, count=1, share=0.5)) == {"url": URL, "share": 0.5}
+    assert non_default_options(Request(URL, count=1, share=0.5)) == {"url": URL, "share": 0.5}
 
 
 def test_request_round_trips_through_json_and_query():
