@@ -265,7 +265,7 @@ class Operation(Generic[P, R]):
 
     @property
     def routes(self) -> tuple[HttpRoute, ...]:
-        """All its HTTP routes. Clients use the first that matches."""
+        """All its HTTP routes. Clients use the last one whose fixed options match the request."""
         return () if self.http is None else (self.http, *self.http.other_routes)
 
     @property
