@@ -34,7 +34,7 @@ class ErrorKind:
     status: int
     """The HTTP status."""
     exception: str
-    """The Thrift exception, or an empty string if Thrift does not have this error."""
+    """The name of the Thrift exception, or an empty string if Thrift does not have this error."""
     meaning: str
     remedy: str
 
@@ -120,10 +120,10 @@ KINDS = (
               "send `Content-Type: application/json`"),
     ErrorKind("outside", 416, "", "the range begins after the end of the content",
               "request an earlier range"),
-    ErrorKind("wrong_host", 421, "", "the server does not serve this Host", "use its name"),
+    ErrorKind("wrong_host", 421, "", "the server does not accept this Host header", "use its name"),
     ErrorKind("long_head", 431, "", "the request line and headers are too long", "send less"),
 )  # fmt: skip
-"""All rows; those without an exception only occur over HTTP."""
+"""All rows. Those without an exception only occur over HTTP."""
 
 
 def kind_of(error: BaseException) -> ErrorKind:
@@ -153,7 +153,7 @@ def kind_of(error: BaseException) -> ErrorKind:
             return INTERNAL
 
 
-def of_status(status: int) -> ErrorKind | None:
+def kind_for_status(status: int) -> ErrorKind | None:
     """Return the first row with an HTTP status, or None."""
     return next((kind for kind in KINDS if kind.status == status), None)
 

@@ -1,4 +1,4 @@
-"""Connect polite fetches of single URLs, for programs that are not workers."""
+"""Connect polite fetches of individual URLs, for programs that are not workers."""
 
 from __future__ import annotations
 

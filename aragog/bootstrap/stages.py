@@ -5,10 +5,10 @@ from __future__ import annotations
 from aragog.bootstrap.crawl_log import crawl_log_stream, crawl_log_writer
 from aragog.bootstrap.fetch_limits import for_resources
 from aragog.bootstrap.redis_services import (
-    fetches_open,
     limiter,
     lines_of,
     overrides_of,
+    release_gate,
     robots_cache,
 )
 from aragog.bootstrap.rendering import RendererOnDemand
@@ -71,7 +71,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         # Not a ConfigError: messages must stay in the queue until an operator has checked this.
         raise StoreUnavailable("store", problem)
     settings = settings.resolved()
-    # Load these now, so that a wrong name or rule fails here and not on a page.
+    # Load these now, so that a wrong name or rule fails here and not while a page is processed.
     extractors.load_all(settings.pipeline.extractors, settings.extract)
     text_fields(settings.pipeline)
     return _pipeline(shared_parts(settings, sender, clock))
@@ -176,7 +176,7 @@ def _sign_ins(parts: StageParts, fetchers: Fetchers) -> SignIns | None:
 
 
 def connect_release(settings: Settings, sender: Sender) -> ReleaseStage:
-    """Connect only the stage that releases URLs from the lines. See `connect`."""
+    """Connect only the stage that releases URLs from the waiting lines. See `connect`."""
     settings = settings.resolved()
     overrides = overrides_of(settings)
     clock = GreenClock()
@@ -192,7 +192,7 @@ def _release_stage(
     sender: Sender,
     clock: Clock,
 ) -> ReleaseStage:
-    lines, is_open = lines_of(settings), fetches_open(settings)
+    lines, is_open = lines_of(settings), release_gate(settings)
     shared = SharedState.from_settings(settings)
     return ReleaseStage(
         lines=lines,

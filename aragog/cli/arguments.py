@@ -264,7 +264,7 @@ def _click_option(field: OptionField) -> Callable[[F], F]:
     elif field.name == "run_after":
         extra = {"type": Instant()}
     elif field.kind is int:
-        bounds = click.IntRange(option.least, option.most)  # type: ignore[arg-type] # whole numbers
+        bounds = click.IntRange(option.minimum, option.maximum)  # type: ignore[arg-type] # whole numbers
         extra |= {"type": bounds, "show_default": True}
     flag = f"--{field.name.replace('_', '-')}"
     return click.option(flag, help=option.cli or option.text, **extra)

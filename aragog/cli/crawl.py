@@ -24,7 +24,7 @@ from aragog.client import Aragog
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.crawl.stages.crawl_status import CrawlStatus
-from aragog.dashboard.crawl_report import as_html, as_markdown, plain_report, plain_status
+from aragog.dashboard.crawl_report import plain_report, plain_status, report_html, report_markdown
 from aragog.observability.formatting import format_time
 from aragog.pages.preferences import PURPOSES
 from aragog.settings.token_quotas import MAX_WEIGHT, MIN_WEIGHT
@@ -276,7 +276,9 @@ def report(name: str, kind: str | None, output: Path | None) -> None:
     if kind == "json" and output is None:
         echo_json(plain_report(crawl_report))
         return
-    text = {"json": _json_text, "markdown": as_markdown, "html": as_html}[kind](crawl_report)
+    text = {"json": _json_text, "markdown": report_markdown, "html": report_html}[kind](
+        crawl_report
+    )
     if output is None:
         echo(text)
     else:

@@ -17,7 +17,7 @@ from aragog.cli.data_folder import command_settings
 from aragog.cli.terminal import echo_json, print_table, printable
 from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
-from aragog.dashboard.waiting import waits
+from aragog.dashboard.waiting import waiting_counts
 from aragog.errors import BrokerUnavailable
 from aragog.observability.formatting import format_duration
 from aragog.settings import Settings
@@ -76,7 +76,7 @@ def _waits(settings: Settings) -> dict[str, int]:
     """Return what URLs are waiting for, from a sample; empty if the broker is not pinlater."""
     try:
         with closing(components(settings)) as opened:
-            return waits(opened)
+            return waiting_counts(opened)
     except BrokerUnavailable:
         return {}
 

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from aragog.api.json_values import to_json
 from aragog.api.operations.operation import Caller, Operation, Parts
-from aragog.api.operations.options import checked
+from aragog.api.operations.options import validate_options
 from aragog.api.operations.page_texts import PageTexts
 from aragog.api.operations.steps import run_steps
 from aragog.cli.data_folder import command_settings
@@ -25,7 +25,7 @@ def answer_of(store: UrlStore, operation: Operation[P, R], *args: P.args, **kwar
     Raises:
         BadInput: an option is invalid.
     """
-    request = checked(operation.request(*args, **kwargs))
+    request = validate_options(operation.request(*args, **kwargs))
     with closing(PageTexts(command_settings().pipeline, deadline_s=60)) as texts:
         answer: Any = operation.run(Caller(Parts(store=store, texts=texts)), request)
         result: R = run_steps(answer) if isinstance(answer, Generator) else answer

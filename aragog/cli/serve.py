@@ -28,7 +28,7 @@ from aragog.bootstrap.api import ThriftServices, hedged_reads, other_parts
 from aragog.bootstrap.api import listen as listen_thrift
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.redis_services import metric_totals
-from aragog.bootstrap.stores import served_store
+from aragog.bootstrap.stores import serving_store
 from aragog.cli.arguments import FiniteRange, Name
 from aragog.cli.exit_status import DONE
 from aragog.cli.terminal import echo
@@ -78,7 +78,7 @@ def _configure_logs(settings: LogSettings) -> None:
 
 def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None) -> None:
     name_service("api")
-    store, serving = served_store(settings), _serving(settings)
+    store, serving = serving_store(settings), _serving(settings)
     store.bodies.connect()
     prometheus_client.REGISTRY.register(MetricsCollector(components(settings)))
     with (

@@ -150,7 +150,7 @@ def _facts(report: CrawlReport) -> list[tuple[str, str]]:
     return [*facts, *((name, f"{number:,}") for name, number in numbers.items())]
 
 
-def as_markdown(report: CrawlReport) -> str:
+def report_markdown(report: CrawlReport) -> str:
     """Return the report as Markdown."""
     lines = [f"# {report.status.record.name}", "", *_table(("", ""), _facts(report))]
     for section in sections(report):
@@ -165,8 +165,8 @@ def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [line(titles), line(["---"] * len(titles)), *map(line, rows)]
 
 
-def as_html(report: CrawlReport) -> str:
-    """Return the report as one HTML file with plots. It loads no other files."""
+def report_html(report: CrawlReport) -> str:
+    """Return the report as a self-contained HTML file with plots."""
     name = escape(report.status.record.name)
     parts = [_html_table(("", ""), _facts(report))]
     if report.hours:

@@ -20,7 +20,7 @@ from mcp.server.lowlevel import Server
 
 from aragog.api.json_values import request_of, to_json
 from aragog.api.operations.operation import Operation
-from aragog.api.operations.options import checked
+from aragog.api.operations.options import validate_options
 from aragog.api.operations.scopes import ANY, READ
 from aragog.api.operations.table import OPERATIONS
 from aragog.api.operations.values import ContentPart
@@ -125,7 +125,7 @@ def _call_tool(
     try:
         if unknown := sorted(arguments.keys() - set(names)):
             raise BadInput(f"{unknown[0][:100]}: {operation.name} takes {', '.join(names)}")
-        request = checked(request_of(operation.request, arguments, formats, by_name=True))
+        request = validate_options(request_of(operation.request, arguments, formats, by_name=True))
         given = {name: getattr(request, name) for name in names}
         if given.get("limit_bytes", 0) is None:
             given["limit_bytes"] = MAX_CONTENT_BYTES
@@ -135,7 +135,7 @@ def _call_tool(
         return _error(f"{type(error).__name__}: {error}")
     except (TypeError, ValueError) as error:
         return _error(f"BadInput: {error}")
-    if answer is None and operation.answer is not type(None):
+    if answer is None and operation.response_type is not type(None):
         return _error("not found: nothing is stored for this input")
     if isinstance(answer, ContentPart):
         return _content(answer)

@@ -19,7 +19,7 @@ from aragog.crawl.pipeline.outcome_log import MAX_OUTCOMES, REFUSALS, DomainOutc
 from aragog.crawl.pipeline.waiting_urls import ROBOTS, SLOT
 from aragog.crawl.politeness.lines import LineEntry
 from aragog.crawl.politeness.slots import RateExceeded, SlotRequest
-from aragog.dashboard.waiting import waits
+from aragog.dashboard.waiting import waiting_counts
 from aragog.fetch_record.outcome import OutcomeKind
 from aragog.settings import load_settings
 from pinlater.brokers import of_socket
@@ -185,5 +185,5 @@ def test_urls_that_wait_for_robots_txt_are_listed_and_counted_as_such(settings):
 
     assert domains["silent.example"]["waiting"] == 100
     assert domains["paced.example"]["waiting"] == 1
-    causes = waits(components(settings))
+    causes = waiting_counts(components(settings))
     assert (causes[ROBOTS], causes[SLOT]) == (100, 1)

@@ -163,7 +163,7 @@ def test_invalid_purpose_is_refused_over_all_interfaces(ways, name):
 
 
 def test_every_read_takes_a_purpose_or_has_a_documented_reason():
-    reads = {n for n, o in OPERATIONS.items() if o.scope == READ and o.answer is not type(None)}
+    reads = {n for n, o in OPERATIONS.items() if o.scope == READ and o.response_type is not type(None)}
     taking = {n for n, o in OPERATIONS.items() if any(f.name == "purpose" for f in o.fields)}
     text = Path("docs/standing.md").read_text()
 

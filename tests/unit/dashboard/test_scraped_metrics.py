@@ -160,7 +160,7 @@ def registry(slow):
 
 def wait_until_read(registry):
     """Wait until the running read of the domains has finished."""
-    part = registry.collector._parts["domains"]
+    part = registry.collector._components["domains"]
     futures.wait([part._running], 30)
 
 
