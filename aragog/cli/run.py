@@ -169,8 +169,8 @@ def _run_on_system(crawl: Crawl, *, keep: bool) -> RunResult:
     else:
         if not keep:
             system.check(settings, ports=False)
-        front = system.FRONT_PROCESSES if keep else ("beat",)
-        with running(settings, console, front=front) as supervisor:
+        frontends = system.FRONTENDS if keep else ("beat",)
+        with running(settings, console, frontends=frontends) as supervisor:
             start_servers_at_s = math.inf if keep else time.monotonic() + SERVERS_AFTER_S
 
             def tick() -> bool:
@@ -178,7 +178,7 @@ def _run_on_system(crawl: Crawl, *, keep: bool) -> RunResult:
                 report_restarts(supervisor, console)
                 if time.monotonic() > start_servers_at_s:
                     start_servers_at_s = math.inf
-                    for problem in system.start_free_front(supervisor, settings):
+                    for problem in system.start_frontends_with_free_ports(supervisor, settings):
                         warn(console, problem)
                 return not stopped
 

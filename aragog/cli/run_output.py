@@ -40,7 +40,7 @@ from aragog.runtime.extras import require
 from aragog.settings import Settings
 from aragog.settings.extractor_names import SITE, prefix_of
 from aragog.transfer.item_rows import PAGE, ItemRows
-from aragog.transfer.rows import NOT_APPENDABLE, append_rows, kind_of, urls_of, write_rows
+from aragog.transfer.rows import NON_APPENDABLE, append_rows, file_format, read_urls, write_rows
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
@@ -73,7 +73,7 @@ def read_earlier(file: Path, column: str = "url") -> EarlierOutput:
     if not file.exists():
         return EarlierOutput(0, frozenset())
     try:
-        urls = list(urls_of(file, column))
+        urls = list(read_urls(file, column))
     except (*ALL, *UNREADABLE):
         return EarlierOutput(None)
     known_urls = frozenset(url for url in urls if url is not None)
@@ -127,7 +127,7 @@ class RunOutput:
         self._display_name = str(file)
         self._file = Path(self._display_name.rpartition("/")[2] if _is_s3(file) else file)
         self._append = append
-        if kind_of(self._file) in NOT_APPENDABLE and append:
+        if file_format(self._file) in NON_APPENDABLE and append:
             raise BadInput(f"{file}: cannot be appended to; use .jsonl, .csv or .sqlite")
         self._s3 = _s3_file(self._display_name, settings) if _is_s3(file) else None
         if self._s3 is None and not os.access(self._file.absolute().parent, os.W_OK):
@@ -256,7 +256,7 @@ class RunOutput:
 
     def _rows(self, store: UrlStore, others: Sequence[str]) -> Iterator[dict[str, Any]]:
         if self._items:
-            yield from self._items.of_pages(store, list(dict.fromkeys([*self._urls, *others])))
+            yield from self._items.rows_of_pages(store, list(dict.fromkeys([*self._urls, *others])))
             return
         for record in _records(store, self._urls):
             yield self._row(store, record)

@@ -104,7 +104,7 @@ def _detach(settings: Settings) -> None:
             f"data_dir: aragog is already running in {data_dir} (process {pid}); stop it with "
             "`aragog down`"
         )
-    system.check_room(data_dir)
+    system.check_disk_space(data_dir)
     system.check(settings)
     out = open_log(log, data_dir)
     start = out.tell()
@@ -179,16 +179,16 @@ def with_demo_web(settings: Settings, console: Console) -> Iterator[Settings]:
 
 @contextmanager
 def running(
-    settings: Settings, console: Console, *, front: Sequence[str] = system.FRONT_PROCESSES
+    settings: Settings, console: Console, *, frontends: Sequence[str] = system.FRONTENDS
 ) -> Iterator[Supervisor]:
-    """Run the system with the processes `front` (`system.start`) until the block ends."""
+    """Run the system with the components `frontends` (`system.start`) until the block ends."""
     environ = system.environment(settings)
     create_key(settings.data_dir.absolute() / "run", os.environ)
     supervisor = Supervisor(settings.data_dir.absolute(), environ, system.PRELOAD, settings.logs)
     supervisor.acquire()
     try:
         with console.status("starting") if console.is_terminal else _no_status():
-            system.start(supervisor, settings, front=front)
+            system.start(supervisor, settings, frontends=frontends)
         yield supervisor
     finally:
         supervisor.stop()

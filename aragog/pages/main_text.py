@@ -1,5 +1,5 @@
 """
-The main texts that a crawl stores for a page, and the functions that find them. No I/O.
+Finds the main text of a page, which a crawl stores in several forms. No I/O.
 
 The main text is an article, a recipe or a page of documentation, without menus, teasers and
 comments. The setting `pipeline.text_finder` selects the finder: `trafilatura` (the extra `text`),
@@ -38,7 +38,7 @@ MAX_BYTES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class TextFinder:
-    """A function that finds main texts, and its version."""
+    """A function that extracts main text, and its version."""
 
     find: Callable[[Document, str], str]
     """Returns a page's text in the given form, or ""."""
@@ -102,7 +102,7 @@ def to_fields(page: Document, finder: TextFinder, forms: Iterable[str]) -> dict[
     for form in forms:
         value = orjson.dumps(finder.find(page, form).encode("utf-8", "replace").decode())
         if len(value) > MAX_BYTES:
-            raise TextTooLong(f"{FIELDS[form]}: has {len(value)} bytes, at most {MAX_BYTES}")
+            raise TextTooLong(f"{FIELDS[form]} has {len(value)} bytes; the limit is {MAX_BYTES}")
         if value != b'""':
             fields[FIELDS[form]] = value
     return fields

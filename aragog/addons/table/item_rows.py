@@ -15,7 +15,7 @@ from aragog.addons.table.rows import LEAVES, Merge, bucket_of, takedown_check
 from aragog.errors import BadInput
 from aragog.pages.items import SiteKinds
 from aragog.transfer.parquet import arrow_type
-from aragog.transfer.typed_fields import cell_of
+from aragog.transfer.typed_fields import to_cell
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.stored_items import StoredItem, is_below
 from richpins.field_types import TEXT, FieldType
@@ -243,7 +243,7 @@ def _cell(value: Any, field_type: FieldType | None) -> Any:
     if field_type is None:
         return value if isinstance(value, str) else orjson.dumps(value).decode()
     try:
-        return cell_of(value, field_type)
+        return to_cell(value, field_type)
     except ValueError:
         return None
 

@@ -13,7 +13,7 @@ import click
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli import addons
-from aragog.cli.arguments import NOT_NEGATIVE
+from aragog.cli.arguments import NON_NEGATIVE
 from aragog.cli.data_folder import command_settings
 from aragog.cli.exit_status import BAD_LINES
 from aragog.cli.progress_display import counting
@@ -46,7 +46,7 @@ KINDS = {
     type=click.Choice(["jsonl", "parquet", "warc", "cdx", *addons.reads_formats()]),
     help="Default: by the extension of FILE.",
 )
-@click.option("--after", type=NOT_NEGATIVE, default=0, help="How many lines or records to skip.")
+@click.option("--after", type=NON_NEGATIVE, default=0, help="How many lines or records to skip.")
 @click.option("--due", is_flag=True, help="Fetch the URLs again soon (not for warc).")
 def import_(file: Path, kind: str | None, after: int, *, due: bool) -> None:
     """

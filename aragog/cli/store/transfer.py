@@ -18,7 +18,7 @@ from aragog.api.operations.page_texts import PageTexts
 from aragog.api.operations.text_processes import PageTextUnavailable
 from aragog.bootstrap.stores import url_store
 from aragog.cli import addons
-from aragog.cli.arguments import COUNT, NOT_NEGATIVE, PURPOSE, FieldNames, Host, absent_fields
+from aragog.cli.arguments import COUNT, NON_NEGATIVE, PURPOSE, FieldNames, Host, absent_fields
 from aragog.cli.data_folder import command_settings
 from aragog.cli.progress_display import counting, progress_display
 from aragog.cli.store.item_export import export_items
@@ -30,11 +30,11 @@ from aragog.pages.selectors import rule_types
 from aragog.runtime.extras import require
 from aragog.settings import Settings
 from aragog.transfer import import_export, json_lines
-from aragog.transfer.import_export import NodeSelection, SpanMs, TextsOf
+from aragog.transfer.import_export import FindTexts, NodeSelection, SpanMs
 from aragog.transfer.parquet import ParquetSink
 from aragog.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part, prepare_folder
 from aragog.transfer.row_sink import RowSink
-from aragog.transfer.rows import kind_of
+from aragog.transfer.rows import file_format
 from aragog.transfer.typed_fields import TypedFields
 from aragog.transfer.warc_export import WarcReport, export_warc, next_file
 from aragog.urlstore.store import UrlStore
@@ -209,8 +209,8 @@ def _export_records(
             sink,
             selection,
             fields=fields,
-            links_of=store if links else None,
-            texts_of=_texts_of(texts, store, fields),
+            link_store=store if links else None,
+            find_texts=_text_finder(texts, store, fields),
             purpose=purpose,
             on_progress=on_progress,
         )
@@ -238,7 +238,9 @@ class _FieldRecorder:
         self._sink.close()
 
 
-def _texts_of(texts: PageTexts, store: UrlStore, fields: Sequence[str] | None) -> TextsOf | None:
+def _text_finder(
+    texts: PageTexts, store: UrlStore, fields: Sequence[str] | None
+) -> FindTexts | None:
     """
     Return a function that finds the main texts that `fields` asks for, or None without any.
 
@@ -279,7 +281,7 @@ def _sink(
 @click.option(
     "--part",
     "numbers",
-    type=NOT_NEGATIVE,
+    type=NON_NEGATIVE,
     multiple=True,
     help="Write only this part, counted from 0; repeatable.",
 )
@@ -332,7 +334,7 @@ def export_parts(
             fields=_page_fields(fields),
             links=links,
             types=types_of(store, settings),
-            texts_of=_texts_of(texts, store, fields),
+            find_texts=_text_finder(texts, store, fields),
             fetched=fetched,
             purpose=purpose,
         )
@@ -389,7 +391,7 @@ def _kind(file: Path) -> str:
         return file.suffix[1:]
     more = "".join(f", .{kind}" for kind in addons.writes_formats())
     try:
-        return kind_of(file)
+        return file_format(file)
     except BadInput as error:
         raise BadInput(f"{error}, .warc{more}, or use --format") from None
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from aragog.errors import ConfigError
-from aragog.transfer.rows.tables import INT64, Kinds, Rows, cell_text, table_of
+from aragog.transfer.rows.tables import INT64, Kinds, Rows, build_table, cell_text
 
 TABLE = "pages"
 
 
 def write_sqlite(rows: Rows, file: Path, names: Sequence[str]) -> int:
     """Add the rows to the table, in one transaction."""
-    columns, rows = table_of(rows, names)
+    columns, rows = build_table(rows, names)
     try:
         with closing(sqlite3.connect(file)) as database:
             columns_by_name = _sqlite_columns(database, columns or {"url": set()})

@@ -189,7 +189,7 @@ def test_fetch_returns_the_reason_for_an_empty_result(ways):
         assert (answer.state, answer.record, answer.report) == ("absent", None, None)
         assert answer.reason == "not for ai-train: ai-train=n (meta)"
         answer = client.fetch(url_of("unasked.example"), purpose="ai-train", max_wait_ms=0)
-        assert "tdmrep.json of its site was not read" in answer.reason
+        assert "tdmrep.json was not read" in answer.reason
 
 
 URL = url_of("refused.example")

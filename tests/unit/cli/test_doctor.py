@@ -38,7 +38,7 @@ def test_tracing_is_checked_only_if_enabled(tmp_path):
     assert list(check_tracing(CheckedSystem(SettingsInUse(Settings(data_dir=tmp_path))))) == []
     (finding,) = check_tracing(CheckedSystem(SettingsInUse(traced)))
     assert finding.ok
-    assert "0.05 of all URLs" in finding.text
+    assert "traces of 5% of the URLs go to http" in finding.text
 
 
 def test_port_used_by_another_program_is_found_before_startup(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from aragog.crawl.stages.page_analysis import read_page
 from aragog.errors import ConfigError
 from aragog.pages.extractors import load_all, load_from
-from aragog.pages.items import PageItems, field_of, kind_in, load_kinds
+from aragog.pages.items import PageItems, field_of, kind_from_field, load_kinds
 from aragog.settings.loading import load_settings, settings_of
 from aragog.settings.values import plain
 from richpins.items import Item
@@ -190,8 +190,8 @@ def test_kinds_have_a_separate_namespace_from_page_types():
 
     assert [n for n in fields if n.startswith(("items.", "product."))] == ["items.product"]
     assert field_of("product") == "items.product"
-    assert kind_in("items.product") == "product"
-    assert kind_in("product.price") is None
+    assert kind_from_field("items.product") == "product"
+    assert kind_from_field("product.price") is None
 
 
 def test_fields_marked_as_files_get_a_separate_column():
