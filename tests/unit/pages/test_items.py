@@ -179,7 +179,7 @@ def test_field_limit_too_small_for_items_is_refused():
 
 @pytest.mark.parametrize("name", ["items", "shop.py:items", "site"])
 def test_extractor_cannot_use_the_namespace_of_items(name):
-    with pytest.raises(ConfigError, match="is the prefix of what `extract` has"):
+    with pytest.raises(ConfigError, match="is the prefix of the fields in `extract`"):
         load_from([], (name,))
 
 
