@@ -16,7 +16,7 @@ from contextlib import closing
 from aragog.api.server.tokens import check_exposure as check_api_exposure
 from aragog.bootstrap.rendering import start_browser
 from aragog.bootstrap.stores import replica_tables
-from aragog.cli.doctor.data import problems_of
+from aragog.cli.doctor.data import gateway_problems
 from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.cli.doctor.servers import redis_servers
 from aragog.crawl.fetcher.fetcher import Fetcher
@@ -189,7 +189,7 @@ def check_standby(system: CheckedSystem) -> Iterator[Finding]:
         return
     require("hbase", "serving.standby_gateways")
     for gateway in settings.serving.standby_gateways:
-        problems = problems_of(settings, gateway)
+        problems = gateway_problems(settings, gateway)
         text = "; ".join(problems) or "all tables are correct"
         yield Finding(f"standby {gateway}", ok=not problems, text=text)
 

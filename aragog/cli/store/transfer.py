@@ -20,7 +20,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli import addons
 from aragog.cli.arguments import COUNT, NON_NEGATIVE, PURPOSE, FieldNames, Host, absent_fields
 from aragog.cli.data_folder import command_settings
-from aragog.cli.progress_display import counting, progress_display
+from aragog.cli.progress_display import counting_display, progress_display
 from aragog.cli.store.item_export import export_items
 from aragog.cli.store.listing import urls_of_host
 from aragog.cli.terminal import echo, note, one_line
@@ -41,7 +41,7 @@ from aragog.urlstore.store import UrlStore
 
 STDOUT = Path("/dev/stdout")
 ROW_KINDS = ("csv", "json", "sqlite")
-OF_RECORDS = frozenset(json_lines.UrlRecord.__dataclass_fields__)
+RECORD_MEMBERS = frozenset(json_lines.UrlRecord.__dataclass_fields__)
 """Members of a record that are not fields of its page."""
 
 
@@ -145,10 +145,10 @@ def _export(
             f"--links: a {kind} file has one row per page; use .jsonl or .parquet"
         )
     if cursor and host:
-        raise click.UsageError("--cursor continues an export of all URLs: omit --host")
+        raise click.UsageError("--cursor resumes an export of all URLs; omit --host")
     if cursor and kind not in ("jsonl", "warc") and file.exists():
-        raise click.UsageError(f"{file} is complete: continue in another file with --cursor")
-    with closing(url_store(settings)) as store, counting(kind) as counted:
+        raise click.UsageError(f"{file} is complete; resume in another file with --cursor")
+    with closing(url_store(settings)) as store, counting_display(kind) as counted:
         if host:
             selection = replace(selection, urls=urls_of_host(store, host))
         if kind not in ("jsonl", "parquet", *ROW_KINDS):
@@ -173,11 +173,11 @@ def _export(
 
 def _archive_writer(kind: str, file: Path, *, is_continued: bool) -> Callable[..., WarcReport]:
     """
-    Return the function that writes this kind of archive; WARC files continue after
-    the last number.
+    Return the function that writes this kind of archive. WARC files are numbered after the last
+    existing one.
     """
-    if place := addons.writes_formats().get(kind):
-        return addons.function(place)
+    if function_path := addons.writes_formats().get(kind):
+        return addons.function(function_path)
     return partial(export_warc, first_file=next_file(file) if is_continued else 0)
 
 
@@ -196,9 +196,10 @@ def _export_records(
     """
     Write JSON Lines or Parquet.
 
-    Returns the number of records, the cursor to continue, and a text about fields that no page had.
+    Returns the number of records, the cursor to continue, and a message about fields that no page
+    had.
     """
-    types, append = types_of(store, settings), selection.cursor is not None
+    types, append = typed_fields_for(store, settings), selection.cursor is not None
     fields = _page_fields(fields)
     with (
         closing(PageTexts(settings.pipeline, deadline_s=60)) as texts,
@@ -219,8 +220,8 @@ def _export_records(
 
 
 def _page_fields(names: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return the fields among these names; every record has its URL and other members anyway."""
-    return names if names is None else tuple(name for name in names if name not in OF_RECORDS)
+    """Return the fields among these names. Every record has its URL and other members anyway."""
+    return names if names is None else tuple(name for name in names if name not in RECORD_MEMBERS)
 
 
 class _FieldRecorder:
@@ -242,7 +243,7 @@ def _text_finder(
     texts: PageTexts, store: UrlStore, fields: Sequence[str] | None
 ) -> FindTexts | None:
     """
-    Return a function that finds the main texts that `fields` asks for, or None without any.
+    Return a function that extracts the main text that `fields` contains, or None if it has none.
 
     If a page's text cannot be extracted, this is reported and the stored fields are used.
     """
@@ -250,17 +251,17 @@ def _text_finder(
     if not names:
         return None
 
-    def found(url: str) -> Mapping[str, bytes]:
+    def find_texts(url: str) -> Mapping[str, bytes]:
         try:
             return texts.fields(store, url, names)
         except (PageTextUnavailable, ContentReplaced, CorruptContent, TakenDown) as error:
             _report_url(url, str(error))
             return {}
 
-    return found
+    return find_texts
 
 
-def types_of(store: UrlStore, settings: Settings) -> TypedFields:
+def typed_fields_for(store: UrlStore, settings: Settings) -> TypedFields:
     """Return the types of fields in files, including fields of the settings' rules."""
     return TypedFields(store.formats, rule_types(settings.extract))
 
@@ -318,9 +319,9 @@ def export_parts(
     """
     if parts > MAX_PARTS:
         raise click.BadParameter(f"at most {MAX_PARTS:,}", param_hint="--parts")
-    if wrong := [number for number in numbers if number >= parts]:
-        raise click.BadParameter(f"{wrong[0]} is not below --parts {parts}", param_hint="--part")
-    fetched = None if day is None else _span_of(day, kind)
+    if invalid := [number for number in numbers if number >= parts]:
+        raise click.BadParameter(f"{invalid[0]} is not below --parts {parts}", param_hint="--part")
+    fetched = None if day is None else _day_span(day, kind)
     folder = folder if day is None else folder / f"dt={day:%Y-%m-%d}"
     settings = command_settings()
     prepare_folder(folder, parts, kind, purpose)
@@ -333,7 +334,7 @@ def export_parts(
             format=kind,
             fields=_page_fields(fields),
             links=links,
-            types=types_of(store, settings),
+            types=typed_fields_for(store, settings),
             find_texts=_text_finder(texts, store, fields),
             fetched=fetched,
             purpose=purpose,
@@ -370,17 +371,17 @@ def _export_chosen(
     return counts
 
 
-def _span_of(day: datetime, kind: str) -> SpanMs:
+def _day_span(day: datetime, kind: str) -> SpanMs:
     """
-    Return a day as times in ms. Raises UsageError if it is not over, since its
-    pages may change.
+    Return a day's start and end in ms. Raises UsageError if it is not over, since its pages may
+    still change.
     """
     if kind == "warc":
         raise click.UsageError("--date only works with jsonl and parquet; warc contains all pages")
     begin = day.replace(tzinfo=UTC)
     end = begin + timedelta(days=1)
     if end > datetime.now(UTC):
-        raise click.UsageError(f"--date {day:%Y-%m-%d} is not over (UTC): export it after midnight")
+        raise click.UsageError(f"--date {day:%Y-%m-%d} is not over (UTC); export it after midnight")
     return int(begin.timestamp() * 1000), int(end.timestamp() * 1000)
 
 
