@@ -39,7 +39,7 @@ from aragog.pages.rules_version import rules_versions
 from aragog.runtime.extras import require
 from aragog.settings import Settings
 from aragog.settings.extractor_names import SITE, prefix_of
-from aragog.transfer.item_rows import PAGE, ItemRows
+from aragog.transfer.item_rows import PAGE_COLUMN, ItemRows
 from aragog.transfer.rows import NON_APPENDABLE, append_rows, file_format, read_urls, write_rows
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
@@ -218,7 +218,7 @@ class RunOutput:
         """Re-extract pages that were read with other rules; returns a description."""
         if not self._versions.rules.whole:
             return ""
-        earlier = None if self._append else read_earlier(file, PAGE if self._items else "url").urls
+        earlier = None if self._append else read_earlier(file, PAGE_COLUMN if self._items else "url").urls
         urls = list(dict.fromkeys([*self._urls, *(earlier or ())]))
         outdated_urls = [
             url
@@ -234,7 +234,7 @@ class RunOutput:
     def _replace(self, store: UrlStore, file: Path, names: Sequence[str]) -> tuple[int, Path]:
         """Write the file or one next to it; returns the number of rows, and the file's path."""
         part = file.with_name(f".{os.getpid()}-{file.name}")
-        earlier = read_earlier(file, PAGE if self._items else "url")
+        earlier = read_earlier(file, PAGE_COLUMN if self._items else "url")
         others = sorted((earlier.urls or frozenset()) - self._urls.keys())
         try:
             count = write_rows(partial(self._rows, store, others), part, names)
@@ -323,7 +323,7 @@ def _item_rows(
 
 def _item_columns(kinds: SiteKinds) -> set[str]:
     """Return the columns that rows of items may have. Those of items from functions are unknown."""
-    return {PAGE, *(column for name in kinds.names for column in kinds.columns_with_files(name))}
+    return {PAGE_COLUMN, *(column for name in kinds.names for column in kinds.columns_with_files(name))}
 
 
 def _has_rules(settings: Settings) -> bool:
