@@ -121,8 +121,8 @@ def start(name: str, seeds: tuple[str, ...], *, refresh: bool, **options: Any) -
     if changes.get("notify"):
         warn_if_undeliverable(changes["notify"])
     if seeds:
-        bad = _enqueue(name, seeds, depth=status.record.depth, refresh=refresh)
-        if bad:
+        bad_lines = _enqueue(name, seeds, depth=status.record.depth, refresh=refresh)
+        if bad_lines:
             sys.exit(BAD_LINES)
     note(_line(control.status(name)))
     if status.record.every_s and not control.seeds.count(name):

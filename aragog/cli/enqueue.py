@@ -64,13 +64,13 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
             require_contact(lines, settings), on_wait=_wait_reporter(), **arguments
         )
         try:
-            for result, where in zip(results, lines.line_sources(), strict=False):
+            for result, line_source in zip(results, lines.line_sources(), strict=False):
                 counts[result.status] += 1
                 if as_json:
-                    shown = replace(result, input=result.input.removeprefix(INVALID_PREFIX))
-                    echo_json(to_json(shown, BUILT_IN))
+                    shown_result = replace(result, input=result.input.removeprefix(INVALID_PREFIX))
+                    echo_json(to_json(shown_result, BUILT_IN))
                 if result.status not in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):
-                    _report(progress, result, where)
+                    _report(progress, result, line_source)
         finally:  # even after Ctrl-C or a lost broker, show how many were enqueued
             progress.stop()
             if counts or sys.exception() is None:
@@ -143,14 +143,14 @@ class LineSource(NamedTuple):
         return f"{self.source}:{self.number}: " if self.number else ""
 
 
-def result_line(result: EnqueueResult, where: LineSource) -> str:
+def result_line(result: EnqueueResult, line_source: LineSource) -> str:
     """Return a line of output about an invalid line of input."""
     input_text = repr(result.input.removeprefix(INVALID_PREFIX)[:MAX_SHOWN_CHARS])[:MAX_SHOWN_CHARS]
-    return f"{where}{where.reason or result.reason}: {input_text}"
+    return f"{line_source}{line_source.reason or result.reason}: {input_text}"
 
 
-def _report(progress: Progress, result: EnqueueResult, where: LineSource) -> None:
-    line = result_line(result, where)
+def _report(progress: Progress, result: EnqueueResult, line_source: LineSource) -> None:
+    line = result_line(result, line_source)
     if progress.disable:
         echo(line, err=True)
     else:

@@ -40,8 +40,8 @@ def explain(url: str, *, as_json: bool) -> None:
     for section in explanation.sections:
         table.add_row(Text(section.title, "underline"), "")
         for line in section.lines:
-            dim = Text(f"  {printable(line.note)}" if line.note else "", "dim")
-            table.add_row(f"  {line.name}", Text(printable(line.text)) + dim)
+            note = Text(f"  {printable(line.note)}" if line.note else "", "dim")
+            table.add_row(f"  {line.name}", Text(printable(line.text)) + note)
         if section.problem:
             table.add_row("  unknown", section.problem)
     print_table(table)

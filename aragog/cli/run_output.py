@@ -218,7 +218,9 @@ class RunOutput:
         """Re-extract pages that were read with other rules; returns a description."""
         if not self._versions.rules.whole:
             return ""
-        earlier = None if self._append else read_earlier(file, PAGE_COLUMN if self._items else "url").urls
+        earlier = (
+            None if self._append else read_earlier(file, PAGE_COLUMN if self._items else "url").urls
+        )
         urls = list(dict.fromkeys([*self._urls, *(earlier or ())]))
         outdated_urls = [
             url
@@ -257,12 +259,14 @@ class RunOutput:
             return
         for record in _records(store, self._urls):
             yield self._row(store, record)
-        written = set(self._urls)  # two URLs in the existing file may lead to the same page now
+        written_urls = set(
+            self._urls
+        )  # two URLs in the existing file may lead to the same page now
         for record in _records(store, others):
-            if record.content_key is not None and record.canonical_url not in written:
-                written.add(record.canonical_url)
+            if record.content_key is not None and record.canonical_url not in written_urls:
+                written_urls.add(record.canonical_url)
                 yield self._row(store, record)
-        self.kept = len(written) - len(self._urls)
+        self.kept = len(written_urls) - len(self._urls)
 
     def _row(self, store: UrlStore, record: Record) -> dict[str, Any]:
         page_values = {
@@ -323,7 +327,10 @@ def _item_rows(
 
 def _item_columns(kinds: SiteKinds) -> set[str]:
     """Return the columns that rows of items may have. Those of items from functions are unknown."""
-    return {PAGE_COLUMN, *(column for name in kinds.names for column in kinds.columns_with_files(name))}
+    return {
+        PAGE_COLUMN,
+        *(column for name in kinds.names for column in kinds.columns_with_files(name)),
+    }
 
 
 def _has_rules(settings: Settings) -> bool:

@@ -129,9 +129,9 @@ def completeness(output: RunOutput, tracker: RunTracker) -> str:
 
 def files_text(tracker: RunTracker) -> str:
     """Describe how many of the items' files are stored, or return "" if there were none."""
-    without = tracker.missing_files
-    count = tracker.files + without.total()
-    reasons = ", ".join(f"{number:,} {name}" for name, number in without.most_common())
+    missing = tracker.missing_files
+    count = tracker.files + missing.total()
+    reasons = ", ".join(f"{number:,} {name}" for name, number in missing.most_common())
     if not count:
         return ""
     return f"{tracker.files:,} of {count:,} files" + (f" ({reasons})" if reasons else "")
@@ -184,12 +184,12 @@ def _ssrf_settings(url: str, settings: Settings) -> list[str]:
     port = parts.port or _PORTS.get(parts.scheme, 0)
     is_other_port = port not in settings.fetch.allowed_ports
     with_port = dataclasses.replace(settings.fetch, allowed_ports=(port,))
-    needed = ["fetch.allowed_ports"] if is_other_port else []
+    settings_to_change = ["fetch.allowed_ports"] if is_other_port else []
     # A host name that resolves to a local address does not look local.
     is_local = not is_other_port or SsrfFilter(with_port).vet_url(url) is not None
     if is_local and _may_be_allowed(with_port, url):
-        needed.append("fetch.allowed_networks")
-    return needed
+        settings_to_change.append("fetch.allowed_networks")
+    return settings_to_change
 
 
 def _is_overridden(url: str, overrides_file: Path | None) -> bool:

@@ -211,8 +211,8 @@ class FetchRecord:
 
     def plain(self) -> dict[str, Any]:
         """Return the record as JSON values for `read`, including fields from a newer version."""
-        own = {name: getattr(self, name) for name in RECORD_FIELDS}
-        return {**self._unknown, **own}
+        known = {name: getattr(self, name) for name in RECORD_FIELDS}
+        return {**self._unknown, **known}
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> FetchRecord:

@@ -147,7 +147,7 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
         ConfigError: a name is not a valid prefix, no installed package declares it, or it cannot be
             imported.
     """
-    declared = {point.name: point for point in points}
+    declared_points = {point.name: point for point in points}
     result: dict[str, Extractor] = {}
     for name in names:
         if prefix_of(name) in (SITE, ITEMS):
@@ -160,14 +160,14 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
             continue
         if not _NAME.fullmatch(name):
             raise ConfigError(f"pipeline.extractors: {name!r} is not a valid name; {_NAME_RULE}")
-        if name not in declared:
-            available = ", ".join(sorted(declared)) or "none"
+        if name not in declared_points:
+            available = ", ".join(sorted(declared_points)) or "none"
             raise ConfigError(
                 f"pipeline.extractors: no installed package declares {name!r} under {GROUP}; "
                 f"declared: {available}"
             )
         try:
-            result[name] = declared[name].load()
+            result[name] = declared_points[name].load()
         except Exception as error:
             raise ConfigError(f"pipeline.extractors: {name!r} cannot be loaded: {error}") from error
     return result

@@ -70,14 +70,14 @@ def load(name: str) -> TextFinder:
 
 def load_from(points: Iterable[EntryPoint], name: str) -> TextFinder:
     """Return the finder with this name among the entry points. Errors as for `load`."""
-    declared = {point.name: point for point in points}
-    if name not in declared:
-        others = ", ".join(sorted({TRAFILATURA, *declared}))
+    declared_points = {point.name: point for point in points}
+    if name not in declared_points:
+        others = ", ".join(sorted({TRAFILATURA, *declared_points}))
         raise ConfigError(
             f"pipeline.text_finder: no installed package declares {name!r} under {GROUP}; "
             f"declared: {others}"
         )
-    point = declared[name]
+    point = declared_points[name]
     try:
         find = point.load()
     except Exception as error:

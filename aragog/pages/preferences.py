@@ -112,9 +112,9 @@ def header_statements(headers: Headers, drafts: Collection[str]) -> list[UseStat
 
 def meta_statements(metas: Iterable[tuple[str, str]]) -> list[UseStatement]:
     """Return the TDMRep statements of meta elements, passed as (name, content)."""
-    named = [(name.strip().lower(), content) for name, content in metas]
-    reservations = [content.strip() for name, content in named if name == "tdm-reservation"]
-    policies = [content.strip() for name, content in named if name == "tdm-policy"]
+    pairs = [(name.strip().lower(), content) for name, content in metas]
+    reservations = [content.strip() for name, content in pairs if name == "tdm-reservation"]
+    policies = [content.strip() for name, content in pairs if name == "tdm-policy"]
     return _tdm(reservations, policies, "meta")
 
 
@@ -183,8 +183,8 @@ def _tdm(reservations: Sequence[str], policies: Sequence[str], kind: str) -> lis
 def _header_licenses(values: Iterable[str]) -> list[UseStatement]:
     statements = []
     for target, parameters in link_targets(values):
-        named = {name: value.strip().lower() for name, value in reversed(parameters)}
-        if "license" in named.get("rel", "").split() and named.get("type") == _RSL:
+        by_name = {name: value.strip().lower() for name, value in reversed(parameters)}
+        if "license" in by_name.get("rel", "").split() and by_name.get("type") == _RSL:
             where = f"header Link: rel=license type={_RSL}"
             statements.append(UseStatement("license", _short(target.strip()), where))
         if len(statements) >= MAX_STATEMENTS:

@@ -220,14 +220,14 @@ def _charset(first: bytes, content_type: str | None) -> str:
         return "utf-16le"
     if re.match(rb"\0[^\0]\0[^\0]", first):
         return "utf-16be"
-    declared = encodings.from_header(content_type)
-    if declared in (None, "utf-16le", "utf-16be"):  # the bytes are not UTF-16
-        declared = encodings.from_xml_declaration(
+    declared_charset = encodings.from_header(content_type)
+    if declared_charset in (None, "utf-16le", "utf-16be"):  # the bytes are not UTF-16
+        declared_charset = encodings.from_xml_declaration(
             first[: encodings.PRESCAN_BYTES].lstrip(_BLANK_BYTES)
         )
-    if declared is None or encodings.is_surely_utf8(first, declared):
+    if declared_charset is None or encodings.is_surely_utf8(first, declared_charset):
         return "utf-8"
-    return declared
+    return declared_charset
 
 
 def _reencode(pieces: Iterable[bytes], charset: str) -> Iterator[bytes]:

@@ -147,7 +147,7 @@ class BulkWriter:
         Write each record's mutations; returns the records refused because another page has the same
         unique value.
         """
-        refused: set[int] = set()
+        refused_numbers: set[int] = set()
         try:
             self._zen.mutate([put for _, puts in records for put in puts])
         except NotUnique:
@@ -155,9 +155,9 @@ class BulkWriter:
                 try:
                     self._zen.mutate(puts)
                 except NotUnique as error:
-                    refused.add(number)
+                    refused_numbers.add(number)
                     on_problem(number, str(error))
-        return refused
+        return refused_numbers
 
     def _node_mutations(
         self, canonical: str, rows: dict[str, Row], record: UrlRecord, now_ms: int

@@ -68,15 +68,15 @@ def copy_tables(
         )
     new_ids = NewIds(source) if formats[0] < TOGETHER <= formats[1] else None
     names = list(TABLES)
-    copied = 0
+    copied_count = 0
     if after is not None:
         names = names[names.index(after[0]) :]
     for name in names:
         start = bytes.fromhex(after[1]) + b"\0" if after and name == after[0] else b""
         for key, rows in _copy_table(name, source[name], target[name], start, new_ids):
-            copied += rows
-            on_progress(name, key, copied)
-    return copied
+            copied_count += rows
+            on_progress(name, key, copied_count)
+    return copied_count
 
 
 def copy_content(
@@ -96,7 +96,7 @@ def copy_content(
     Raises:
         ContentUnavailable: everything reported to `on_progress` is copied.
     """
-    copied = 0
+    copied_count = 0
     for key in source.keys(""):
         if key <= after:
             continue
@@ -107,9 +107,9 @@ def copy_content(
             continue
         if content is not None:
             target.put(key, *content)
-            copied += 1
-            on_progress(key, copied)
-    return copied
+            copied_count += 1
+            on_progress(key, copied_count)
+    return copied_count
 
 
 def copy_packs(
@@ -130,7 +130,7 @@ def copy_packs(
         ContentUnavailable: everything reported to `on_progress` is copied.
     """
     existing_sizes = {file.name: file.size for file in target.packs()}
-    copied = 0
+    copied_count = 0
     for file in source.packs():
         if file.name <= after or existing_sizes.get(file.name) == file.size:
             continue
@@ -141,9 +141,9 @@ def copy_packs(
         if problem:
             on_problem(file.name, problem)
         target.put(file.name, data, index)
-        copied += 1
-        on_progress(file.name, copied)
-    return copied
+        copied_count += 1
+        on_progress(file.name, copied_count)
+    return copied_count
 
 
 def _copy_table(
@@ -152,11 +152,11 @@ def _copy_table(
     """Yield (last key, number of rows) for each batch written."""
     with closing(source.scan(start, None)) as scanned:
         for rows in _batches(row for row in scanned if row[0] not in OWN_ROWS):
-            moved = rows if new_ids is None else new_ids.rekeyed(name, rows)
+            moved_rows = rows if new_ids is None else new_ids.rekeyed(name, rows)
             target.put_many(
                 [
                     (key, cells, at_ms)
-                    for key, row in moved
+                    for key, row in moved_rows
                     for at_ms, cells in _by_time(row).items()
                 ]
             )
@@ -209,11 +209,13 @@ class NewIds:
         ids = dict.fromkeys(node_id for key, row in rows for node_id in ids_in(table, key, row))
         new_ids = self._ids_in_rows(table, rows)
         new_ids |= self._read_ids([node_id for node_id in ids if node_id not in new_ids])
-        moved = [rekeyed(table, key, row, new_ids) for key, row in rows]
+        moved_rows = [rekeyed(table, key, row, new_ids) for key, row in rows]
         if table == "h":
-            moved = [(moved_sender(key, text(row, SENDER), _NAMING), row) for key, row in moved]
-            return [*moved, *_sample_rows(moved)]
-        return moved
+            moved_rows = [
+                (moved_sender(key, text(row, SENDER), _NAMING), row) for key, row in moved_rows
+            ]
+            return [*moved_rows, *_sample_rows(moved_rows)]
+        return moved_rows
 
     def _ids_in_rows(self, table: str, rows: Rows) -> dict[bytes, bytes]:
         """Return new ids for the URLs that the rows themselves contain."""

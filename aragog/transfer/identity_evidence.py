@@ -36,8 +36,8 @@ def exported_facts(row: Row, facts: Mapping[str, Fact]) -> dict[str, Fact]:
 
 def exported_alias_facts(row: Row) -> dict[str, Fact]:
     """Return the result of fetching the alias itself: its status or the target of its redirect."""
-    own = facts_of(row, nodes.OWN)
-    return {name: own[name] for name in _ALIAS_FACTS if own.get(name) is not None}
+    alias_facts = facts_of(row, nodes.OWN)
+    return {name: alias_facts[name] for name in _ALIAS_FACTS if alias_facts.get(name) is not None}
 
 
 def imported_page(

@@ -175,21 +175,21 @@ def import_urls(
         StoreUnavailable: records up to the last number passed to `on_progress` are stored; resume
             after it.
     """
-    last_number = written = problems = 0
+    last_number = written_count = problem_count = 0
     for records in _batches(source, batch):
         invalid = [
             (number, str(record)) for number, record in records if isinstance(record, BadRecord)
         ]
         valid = [numbered for numbered in records if not isinstance(numbered[1], BadRecord)]
-        written += writer.write(
+        written_count += writer.write(
             cast("list[Numbered]", valid), lambda *each, to=invalid: to.append(each)
         )
         for number, reason in sorted(invalid):
             on_problem(number, reason)
-        problems += len(invalid)
+        problem_count += len(invalid)
         last_number = records[-1][0]
         on_progress(last_number)
-    return ImportReport(last_number, written, problems)
+    return ImportReport(last_number, written_count, problem_count)
 
 
 def export_urls(

@@ -214,11 +214,12 @@ def _check_purpose(folder: Path, purpose: str | None) -> None:
         recorded = file.read_text() if file.exists() else ""
         has_export = any(warc_files(folder)) or file.exists()
         if has_export and recorded != (purpose or ""):
-            theirs, ours = (
+            their_purpose, our_purpose = (
                 f"for {name}" if name else "for any purpose" for name in (recorded, purpose)
             )
             raise BadInput(
-                f"{folder}: contains packs {theirs}, but this export is {ours}; use another folder"
+                f"{folder} contains packs {their_purpose}, but this export is {our_purpose}; "
+                "use another folder"
             )
         file.write_text(purpose or "")
     except OSError as error:

@@ -167,7 +167,7 @@ def prepare_folder(folder: Path, count: int, kind: str, purpose: str | None = No
                 and (int(part_count), part_format) != (count, kind)
             ):
                 raise BadInput(
-                    f"{folder}: contains parts of another export, such as {path.name}; use another "
+                    f"{folder} contains parts of another export, such as {path.name}; use another "
                     f"folder, or repeat that one with --parts {int(part_count)} "
                     f"--format {part_format}"
                 )
@@ -184,11 +184,12 @@ def _check_purpose(folder: Path, purpose: str | None) -> None:
     )
     recorded = file.read_text() if file.exists() else ""
     if (recorded or has_parts) and recorded != (purpose or ""):
-        theirs, ours = (
+        their_purpose, our_purpose = (
             f"for {name}" if name else "for any purpose" for name in (recorded, purpose)
         )
         raise BadInput(
-            f"{folder}: contains parts {theirs}, but this export is {ours}; use another folder"
+            f"{folder} contains parts {their_purpose}, but this export is {our_purpose}; "
+            "use another folder"
         )
     if purpose and not recorded:
         temporary = folder / f".{PURPOSE_FILE}-{socket.gethostname()}-{os.getpid()}"

@@ -28,8 +28,8 @@ def _number(name: str, text: str, *, range_: FiniteRange = _POSITIVE) -> Callabl
     """Return an option for a field of `Demand`, with that field's default."""
     field = name.removeprefix("--").replace("-", "_")
     default = getattr(Demand(urls=1, domains=1), field)
-    shown = {} if default is None else {"default": default, "show_default": True}
-    return click.option(name, type=range_, help=text, **shown)
+    default_options = {} if default is None else {"default": default, "show_default": True}
+    return click.option(name, type=range_, help=text, **default_options)
 
 
 @click.command("plan")

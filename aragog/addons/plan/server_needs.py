@@ -115,8 +115,10 @@ class RedisNeeds:
         body = demand.page_bytes * cost("compressed") + OVERHEAD_BYTES
         bounds = SpoolBounds(MAX_DEFAULT_BYTES)
         load = self._load.fetches_s * reserved_s * body / bounds.high_bytes
-        needed = math.ceil(load * MAX_DEFAULT_BYTES / 2**20)
-        remedy = f"needs {math.ceil(load)} redis.nodes, or {needed} MiB of pipeline.spool_max_bytes"
+        needed_mib = math.ceil(load * MAX_DEFAULT_BYTES / 2**20)
+        remedy = (
+            f"needs {math.ceil(load)} redis.nodes, or {needed_mib} MiB of pipeline.spool_max_bytes"
+        )
         name = f"a spool of {MAX_DEFAULT_BYTES // 2**20} MiB on one Redis"
         return Limit(name, load, remedy if load > 1 else self._enough(load, 1.0))
 
@@ -347,18 +349,18 @@ def content_needs(load: CrawlLoad) -> tuple[Need, ...]:
     if demand.content == "packs":
         page_bytes += cost("pack_record")
         # A pack is rewritten once half of it is unused, so replacing a body costs one extra body.
-        written = (bodies + load.refreshes_s * demand.refresh_changed) * page_bytes
-        puts = PUTS_PER_PACK * written / cost("pack_bytes") * seconds
+        written_bytes = (bodies + load.refreshes_s * demand.refresh_changed) * page_bytes
+        puts = PUTS_PER_PACK * written_bytes / cost("pack_bytes") * seconds
         reason = f"{cost('pack_bytes') / page_bytes:,.0f} pages per pack, and its index"
     else:
         puts, reason = bodies * seconds, f"{bodies:,.0f}/s"
-    stored = (demand.urls + demand.stored) * page_bytes
+    stored_bytes = (demand.urls + demand.stored) * page_bytes
     reads = demand.urls * demand.content_reads
     return (
         Need("S3 puts", puts, "requests", reason),
         Need("S3 put cost", puts * cost("s3_put"), "USD", f"in {demand.days:g} days"),
         Need("S3 reads", reads, "requests", f"in {demand.days:g} days"),
         Need("S3 read cost", reads * cost("s3_get"), "USD", f"in {demand.days:g} days"),
-        Need("S3 data", stored / 1e12, "TB", "zstd; each URL stored once"),
-        Need("S3 storage cost", stored * cost("s3_month"), "USD/month", "without discounts"),
+        Need("S3 data", stored_bytes / 1e12, "TB", "zstd; each URL stored once"),
+        Need("S3 storage cost", stored_bytes * cost("s3_month"), "USD/month", "without discounts"),
     )

@@ -58,8 +58,8 @@ def comparable_arguments(crawler: Crawler) -> Mapping[str, Any]:
 
     Names that start with an underscore belong to tools: scrapyd passes a `_job` to each run.
     """
-    given = recorded_arguments(crawler).items()
-    return {name: value for name, value in given if not name.startswith("_")}
+    arguments = recorded_arguments(crawler).items()
+    return {name: value for name, value in arguments if not name.startswith("_")}
 
 
 def spider_description(crawler: Crawler) -> str:
@@ -72,10 +72,10 @@ def spider_description(crawler: Crawler) -> str:
     kind, arguments = crawler.spidercls, sorted(comparable_arguments(crawler).items())
     path = f"{kind.__module__}.{kind.__qualname__}"
     # orjson would reject large numbers and undecodable bytes from a command line.
-    exact = json.dumps([path, arguments], default=lambda value: type(value).__qualname__)
-    shown = ", ".join(f"{name}={value}" for name, value in json.loads(exact)[1])
-    text = f"{path} ({shown[:MAX_SHOWN] or 'no arguments'})"
-    digest = hashlib.sha256(exact.encode()).hexdigest()
+    exact_json = json.dumps([path, arguments], default=lambda value: type(value).__qualname__)
+    arguments_text = ", ".join(f"{name}={value}" for name, value in json.loads(exact_json)[1])
+    text = f"{path} ({arguments_text[:MAX_SHOWN] or 'no arguments'})"
+    digest = hashlib.sha256(exact_json.encode()).hexdigest()
     return f"{digest} {text.encode(errors='backslashreplace').decode()}"
 
 

@@ -236,18 +236,20 @@ def check_workers(system: CheckedSystem) -> Iterator[Finding]:
         celery_settings(broker.url, broker.shards, broker.claim_timeout_s, control=broker.control)
     )
     app.conf.update(broker_connection_timeout=REPLY_TIMEOUT_S)
-    needed = [queue for queue in Queue if queue != Queue.RENDER or system.settings.rendering.hosts]
+    required_queues = [
+        queue for queue in Queue if queue != Queue.RENDER or system.settings.rendering.hosts
+    ]
     try:
         result = system.wait_for(
-            lambda: _active_queues(app), lambda found: _queues(found).issuperset(needed)
+            lambda: _active_queues(app), lambda found: _queues(found).issuperset(required_queues)
         )
     except Exception as error:  # noqa: BLE001 - whatever the library of this broker raises
         yield Finding("workers", ok=False, text=f"cannot query the workers: {type(error).__name__}")
         return
     finally:
         app.close()
-    served = _queues(result)
-    if missing := [queue for queue in needed if queue not in served]:
+    served_queues = _queues(result)
+    if missing := [queue for queue in required_queues if queue not in served_queues]:
         text = (
             f"no worker responds for {', '.join(missing)}; start `celery -A aragog.workers "
             f"worker -Q {','.join(missing)}`, or `aragog up`"
@@ -341,8 +343,8 @@ def _stray_jobs(shard_url: str, broker_url: str) -> Iterator[Finding]:
     with connect(shard_url, timeout_s=TIMEOUT_S, connect_timeout_s=TIMEOUT_S, attempts=1) as client:
         own_number = int(client.connection_pool.connection_kwargs.get("db") or 0)
         with redis_errors("broker.url"):
-            used = [int(n) for n in re.findall(r"db(\d+)", str(client.info("keyspace")))]
-        for number in sorted({*used, own_number}):
+            used_numbers = [int(n) for n in re.findall(r"db(\d+)", str(client.info("keyspace")))]
+        for number in sorted({*used_numbers, own_number}):
             for kind, count in _unread_jobs(client, number, is_own=number == own_number):
                 text = (
                     f"{count:,} {kind} in database {number} of this server, which no worker reads; "

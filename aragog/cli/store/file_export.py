@@ -43,13 +43,16 @@ def export_files(
     sites = [
         (site_kind.kind.name, site_kind.site) for site_kind in kinds if site_kind.kind.name in names
     ]
-    new = existing = 0
+    new_count = existing_count = 0
     with closing(url_store(settings)) as store:
         for url, sha256, content_type in _files(store, sites, host, purpose):
-            written = _write(store, folder, url, sha256, content_type)
-            new += written is True
-            existing += written is False
-    note(f"{new:,} files in {folder}" + (f"; {existing:,} already existed" if existing else ""))
+            is_written = _write(store, folder, url, sha256, content_type)
+            new_count += is_written is True
+            existing_count += is_written is False
+    note(
+        f"{new_count:,} files in {folder}"
+        + (f"; {existing_count:,} already existed" if existing_count else "")
+    )
 
 
 def _files(

@@ -68,9 +68,9 @@ def takedown(
     url = url or named
     settings = command_settings()
     with closing(url_store(settings)) as opened:
-        shown = target if url is None else _describe(opened, url)
+        description = target if url is None else _describe(opened, url)
         if not yes:
-            click.confirm(f"Delete {shown} permanently?", abort=True)
+            click.confirm(f"Delete {description} permanently?", abort=True)
         count = opened.takedowns.take_down(url=url, host=host, domain=domain)
         note(f"{target}: {count:,} URLs deleted; it is refused from now on")
         _share_takedowns(opened, settings, purge=True)

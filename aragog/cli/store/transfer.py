@@ -161,14 +161,14 @@ def _export(
                 on_problem=_report_url,
                 on_progress=counted,
             )
-            count, left, absent = report.records, report.cursor, ""
+            count, next_cursor, absent_text = report.records, report.cursor, ""
         else:
             write = partial(_export_records, store, settings, file, kind, selection)
-            count, left, absent = write(fields, purpose, counted, links=links)
-    if left and not host:
-        echo(f"{count:,} records{absent}; continue with --cursor {left}", err=to_stdout)
+            count, next_cursor, absent_text = write(fields, purpose, counted, links=links)
+    if next_cursor and not host:
+        echo(f"{count:,} records{absent_text}; continue with --cursor {next_cursor}", err=to_stdout)
     else:
-        note(f"{count:,} records{absent}", err=to_stdout)
+        note(f"{count:,} records{absent_text}", err=to_stdout)
 
 
 def _archive_writer(kind: str, file: Path, *, is_continued: bool) -> Callable[..., WarcReport]:
@@ -215,8 +215,8 @@ def _export_records(
             purpose=purpose,
             on_progress=on_progress,
         )
-    absent = absent_fields(fields, sink.fields) if report.records else ""
-    return report.records, report.cursor, absent
+    absent_text = absent_fields(fields, sink.fields) if report.records else ""
+    return report.records, report.cursor, absent_text
 
 
 def _page_fields(names: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -325,7 +325,7 @@ def export_parts(
     folder = folder if day is None else folder / f"dt={day:%Y-%m-%d}"
     settings = command_settings()
     prepare_folder(folder, parts, kind, purpose)
-    chosen = [Part(number, parts) for number in numbers or range(parts)]
+    chosen_parts = [Part(number, parts) for number in numbers or range(parts)]
     with (
         closing(url_store(settings)) as store,
         closing(PageTexts(settings.pipeline, deadline_s=60)) as texts,
@@ -339,12 +339,12 @@ def export_parts(
             fetched=fetched,
             purpose=purpose,
         )
-        counts = _export_chosen(chosen, partial(export_part, store, folder), options)
-    written = [count for count in counts if count is not None]
-    existing = len(chosen) - len(written)
+        counts = _export_chosen(chosen_parts, partial(export_part, store, folder), options)
+    written_counts = [count for count in counts if count is not None]
+    existing_count = len(chosen_parts) - len(written_counts)
     note(
-        f"{sum(written):,} records in {len(written):,} parts"
-        + (f"; {existing:,} already existed" if existing else "")
+        f"{sum(written_counts):,} records in {len(written_counts):,} parts"
+        + (f"; {existing_count:,} already existed" if existing_count else "")
     )
 
 
