@@ -74,7 +74,7 @@ def test_single_time_applies_to_all_fields():
         (b'{"url": "u", "at_ms": "now"}', "at_ms must be a whole number, got 'now'"),
         (b'{"url": "u", "at_ms": {"a": null}}', "at_ms.a must be a number"),
         (b'{"url": "u", "due_at_ms": 1e3}', "due_at_ms must be a whole number"),
-        (b'{"url": "u", "due_at_ms": 1700000000000000}', "out of range; times are milliseconds"),
+        (b'{"url": "u", "due_at_ms": 1700000000000000}', "out of range; use milliseconds"),
         (b'{"url": "u", "links": [["a", 1]]}', "each link in links must be a URL or"),
         (b'{"url": "u", "provenance": {"a": 1}}', "the values of provenance must be strings"),
         (b'{"url": "u", "provisional": "yes"}', "provisional must be true or false"),
