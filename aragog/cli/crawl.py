@@ -16,7 +16,7 @@ from rich.table import Table
 from aragog.bootstrap.crawls import crawl_control
 from aragog.cli.arguments import COUNT, Duration, FiniteRange, Instant, Utf8Text, as_json
 from aragog.cli.data_folder import command_settings
-from aragog.cli.enqueue import LineReader, result_line, summary, with_contact
+from aragog.cli.enqueue import LineReader, require_contact, result_line, summary
 from aragog.cli.exit_status import ABSENT, BAD_LINES
 from aragog.cli.freshness import warn_if_undeliverable
 from aragog.cli.terminal import echo, echo_json, note, print_table
@@ -121,8 +121,8 @@ def start(name: str, seeds: tuple[str, ...], *, refresh: bool, **options: Any) -
     if changes.get("notify"):
         warn_if_undeliverable(changes["notify"])
     if seeds:
-        bad = _enqueue(name, seeds, depth=status.record.depth, refresh=refresh)
-        if bad:
+        bad_lines = _enqueue(name, seeds, depth=status.record.depth, refresh=refresh)
+        if bad_lines:
             sys.exit(BAD_LINES)
     note(_line(control.status(name)))
     if status.record.every_s and not control.seeds.count(name):
@@ -161,9 +161,9 @@ def _enqueue(name: str, seeds: tuple[str, ...], *, depth: int, refresh: bool) ->
     with Aragog(settings) as client:
         lines = LineReader(seeds, Progress(disable=True))
         results = client.enqueue_all(
-            with_contact(lines, settings), crawl=name, depth=depth, refresh=refresh
+            require_contact(lines, settings), crawl=name, depth=depth, refresh=refresh
         )
-        for result, where in zip(results, lines.places(), strict=False):
+        for result, where in zip(results, lines.line_sources(), strict=False):
             counts[result.status] += 1
             if result.status in _REASONS and counts[result.status] <= MAX_REJECTED_SHOWN:
                 echo(result_line(result, where), err=True)

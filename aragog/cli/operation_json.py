@@ -1,4 +1,4 @@
-"""Run API operations on the store in the settings, with results as the JSON of the HTTP API."""
+"""Runs API operations on the store in the settings, and converts results to the HTTP API's JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def answer_of(store: UrlStore, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+def call_operation(
+    store: UrlStore, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs
+) -> R:
     """
     Return the result of an operation on an open store.
 
@@ -27,11 +29,11 @@ def answer_of(store: UrlStore, operation: Operation[P, R], *args: P.args, **kwar
     """
     request = validate_options(operation.request(*args, **kwargs))
     with closing(PageTexts(command_settings().pipeline, deadline_s=60)) as texts:
-        answer: Any = operation.run(Caller(Parts(store=store, texts=texts)), request)
-        result: R = run_steps(answer) if isinstance(answer, Generator) else answer
+        outcome: Any = operation.run(Caller(Parts(store=store, texts=texts)), request)
+        result: R = run_steps(outcome) if isinstance(outcome, Generator) else outcome
         return result
 
 
-def json_of(store: UrlStore, answer: Any) -> Any:
-    """Return a result, or a part of one, as JSON like the HTTP API."""
-    return to_json(answer, store.formats)
+def result_json(store: UrlStore, result: Any) -> Any:
+    """Return a result, or a part of one, as the HTTP API's JSON."""
+    return to_json(result, store.formats)

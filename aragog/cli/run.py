@@ -15,12 +15,12 @@ from rich.progress import Progress
 from aragog.cli.arguments import FieldNames, enqueue_options
 from aragog.cli.chosen_extractors import extractor_option, use_extractors
 from aragog.cli.data_folder import command_settings
-from aragog.cli.enqueue import LineReader, Where
+from aragog.cli.enqueue import LineReader, LineSource
 from aragog.cli.exit_status import SIGNALED
 from aragog.cli.run_crawl import Crawl, RunResult, program
-from aragog.cli.run_options import RunOptions, changes_of, crawl_name, output_of
+from aragog.cli.run_options import RunOptions, changes_path, crawl_name, open_output
 from aragog.cli.terminal import SafeConsole, warn
-from aragog.cli.up import Stopped, open_log, report_restarts, running, with_demo_web
+from aragog.cli.up import Stopped, open_log, report_restarts, running, with_demo_sites
 from aragog.crawl.pipeline.crawl_records import check_name
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.errors import ConfigError
@@ -100,10 +100,10 @@ def run(
     """
     UrlFilter(include, exclude)  # rejects an invalid pattern before anything starts
     use_extractors(extractor)
-    run_output = output_of(output, append, fields, items)
+    run_output = open_output(output, append, fields, items)
     name = crawl or crawl_name(file, depth, include, exclude)
     check_name(name)
-    changes_file = changes_of(changes, refresh=refresh)
+    changes_file = changes_path(changes, refresh=refresh)
     options = RunOptions(
         depth, include, exclude, refresh, priority, run_output, name, refresh, changes_file
     )
@@ -113,11 +113,11 @@ def run(
         _run_demo(replace(options, depth=depth or 1, refresh=True), keep=keep, console=console)
         return
     lines = LineReader([file], Progress(disable=True))
-    with with_demo_web(command_settings(), console) as settings:
+    with with_demo_sites(command_settings(), console) as settings:
         running_crawl = Crawl(
             settings=settings,
             urls=lines,
-            places=lines.places(),
+            line_sources=lines.line_sources(),
             options=options,
             console=console,
         )
@@ -149,7 +149,7 @@ def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
         crawl = Crawl(
             settings=load_settings(),
             urls=urls,
-            places=repeat(Where("demo", 0)),
+            line_sources=repeat(LineSource("demo", 0)),
             options=options,
             console=console,
         )
@@ -161,7 +161,8 @@ def _run_on_system(crawl: Crawl, *, keep: bool) -> RunResult:
     Crawl on the running system, or start a system, which keeps running afterward if `keep`.
 
     Raises:
-        SystemExit: a signal stopped the run while URLs waited; 128 plus its number, as in shells.
+        SystemExit: a signal stopped the run while URLs waited. The status is 128 plus its number,
+            as in shells.
     """
     settings, console, stopped = crawl.settings, crawl.console, Stopped()
     if running_pid(settings.data_dir.absolute() / "run"):
@@ -169,8 +170,8 @@ def _run_on_system(crawl: Crawl, *, keep: bool) -> RunResult:
     else:
         if not keep:
             system.check(settings, ports=False)
-        front = system.FRONT_PROCESSES if keep else ("beat",)
-        with running(settings, console, front=front) as supervisor:
+        frontends = system.FRONTENDS if keep else ("beat",)
+        with running(settings, console, frontends=frontends) as supervisor:
             start_servers_at_s = math.inf if keep else time.monotonic() + SERVERS_AFTER_S
 
             def tick() -> bool:
@@ -178,7 +179,7 @@ def _run_on_system(crawl: Crawl, *, keep: bool) -> RunResult:
                 report_restarts(supervisor, console)
                 if time.monotonic() > start_servers_at_s:
                     start_servers_at_s = math.inf
-                    for problem in system.start_free_front(supervisor, settings):
+                    for problem in system.start_frontends_with_free_ports(supervisor, settings):
                         warn(console, problem)
                 return not stopped
 
@@ -189,5 +190,5 @@ def _run_on_system(crawl: Crawl, *, keep: bool) -> RunResult:
                     time.sleep(0.5)
             console.print(f"stopping; `{program()} up` starts it again", highlight=False)
     if stopped and not result.finished:
-        raise SystemExit(SIGNALED + stopped.by)
+        raise SystemExit(SIGNALED + stopped.signal_number)
     return result

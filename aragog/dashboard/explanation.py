@@ -18,7 +18,7 @@ from aragog.dashboard.domain_rows import MIN_PAUSE_MS, domain_rows, latency_text
 from aragog.dashboard.waiting import queued_by_domain
 from aragog.errors import ALL
 from aragog.observability.formatting import format_duration, format_time_and_distance, to_one_line
-from aragog.pages.preferences import PURPOSES, packed, refusal, verdict
+from aragog.pages.preferences import PURPOSES, pack_statements, refusal, verdict
 from aragog.urlstore.field_age import age_text
 from aragog.urlstore.records import Record
 from aragog.urlstore.signal_reasons import signal_lines
@@ -134,7 +134,7 @@ def _preferences(url: str, components: Components) -> Iterator[Line]:
     statements = rules.statements(components.user_agent, url, drafts) if rules else []
     record = components.store().get(url, ())
     stored = record.facts.get("page_preferences") if record else None
-    texts = (packed(statements), stored)
+    texts = (pack_statements(statements), stored)
     for purpose in PURPOSES:
         allowed, line = verdict(texts, purpose)
         text = {True: "allowed", False: "not allowed", None: "nothing is said"}[allowed]

@@ -67,7 +67,7 @@ class Standalone:
 
 @contextmanager
 def standalone(
-    environ: dict[str, str], *, front: tuple[str, ...] = ("beat",), folder: Path | None = None
+    environ: dict[str, str], *, frontends: tuple[str, ...] = ("beat",), folder: Path | None = None
 ) -> Iterator[Standalone]:
     """Run the system with these ARAGOG_ variables, by default in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="ar") as directory:
@@ -87,7 +87,7 @@ def standalone(
         supervisor.acquire()
         create_key(data_dir / "run", full)  # as `aragog up` does
         try:
-            system.start(supervisor, settings, front=front)
+            system.start(supervisor, settings, frontends=frontends)
             yield Standalone(data_dir, full, settings, supervisor)
         finally:
             supervisor.stop()

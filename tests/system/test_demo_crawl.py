@@ -35,7 +35,7 @@ def crawled():
     """
     with (
         running_web() as environ,
-        standalone({**environ, **LOGGED}, front=("beat", "http", "flower")) as system,
+        standalone({**environ, **LOGGED}, frontends=("beat", "http", "flower")) as system,
     ):
         with Aragog(system.settings) as client:
             client.enqueue(seeds(), depth=1, request_id="order-4711")

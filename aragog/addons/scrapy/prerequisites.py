@@ -34,7 +34,7 @@ def check_fetching(settings: BaseSettings, crawl: SpiderCrawl) -> None:
     if not _has_asyncio(settings):
         raise ConfigError(
             f"TWISTED_REACTOR: aragog's components need {_ASYNCIO_REACTOR}, which is Scrapy's "
-            f"default, not {settings['TWISTED_REACTOR'] or 'the default of Twisted'}: "
+            f"default, not {settings['TWISTED_REACTOR'] or 'the default of Twisted'}; "
             "remove the setting"
         )
     try:

@@ -32,7 +32,7 @@ import redis
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.shared_redis.leases import HELD, Leases
 from aragog.errors import ContentUnavailable
-from aragog.fetch_record.outcome import SINGLE_VALUES, FetchRecord
+from aragog.fetch_record.outcome import SCALAR_FIELDS, FetchRecord
 from aragog.runtime.extras import require
 from aragog.settings import ContentSettings, CrawlLogSettings
 from aragog.urlstore.records import PageWrite, Written
@@ -48,7 +48,7 @@ def _fetch_columns() -> dict[str, str]:
     """Return a column for each scalar value of the fetch record."""
     columns = {
         _COLUMN_NAMES.get(name, name): "int32" if name in _INT32_NAMES else _TYPES[value.type]
-        for name, value in SINGLE_VALUES.items()
+        for name, value in SCALAR_FIELDS.items()
     }
     return columns | {"fetched_at": "timestamp"}
 
@@ -87,7 +87,7 @@ def rows_of(
 
 
 def _row(write: PageWrite, fetch: FetchRecord, job: UrlJob, done: Written | None) -> bytes:
-    fetched = {_COLUMN_NAMES.get(name, name): getattr(fetch, name) for name in SINGLE_VALUES}
+    fetched = {_COLUMN_NAMES.get(name, name): getattr(fetch, name) for name in SCALAR_FIELDS}
     return orjson.dumps(
         fetched
         | {

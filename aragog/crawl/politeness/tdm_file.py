@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from aragog.crawl.politeness.robots_parser.match import Matcher, TooCostly
 from aragog.crawl.politeness.robots_parser.parse import Rule
-from aragog.pages.preferences import AI_INPUT, AI_TRAIN, UseStatement, of_tdm_rule
+from aragog.pages.preferences import AI_INPUT, AI_TRAIN, UseStatement, tdm_rule_statements
 
 TDM_PATH = "/.well-known/tdmrep.json"
 MAX_TDM_RULES = 1_000
@@ -132,4 +132,4 @@ class TdmRules:
 
 
 def _statements(rule: TdmRule) -> list[UseStatement]:
-    return of_tdm_rule(rule.reservation, rule.policy, rule.where)
+    return tdm_rule_statements(rule.reservation, rule.policy, rule.where)

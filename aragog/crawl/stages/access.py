@@ -24,7 +24,7 @@ from aragog.crawl.stages.polite_gate import PoliteGate
 from aragog.crawl.stages.waiting_line import RELEASE_LEAD_MS, InLine, WaitingLine
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import OutcomeKind
-from aragog.pages.preferences import packed
+from aragog.pages.preferences import pack_statements
 from urlspelling.domain import origin
 
 # On a busy machine, a thread takes about this long from waking up to having an open connection. The
@@ -139,7 +139,7 @@ class Access:
         if rules is None:
             return ""
         statements = rules.statements(settings.fetch.user_agent, url, settings.preferences.drafts)
-        return packed(statements)
+        return pack_statements(statements)
 
     def assign_slots(
         self, jobs: Sequence[tuple[UrlJob, float | None]]

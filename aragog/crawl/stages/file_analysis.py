@@ -42,8 +42,8 @@ def file_analysis(result: FetchResult, *, agent: str, drafts: Collection[str] = 
         noindex=robots.noindex,
         nofollow=robots.nofollow,
         preferences=(
-            *preferences.of_headers(headers, drafts),
-            *preferences.of_robots(robots, "X-Robots-Tag"),
+            *preferences.header_statements(headers, drafts),
+            *preferences.robots_statements(robots, "X-Robots-Tag"),
         ),
         unavailable_after_ms=unavailable_at_ms(robots.unavailable_after),
         complete=result.fetch.status == 200,

@@ -35,7 +35,7 @@ from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.inherited_options import inherited
 from aragog.crawl.stages.page_scope import read_url_filter, scope_filter
 from aragog.errors import InvalidUrl
-from aragog.pages.items import PageItems, SiteKinds, field_of, kind_in
+from aragog.pages.items import PageItems, SiteKinds, field_of, kind_from_field
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
@@ -187,7 +187,7 @@ def listing_page(
     nofollow_links: Collection[str],
 ) -> ListingPage:
     """Return a page with the URLs in its fields."""
-    page_items = [PageItems.read(value) for name, value in fields.items() if kind_in(name)]
+    page_items = [PageItems.read(value) for name, value in fields.items() if kind_from_field(name)]
     continuations = dict.fromkeys(url for items in page_items for url in items.follow)
     files = dict.fromkeys(
         normalized

@@ -19,7 +19,7 @@ from aragog.crawl.pipeline.ports import BodyStore
 from aragog.crawl.stages import damaged
 from aragog.errors import CorruptContent
 from aragog.fetch_record.outcome import FetchRecord, Headers, OutcomeKind
-from aragog.pages.preferences import of_headers, of_robots, packed
+from aragog.pages.preferences import header_statements, pack_statements, robots_statements
 from aragog.urlstore.compression import compress
 from aragog.urlstore.store import UrlStore
 from richpins.robots_meta import from_headers
@@ -185,12 +185,14 @@ class ConfirmedPages:
         """Return the 304, with the statements in its headers added to those of the page."""
         headers = result.fetch.headers
         statements = [
-            *of_headers(headers, self.drafts),
-            *of_robots(from_headers(headers, agent=self.agent), "X-Robots-Tag"),
+            *header_statements(headers, self.drafts),
+            *robots_statements(from_headers(headers, agent=self.agent), "X-Robots-Tag"),
         ]
         if not statements:
             return result
-        return replace(result, fetch=replace(result.fetch, page_preferences=packed(statements)))
+        return replace(
+            result, fetch=replace(result.fetch, page_preferences=pack_statements(statements))
+        )
 
 
 def _is_confirming(result: FetchResult) -> bool:

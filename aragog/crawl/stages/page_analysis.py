@@ -290,11 +290,11 @@ def _statements(
         if "license" in link.rel
     ]
     return (
-        *preferences.of_headers(headers, drafts),
-        *preferences.of_robots(from_headers(headers, agent=agent), "X-Robots-Tag"),
-        *preferences.of_robots(page.robots, "meta robots"),
-        *preferences.of_metas(metas),
-        *preferences.of_license_links(links),
+        *preferences.header_statements(headers, drafts),
+        *preferences.robots_statements(from_headers(headers, agent=agent), "X-Robots-Tag"),
+        *preferences.robots_statements(page.robots, "meta robots"),
+        *preferences.meta_statements(metas),
+        *preferences.license_link_statements(links),
     )
 
 

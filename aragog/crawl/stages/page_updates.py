@@ -29,7 +29,7 @@ from aragog.errors import InvalidMessage
 from aragog.fetch_record.known_fields import known_fields
 from aragog.fetch_record.outcome import FetchRecord, Headers, OutcomeKind
 from aragog.observability.formatting import format_time
-from aragog.pages.preferences import packed, refused_in, refused_purpose
+from aragog.pages.preferences import pack_statements, refused_purpose, refusing_line
 from aragog.settings import PreferencesSettings, Settings
 from aragog.urlstore.change_signals import FEED_LINK
 from aragog.urlstore.item_files import FILE, SHA256
@@ -68,7 +68,7 @@ def page_write(
     result: FetchResult, analysis: PageAnalysis, decision: Decision, settings: Settings
 ) -> PageUpdate:
     """Return the update for a page that was analyzed."""
-    fetch = replace(result.fetch, page_preferences=packed(analysis.preferences))
+    fetch = replace(result.fetch, page_preferences=pack_statements(analysis.preferences))
     keep = not (analysis.noindex and settings.politeness.obey_noindex)
     write = PageWrite(
         url=result.job.url,
@@ -150,7 +150,7 @@ def reserved_write(
         result.fetch,
         outcome=OutcomeKind.RESERVED,
         reason=reason,
-        page_preferences=packed(analysis.preferences),
+        page_preferences=pack_statements(analysis.preferences),
     )
     update = failure_write(replace(result, fetch=fetch), settings)
     expired = _is_expired(result, analysis, settings.preferences)
@@ -162,7 +162,7 @@ def _deletion_reason(result: FetchResult, settings: PreferencesSettings) -> str 
     if result.job.sitemap:
         return None
     texts = (result.fetch.robots_preferences, result.fetch.page_preferences)
-    return refused_in(texts, result.job.purposes_with_default(settings.purposes))
+    return refusing_line(texts, result.job.purposes_with_default(settings.purposes))
 
 
 def confirmed_write(update: PageUpdate, confirmation: FetchRecord) -> PageUpdate:

@@ -277,7 +277,9 @@ def test_continued_run_changes_only_what_it_sets(redis_url, tmp_path, changes, d
     options = RunOptions(
         **{"depth": 0, "include": (), "exclude": (), "refresh": False, "crawl": "docs", **changes}
     )
-    Crawl(settings=settings, urls=(), places=(), options=options, console=SafeConsole())._start()
+    Crawl(
+        settings=settings, urls=(), line_sources=(), options=options, console=SafeConsole()
+    )._start()
 
     record = registry.read().records["docs"]
     assert (record.depth, record.priority) == (depth, priority)

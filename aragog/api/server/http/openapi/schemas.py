@@ -13,7 +13,7 @@ from aragog.api.error_table import KINDS
 from aragog.api.operations.operation import HttpRoute, Operation
 from aragog.api.operations.options import OptionField, option_fields
 from aragog.api.operations.values import PageLink, PageRecord, PastValue
-from aragog.fetch_record.outcome import SINGLE_VALUES, FetchRecord
+from aragog.fetch_record.outcome import SCALAR_FIELDS, FetchRecord
 from aragog.urlstore.feed import Change, ChangeKind
 
 _PLAIN: dict[Any, dict[str, Any]] = {
@@ -279,7 +279,7 @@ _FETCH_RECORD = {
         **(_optional(kind) if value.optional else {"type": kind}),
         **({"description": _DESCRIBED[name]} if name in _DESCRIBED else {}),
     }
-    for name, value in SINGLE_VALUES.items()
+    for name, value in SCALAR_FIELDS.items()
     for kind in [_JSON_TYPES[value.type]]
 }
 _FRESHNESS = {
