@@ -336,7 +336,7 @@ def test_large_cells_are_stored_outside_the_key_tree_only_in_new_folders(tmp_pat
 
 @pytest.mark.parametrize("form", [1, FORMAT])
 def test_values_that_a_reader_does_not_need_are_not_read(tmp_path, form):
-    """A group of lists has dozens of deltas, and reading all took a third of a read of a list."""
+    """A group of lists has dozens of deltas, and reading all took a quarter of a read of a list."""
     (tmp_path / "format").write_text(f"{form}\n")
     with closing(SqliteTables(tmp_path, shards=1)) as tables:
         for row in (b"r1", b"r2", b"r3"):
