@@ -2,8 +2,8 @@
 Which lists are in the deltas of a group that collects lines. Pure.
 
 Such a group has dozens of deltas, and the reader of a list needs one of them or none. Finding out
-by reading them took a quarter of the read. So one cell of the row contains two bytes of each list id
-in each delta:
+by reading them took a quarter of the read. So one cell of the row contains two bytes of each list
+id in each delta:
 
     2 bytes    number of deltas
     19 bytes   for each delta: its column, followed by
