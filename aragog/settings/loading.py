@@ -12,14 +12,14 @@ from typing import Any
 from aragog.errors import ConfigError
 from aragog.settings.checks import problems_of
 from aragog.settings.settings import Settings
-from aragog.settings.values import FromEnvironment, build
+from aragog.settings.values import EnvironmentValue, build
 
 ENV_PREFIX = "ARAGOG_"
 SETTINGS_FILE = "aragog.toml"
 
 # Variables with the prefix that are not settings: the path of the settings file, variables of the
 # tests, and the token of `aragog mcp`.
-NOT_SETTINGS = ("ARAGOG_SETTINGS", "ARAGOG_TEST_", "ARAGOG_CACHE", "ARAGOG_TOKEN")
+NON_SETTING_VARIABLES = ("ARAGOG_SETTINGS", "ARAGOG_TEST_", "ARAGOG_CACHE", "ARAGOG_TOKEN")
 TABLES = ("extract",)
 """Settings that are tables themselves rather than sections."""
 
@@ -29,11 +29,11 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     Load the settings from a TOML file and the environment. The environment takes precedence.
 
     Args:
-        path: the file. None: `$ARAGOG_SETTINGS`, or else `aragog.toml` if it exists.
+        path: the file. None means `$ARAGOG_SETTINGS`, or else `aragog.toml` if it exists.
         environ: None means `os.environ`.
 
     Raises:
-        ConfigError: one line for each unknown key, wrong type and invalid value.
+        ConfigError: a key is unknown, or a value is invalid. There is one line for each.
     """
     environ = os.environ if environ is None else environ
     problems: list[str] = []
@@ -49,7 +49,8 @@ def settings_of(values: Mapping[str, Any], problems: Sequence[str] = ()) -> Sett
         problems: errors that were found while reading the table.
 
     Raises:
-        ConfigError: one line for each of `problems`, each unknown key and each invalid value.
+        ConfigError: there are `problems`, unknown keys or invalid values. There is one line for
+            each.
     """
     all_problems = list(problems)
     settings = build(Settings, values, "", all_problems)
@@ -60,8 +61,10 @@ def settings_of(values: Mapping[str, Any], problems: Sequence[str] = ()) -> Sett
     return typing.cast("Settings", settings)
 
 
-def names_set(path: Path | None = None, environ: Mapping[str, str] | None = None) -> list[str]:
-    """Return the names, such as `fetch.user_agent`, that are set in the file or the environment."""
+def configured_names(
+    path: Path | None = None, environ: Mapping[str, str] | None = None
+) -> list[str]:
+    """Return the names of the settings in the file or the environment, like `fetch.user_agent`."""
     names = []
     for section, value in _values(path, os.environ if environ is None else environ, []).items():
         keys = value if isinstance(value, dict) and section not in TABLES else None
@@ -101,14 +104,14 @@ def _read_file(
 
 def _overlay(values: dict[str, Any], environ: Mapping[str, str], problems: list[str]) -> None:
     for name, text in environ.items():
-        if not name.startswith(ENV_PREFIX) or name.startswith(NOT_SETTINGS):
+        if not name.startswith(ENV_PREFIX) or name.startswith(NON_SETTING_VARIABLES):
             continue
         section, _, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
         if not key:
-            values[section] = FromEnvironment(text, name)
+            values[section] = EnvironmentValue(text, name)
             continue
         table = values.setdefault(section, {})
         if isinstance(table, dict):
-            table[key] = FromEnvironment(text, name)
+            table[key] = EnvironmentValue(text, name)
         else:
             problems.append(f"{name}: {section} is not a section")

@@ -14,12 +14,12 @@ from typing import NamedTuple
 from aragog.errors import CorruptContent
 from aragog.settings import ContentSettings
 from aragog.urlstore import nodes
-from aragog.urlstore.compression import compress, content_hash, decompress
+from aragog.urlstore.compression import compress, content_hash, decompress, dictionary_id
 from aragog.urlstore.content_port import Connectable, ContentStore
 from aragog.urlstore.pack_files import PackFiles
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.catalog import PackCatalog
-from aragog.urlstore.packs.dictionaries import PackDictionaries, dictionary_id
+from aragog.urlstore.packs.dictionaries import PackDictionaries
 from aragog.urlstore.packs.pack_record import PackRecord
 from aragog.urlstore.packs.pack_writer import PackWriter
 from aragog.urlstore.packs.pointers import PackPointer

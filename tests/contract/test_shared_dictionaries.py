@@ -10,13 +10,12 @@ import pytest
 
 from aragog.errors import CorruptContent
 from aragog.urlstore.bodies import pointer_of
-from aragog.urlstore.compression import content_hash
+from aragog.urlstore.compression import content_hash, dictionary_id
 from aragog.urlstore.content import FolderPacks, MemoryPacks
 from aragog.urlstore.dictionary_upkeep import DictionaryUpkeep
 from aragog.urlstore.pack_groups import FreshPack
 from aragog.urlstore.pack_upkeep import PackUpkeep
 from aragog.urlstore.packs.catalog import FRESH
-from aragog.urlstore.packs.dictionaries import dictionary_id
 from tests.contract.test_pack_dictionaries import (
     HOST,
     OTHER,

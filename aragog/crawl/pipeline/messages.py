@@ -1,5 +1,5 @@
 """
-The messages: batches of URLs in JSON that are sent between the stages.
+The messages that are sent between the stages, which are batches of URLs in JSON.
 
 Each Celery message costs 1 to 3 ms of CPU, so one message carries up to `pipeline.batch_size` URLs.
 Within a batch, each URL has its own outcome, retries and destination. Bodies stay in the spool, and
@@ -11,11 +11,11 @@ messages carry their tokens.
     tasks.canonicalize  ResultBatch   the results of a batch of fetches
     tasks.store         PageBatch     a token of the page updates to write
 
-Every batch carries its `VERSION`. A newer version raises `NewerMessage`, and the job returns to the
-queue for a worker that can read it. Any other unreadable message raises `InvalidMessage`. Within a
-version, fields are only added. Readers keep unknown fields of a job or a fetch and pass them on,
-but ignore unknown fields of a batch. So anything that must stay with a URL has to be a field of its
-job.
+Every batch carries its version: `VERSION`, or `DICTIONARY_VERSION` if it refers to such bodies. A
+newer version raises `NewerMessage`, and the job returns to the queue for a worker that can read it.
+Any other unreadable message raises `InvalidMessage`. Within a version, fields are only added.
+Readers keep unknown fields of a job or a fetch and pass them on, but ignore unknown fields of a
+batch. So anything that must stay with a URL has to be a field of its job.
 """
 
 from __future__ import annotations
@@ -31,14 +31,20 @@ from aragog.fetch_record.known_fields import known_fields, unknown_fields
 from aragog.fetch_record.outcome import RECORD_FIELDS, FetchRecord, Hop, OutcomeKind
 
 VERSION = 1
+DICTIONARY_VERSION = 2
+"""
+The version of a batch with a body that is compressed with a dictionary, so that earlier workers,
+which cannot read such a body, return the job to the queue.
+"""
 
 # 0 is the most urgent, as in kombu's Redis transport and in pinlater.
 URGENT = 2
-"""Jobs with this priority or lower overtake others of their domain, and may use a closed spool."""
+"""Jobs with this number or a lower one overtake others of their domain, and may use a closed
+spool."""
 PRIORITY_DEFAULT = 5
 PRIORITY_REFRESH = 7
 AS_KEPT = "as-kept"
-"""Instead of a job's purposes: use those of a crawl that the stored page is kept for."""
+"""Stands in `UrlJob.purposes` for the purposes of a crawl that the stored page is kept for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +60,8 @@ class UrlJob:
     refresh: bool = False
     """True to fetch it even if it is stored, with a conditional request if there are validators."""
     sitemap: bool = False
-    """True for a sitemap: its entries are enqueued, and `depth` further levels of sitemaps."""
+    """True for a sitemap. Its entries are enqueued, including those of `depth` levels of further
+    sitemaps."""
     file: bool = False
     """True for a file of an item, such as an image. It is stored without analysis."""
     priority: int = PRIORITY_DEFAULT
@@ -75,12 +82,12 @@ class UrlJob:
     request_id: str = ""
     """ID of the call that enqueued it, for the logs of all stages."""
     traceparent: str = ""
-    """The context of its span `enqueue` (W3C Trace Context). Empty if it is not traced."""
+    """The context of its `enqueue` span (W3C Trace Context). Empty if it is not traced."""
     left_at_ms: int | None = None
     """When a traced URL left its previous stage, by that machine's clock."""
     purposes: str | None = None
     """The purposes of the crawl that wants it, such as `ai-input search`. Empty for no purpose,
-    None for the purposes in the settings, `AS_KEPT` for those that the stored page is kept for."""
+    None for the purposes in the settings, or `AS_KEPT`."""
     then: str = ""
     """The task that a Celery caller wants to run afterward (`aragog.tasks.continuation`), or
     empty."""
@@ -88,7 +95,7 @@ class UrlJob:
     """The number of its crawl (`crawl_records`). Called `c` in JSON, to save memory for millions of
     waiting URLs."""
     after_status: int = 0
-    """The status of its last attempt, if the next one must use another proxy because of it.
+    """The status of its previous attempt, if the next one must use another proxy because of it.
     Otherwise 0."""
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Fields written by a newer version, which are passed on."""
@@ -134,8 +141,8 @@ class UrlJob:
 
     def _check(self, names: Iterable[str]) -> None:
         """
-        Check the types now, because a wrong type would later make the rest of its
-        batch fail, too.
+        Check the types now, because a wrong type would later make the rest
+        of the batch fail too.
         """
         for name in names:
             kinds, minimum, maximum = _JOB_TYPES.get(name, _CRAWL_TYPE)
@@ -240,6 +247,8 @@ class FetchResult:
     """The token of the compressed body in the spool."""
     body_hash: str | None = None
     """The SHA-256 of the uncompressed body, in hex."""
+    needs_dictionary: bool = False
+    """True if the body in the spool is compressed with a dictionary."""
     taken_down: bool = False
     """True if a redirect of `job.url` leads to a URL that was taken down."""
 
@@ -294,11 +303,13 @@ class ResultBatch:
     results: tuple[FetchResult, ...]
 
     def wire(self) -> dict[str, Any]:
-        return {"v": VERSION, "results": [result.wire() for result in self.results]}
+        version = _body_version(any(result.needs_dictionary for result in self.results))
+        return {"v": version, "results": [result.wire() for result in self.results]}
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        return cls(tuple(FetchResult.read(result) for result in _entries(wire, "results")))
+        results = _entries(wire, "results", DICTIONARY_VERSION)
+        return cls(tuple(FetchResult.read(result) for result in results))
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +320,8 @@ class PageBatch:
     jobs: tuple[UrlJob, ...]
     bodies: tuple[str, ...] = field(default=())
     """Tokens of bodies to free after everything is written."""
+    needs_dictionary: bool = False
+    """True if one of the bodies is compressed with a dictionary."""
 
     @property
     def is_urgent(self) -> bool:
@@ -317,7 +330,7 @@ class PageBatch:
 
     def wire(self) -> dict[str, Any]:
         return {
-            "v": VERSION,
+            "v": _body_version(self.needs_dictionary),
             "token": self.token,
             "bodies": list(self.bodies),
             "urls": [job.wire() for job in self.jobs],
@@ -325,22 +338,28 @@ class PageBatch:
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        jobs = tuple(UrlJob.read(job) for job in _entries(wire, "urls"))
-        return cls(str(wire.get("token")), jobs, tuple(wire.get("bodies", ())))
+        entries = _entries(wire, "urls", DICTIONARY_VERSION)
+        jobs = tuple(UrlJob.read(job) for job in entries)
+        needs_dictionary = wire["v"] == DICTIONARY_VERSION
+        return cls(str(wire.get("token")), jobs, tuple(wire.get("bodies", ())), needs_dictionary)
 
 
-def check_version(wire: Any, kind: str) -> None:
+def _body_version(needs_dictionary: bool) -> int:
+    return DICTIONARY_VERSION if needs_dictionary else VERSION
+
+
+def check_version(wire: Any, kind: str, newest: int = VERSION) -> None:
     """
     Check that this code can read a message.
 
     Raises:
-        NewerMessage: its version is newer.
+        NewerMessage: its version is newer than `newest`.
         InvalidMessage: it has no version, or an older one.
     """
     version = wire.get("v") if isinstance(wire, Mapping) else type(wire).__name__
-    if version != VERSION:
-        error = NewerMessage if isinstance(version, int) and version > VERSION else InvalidMessage
-        raise error(kind, f"version {version!r} is not {VERSION}")
+    if not isinstance(version, int) or not VERSION <= version <= newest:
+        error = NewerMessage if isinstance(version, int) and version > newest else InvalidMessage
+        raise error(kind, f"version {version!r} is not {newest}")
 
 
 @contextmanager
@@ -358,9 +377,9 @@ def into_batches(jobs: Sequence[UrlJob], size: int) -> list[FetchBatch]:
     return [FetchBatch(tuple(jobs[i : i + size])) for i in range(0, len(jobs), size)]
 
 
-def _entries(wire: Any, name: str) -> Sequence[Any]:
+def _entries(wire: Any, name: str, newest: int = VERSION) -> Sequence[Any]:
     """Return the list `name` of a message, after checking its version."""
-    check_version(wire, "batch")
+    check_version(wire, "batch", newest)
     items = wire.get(name)
     if not isinstance(items, list):
         raise InvalidMessage(f"batch.{name}", "is not a list")

@@ -11,7 +11,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Protocol
 
-from aragog.urlstore.compression import compress, decompress
+from aragog.urlstore.compression import compress, decompress, dictionary_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,11 @@ class PackedBody:
     """The SHA-256 of the uncompressed body, in hex."""
     length_bytes: int
     """The size of the uncompressed body."""
+
+    @property
+    def needs_dictionary(self) -> bool:
+        """True if it is compressed with a dictionary."""
+        return bool(dictionary_id(self.blob))
 
 
 class BodyCodec(Protocol):

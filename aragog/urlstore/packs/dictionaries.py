@@ -176,21 +176,6 @@ def dictionary_of(pack: bytes) -> Dictionary | None:
     return Dictionary.read(stored)
 
 
-def dictionary_id(frame: bytes) -> int:
-    """
-    Return the id of the dictionary with which a frame was compressed, or 0.
-
-    Raises:
-        CorruptContent: the bytes are not a zstd frame.
-    """
-    if not frame.startswith(zstd.MAGIC):
-        return 0
-    try:
-        return zstandard.get_frame_parameters(frame).dict_id
-    except zstandard.ZstdError as error:
-        raise CorruptContent("", f"is not a frame: {error}") from error
-
-
 class PackDictionaries:
     """A cache of the dictionaries of recently read packs; threads share it."""
 

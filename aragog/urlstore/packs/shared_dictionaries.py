@@ -18,7 +18,7 @@ from collections import OrderedDict
 
 from aragog.errors import TRANSIENT, CorruptContent
 from aragog.urlstore import compression
-from aragog.urlstore.packs.dictionaries import Dictionary, dictionary_id
+from aragog.urlstore.packs.dictionaries import Dictionary
 from aragog.urlstore.packs.dictionary_records import DictionaryRecords
 from aragog.urlstore.zstd import ZstdError
 
@@ -97,7 +97,7 @@ class SharedDictionaries:
             CorruptContent: the dictionary is unknown or erased, or the body is damaged.
             StoreUnavailable: the store does not respond.
         """
-        if not (wanted := dictionary_id(frame)):
+        if not (wanted := compression.dictionary_id(frame)):
             return None
         if (found := self.of(wanted)) is None:
             raise CorruptContent("", f"needs the dictionary {wanted}, which was erased")

@@ -2,13 +2,21 @@
 
 import pytest
 
-from aragog.crawl.pipeline.messages import ResultBatch, UrlJob
+from aragog.crawl.pipeline.fetch_results import result_of
+from aragog.crawl.pipeline.messages import (
+    DICTIONARY_VERSION,
+    VERSION,
+    PageBatch,
+    ResultBatch,
+    UrlJob,
+)
 from aragog.crawl.pipeline.packed_body import pack
 from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
 from aragog.crawl.stages.store import StoreStage
-from aragog.fetch_record.outcome import OutcomeKind
-from aragog.urlstore.packs.dictionaries import Dictionary, dictionary_id
+from aragog.fetch_record.outcome import Fetched, OutcomeKind
+from aragog.urlstore.compression import dictionary_id
+from aragog.urlstore.packs.dictionaries import Dictionary
 from tests.support.fetch_results import fetch_result
 from tests.support.pack_harness import pack_harness
 from tests.support.stores import NOW_MS
@@ -36,6 +44,7 @@ def fetched(ports, harness):
     return fetch_result(
         job=UrlJob(url=URL), outcome=OutcomeKind.FETCHED, final_url=URL, status=200,
         fetched_at_ms=NOW_MS, content_type="text/html", token=token, body_hash=body.sha256,
+        needs_dictionary=body.needs_dictionary,
     )  # fmt: skip
 
 
@@ -87,3 +96,31 @@ def test_page_is_fetched_again_if_its_dictionary_was_erased_before_it_was_stored
 
     assert again.destination is Destination.FETCH
     assert harness.store.content(URL) is None
+
+
+def result_with(body):
+    outcome = Fetched(url=URL, status=200, fetched_at_ms=NOW_MS, body=b"")
+    return result_of(UrlJob(url=URL), outcome, "token", body)
+
+
+def test_earlier_workers_return_results_whose_bodies_need_a_dictionary(harness):
+    """Regression: in a rolling upgrade, workers without dictionaries lost such pages."""
+    wire = ResultBatch((result_with(pack(HTML, harness.store.bodies)),)).wire()
+
+    assert wire["v"] == DICTIONARY_VERSION > VERSION
+    assert ResultBatch.read(wire).results[0].needs_dictionary
+
+
+def test_earlier_workers_can_read_results_whose_bodies_need_no_dictionary():
+    wire = ResultBatch((result_with(pack(HTML)),)).wire()
+
+    assert wire["v"] == VERSION
+    assert "needs_dictionary" not in wire["results"][0]
+
+
+def test_page_batch_says_whether_its_bodies_need_a_dictionary(ports, harness):
+    (message,) = canonicalize(ports, harness, fetched(ports, harness))
+    wire = message.message.wire()
+
+    assert wire["v"] == DICTIONARY_VERSION
+    assert PageBatch.read(wire) == message.message
