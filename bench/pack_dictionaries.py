@@ -100,12 +100,12 @@ def measure(pages: Sequence[PageWrite], reads: int, *, s3: bool) -> Measured:
         settings = replace(Settings(), data_dir=folder / "data", content=content)
         with closing(url_store(settings)) as store:
             write_ms = _cpu_ms(lambda: _write(store, pages))
-            before = _bytes(store)
+            before = pack_bytes(store)
             plain = _read(store, urls)
             upkeep = PackUpkeep(store.zen, store.bodies, LaterClock(WAIT_MS + 60_000))
             upkeep_ms = _cpu_ms(lambda: upkeep.run(most=10_000))
             PackUpkeep(store.zen, store.bodies, LaterClock(2 * WAIT_MS)).run(most=10_000)
-            after = _bytes(store)
+            after = pack_bytes(store)
         with closing(url_store(settings)) as store:
             _read(store, urls)
             cold = [time_ms for url in urls for time_ms in _read_cold(store, url)]
@@ -125,7 +125,8 @@ def _write(store: UrlStore, pages: Sequence[PageWrite]) -> None:
             one.settle()
 
 
-def _bytes(store: UrlStore) -> int:
+def pack_bytes(store: UrlStore) -> int:
+    """Return the size of all packs."""
     assert store.bodies.packs is not None
     return sum(file.size for file in store.bodies.packs.files.packs())
 

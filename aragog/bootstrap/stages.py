@@ -148,6 +148,7 @@ def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
             clock=parts.clock,
             egress=parts.job_egress,
             sign_ins=_sign_ins(parts, fetchers),
+            bodies=parts.store.bodies,
         ),
         spool_space=spool_space,
         returning_jobs=parts.returning_jobs,
@@ -233,6 +234,7 @@ def _render_stage(parts: StageParts, robots: RobotsStage, renderer: PageRenderer
         counters=parts.shared.counters,
         traces=parts.traces,
         checks=parts.checks,
+        bodies=parts.store.bodies,
     )
 
 

@@ -175,8 +175,8 @@ class ContentSettings:
     """A pack is also written this long after its first page, and at once for a page that somebody
     waits for or if no other URL is in flight."""
     dictionaries: bool = True
-    """Rewrite packs that have few hosts with a compression dictionary per host, which saves a
-    quarter to a half of the bytes. Only with zstd."""
+    """Compress pages of few hosts with a dictionary that upkeep trains on earlier pages. This saves
+    a quarter to a half of the bytes. Only with zstd."""
     takedown_hours: float = 24.0
     """Content that was taken down or removed is unreadable at once. After this time, none of its
     bytes is left in the folder or bucket, including old versions of objects."""

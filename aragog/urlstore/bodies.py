@@ -14,14 +14,16 @@ from typing import NamedTuple
 from aragog.errors import CorruptContent
 from aragog.settings import ContentSettings
 from aragog.urlstore import nodes
-from aragog.urlstore.compression import content_hash, decompress
+from aragog.urlstore.compression import compress, content_hash, decompress, dictionary_id
 from aragog.urlstore.content_port import Connectable, ContentStore
 from aragog.urlstore.pack_files import PackFiles
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.catalog import PackCatalog
-from aragog.urlstore.packs.dictionaries import PackDictionaries, needs_dictionary
-from aragog.urlstore.packs.pack_writer import PackRecord, PackWriter
+from aragog.urlstore.packs.dictionaries import PackDictionaries
+from aragog.urlstore.packs.pack_record import PackRecord
+from aragog.urlstore.packs.pack_writer import PackWriter
 from aragog.urlstore.packs.pointers import PackPointer
+from aragog.urlstore.packs.shared_dictionaries import SharedDictionaries
 from aragog.urlstore.records import SharedBody
 from aragog.urlstore.warc_records import (
     Original,
@@ -58,6 +60,7 @@ class Packs:
     writer: PackWriter
     settings: ContentSettings
     dictionaries: PackDictionaries
+    shared: SharedDictionaries
 
     @classmethod
     def of(
@@ -65,6 +68,7 @@ class Packs:
     ) -> Packs:
         """Open the packs in `files` with these settings."""
         catalog = PackCatalog(zen, clock.clock.now_ms)
+        uses_dictionaries = settings.dictionaries and settings.pack_compression == "zstd"
         writer = PackWriter(
             files,
             catalog,
@@ -72,9 +76,12 @@ class Packs:
             max_bytes=settings.pack_bytes,
             wait_s=settings.pack_wait_s,
             compression=settings.pack_compression,
-            notes_hosts=settings.dictionaries and settings.pack_compression == "zstd",
+            notes_hosts=uses_dictionaries,
         )
-        return cls(files, catalog, writer, settings, PackDictionaries(files.read))
+        shared = SharedDictionaries(
+            catalog.dictionaries, is_on=uses_dictionaries and settings.layout == "packs"
+        )
+        return cls(files, catalog, writer, settings, PackDictionaries(files.read), shared)
 
     def read(self, pointer: PackPointer) -> bytes:
         """
@@ -89,22 +96,23 @@ class Packs:
         if frame is None:
             raise CorruptContent(pointer.place, "is missing")
         pointer.check(frame)
-        dictionary = self.dictionaries.of(pointer.pack) if needs_dictionary(frame) else None
+        dictionary = self.dictionaries.of(pointer.pack) if dictionary_id(frame) else None
         return frames.decompress(frame, dictionary)
 
     def record_of(self, page: WarcPage, body: bytes) -> PackRecord:
         """
-        Return a page's record for a pack; `body` is compressed (`compression.compress`).
+        Return a page's record for a pack; `body` is compressed (`Bodies.compress`).
 
         Raises:
-            CorruptContent: the body is damaged.
+            CorruptContent: the body is damaged, or its dictionary was erased.
         """
-        return PackRecord.around(page_head(page), body, self.writer.compression)
+        dictionary = self.shared.of_frame(body)
+        return PackRecord.around(page_head(page), body, self.writer.compression, dictionary)
 
     def revisit_of(self, page: WarcPage, original: Original) -> PackRecord:
         """Return a record without a body, for a page whose body did not change."""
         record = revisit_head(page, original).with_body(b"")
-        return PackRecord(record, self.writer.compression)
+        return PackRecord(record, self.writer.compression, self.shared.in_use())
 
 
 class Bodies:
@@ -134,6 +142,45 @@ class Bodies:
         place = self.packs.files if self.packs and self.in_packs else self.objects
         if isinstance(place, Connectable):
             place.connect()
+
+    def compress(self, body: bytes) -> bytes:
+        """Compress a fetched body in the form in which the store keeps it. Never raises."""
+        return compress(body) if self.packs is None else self.packs.shared.compress(body)
+
+    def decompress(self, blob: bytes) -> bytes:
+        """
+        Decompress the output of `compress`.
+
+        Raises:
+            CorruptContent: the data is damaged, or its dictionary was erased.
+            StoreUnavailable: the dictionary cannot be read, because the store does not respond.
+        """
+        return decompress(blob) if self.packs is None else self.packs.shared.decompress(blob)
+
+    def readable(self, blob: bytes | None) -> bytes | None:
+        """
+        Return a compressed body, or None if its dictionary was erased while it waited.
+
+        Raises:
+            StoreUnavailable: the store does not respond.
+        """
+        if blob is None or self.packs is None:
+            return blob
+        try:
+            self.packs.shared.of_frame(blob)
+        except CorruptContent:
+            return None
+        return blob
+
+    def storable(self, blob: bytes | None) -> bytes | None:
+        """
+        Return a compressed body in the form in which it is stored: without a dictionary, unless
+        this process writes packs with dictionaries. None if it is not `readable`.
+        """
+        blob = self.readable(blob)
+        if blob is None or self.packs is None or self.packs.shared.is_on:
+            return blob
+        return compress(self.decompress(blob)) if dictionary_id(blob) else blob
 
     def get(self, row: Row) -> StoredBody | None:
         """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
+import zstandard
+
 from aragog.errors import CorruptContent
 from aragog.urlstore import zstd
 from aragog.urlstore.records import ContentWrite
@@ -28,6 +30,21 @@ def object_bytes(compressed: bytes) -> bytes:
     The object's hash is computed from these bytes, so every version of aragog must return the same.
     """
     return zstd.without_checksum(compressed)
+
+
+def dictionary_id(frame: bytes) -> int:
+    """
+    Return the id of the dictionary with which a frame was compressed, or 0.
+
+    Raises:
+        CorruptContent: the bytes are not a zstd frame.
+    """
+    if not frame.startswith(zstd.MAGIC):
+        return 0
+    try:
+        return zstandard.get_frame_parameters(frame).dict_id
+    except zstandard.ZstdError as error:
+        raise CorruptContent("", f"is not a frame: {error}") from error
 
 
 def decompress(data: bytes) -> bytes:

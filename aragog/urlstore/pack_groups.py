@@ -33,17 +33,11 @@ class FreshPack(NamedTuple):
     at_ms: int
     hosts: Mapping[bytes, int]
     """Bytes per host, for the largest hosts."""
+    dictionary: int = 0
+    """The id of its shared dictionary, or 0."""
 
 
-class FreshGroup(NamedTuple):
-    """Fresh packs that may be rewritten together."""
-
-    names: tuple[str, ...]
-    is_worthwhile: bool
-    """True if the space saved by dictionaries is worth rewriting the packs."""
-
-
-def fresh_groups(packs: Iterable[FreshPack], now_ms: int) -> Iterator[FreshGroup]:
+def fresh_groups(packs: Iterable[FreshPack], now_ms: int) -> Iterator[list[FreshPack]]:
     """
     Yield groups of about `GROUP_BYTES`, in pack order.
 
@@ -53,20 +47,29 @@ def fresh_groups(packs: Iterable[FreshPack], now_ms: int) -> Iterator[FreshGroup
     for pack in packs:
         group.append(pack)
         if sum(one.size for one in group) >= GROUP_BYTES:
-            yield _group(group)
+            yield group
             group = []
     if group and min(one.at_ms for one in group) <= now_ms - WAIT_MS:
-        yield _group(group)
+        yield group
 
 
-def _group(packs: Sequence[FreshPack]) -> FreshGroup:
+def is_worthwhile(packs: Sequence[FreshPack]) -> bool:
+    """Return True if hosts with enough bytes for a dictionary have half of the packs' bytes."""
+    return sum(_large_hosts(packs)) >= MIN_SHARE * sum(pack.size for pack in packs)
+
+
+def large_hosts(packs: Sequence[FreshPack]) -> int:
+    """Return how many hosts have enough bytes for a dictionary."""
+    return len(_large_hosts(packs))
+
+
+def _large_hosts(packs: Sequence[FreshPack]) -> list[int]:
+    """Return the bytes of each host with enough bytes for a dictionary."""
     of_hosts: dict[bytes, int] = {}
     for pack in packs:
         for host, size in pack.hosts.items():
             of_hosts[host] = of_hosts.get(host, 0) + size
-    worthwhile_bytes = sum(size for size in of_hosts.values() if size >= MIN_HOST_BYTES)
-    is_worthwhile = worthwhile_bytes >= MIN_SHARE * sum(pack.size for pack in packs)
-    return FreshGroup(tuple(pack.name for pack in packs), is_worthwhile)
+    return [size for size in of_hosts.values() if size >= MIN_HOST_BYTES]
 
 
 def parts(

@@ -26,7 +26,7 @@ from aragog.urlstore.pack_records import PackedRecord, PackRecords
 from aragog.urlstore.pack_trial import TRIED_RECORDS, Trial, saves_enough
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.dictionaries import Dictionary, sampled
-from aragog.urlstore.packs.pack_writer import PackRecord
+from aragog.urlstore.packs.pack_record import PackRecord
 from aragog.urlstore.packs.pointers import PackPointer
 from aragog.urlstore.warc_records import WarcPage, page_head
 from zengraph import MultiGraph
@@ -155,6 +155,8 @@ class PackRewriter:
         interrupted = set(filter(catalog.is_begun, names))
         claimed = [name for name in names if catalog.claim(name)]
         done.busy += [name for name in names if name not in claimed]
+        # Nobody would find the pages that a dictionary was trained on after their records moved.
+        catalog.dictionaries.erase_trained_on(claimed)
         only_if_smaller = only_if_smaller and interrupted.isdisjoint(claimed)
         begun: list[_Rewrite] = []
         for name in claimed:

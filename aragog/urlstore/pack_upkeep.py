@@ -10,7 +10,8 @@ record with only the sharing page's URL.
 Rewriting groups records by host, with a dictionary if a host has enough records (`pack_groups`).
 This may also be worthwhile for newly written packs: if large hosts have enough of their bytes, and
 dictionaries save enough of a sample (`pack_trial`), they are rewritten once, as soon as there are
-several such packs, or after an hour.
+several such packs, or after an hour. Packs that already have a shared dictionary
+(`dictionary_upkeep`) stay as they are.
 
 Before a pack is deleted, all nodes that may refer to its records are read again, to find pointers
 that were moved or written in the meantime.
@@ -22,14 +23,15 @@ precedence: it marks its pages first, and data that was just moved to a marked p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from aragog.errors import CorruptContent
 from aragog.runtime.clock import Clock
 from aragog.urlstore.bodies import Bodies, Packs
-from aragog.urlstore.pack_groups import FreshPack, fresh_groups
+from aragog.urlstore.dictionary_upkeep import TRAINED_ON_BYTES, DictionaryUpkeep
+from aragog.urlstore.pack_groups import FreshPack, fresh_groups, is_worthwhile
 from aragog.urlstore.pack_records import PackedRecord, PackRecords
 from aragog.urlstore.pack_rewrite import PackRewriter, Rewritten
 from aragog.urlstore.packs.catalog import (
@@ -41,9 +43,11 @@ from aragog.urlstore.packs.catalog import (
     asked_of,
     at_of,
     dead_of,
+    dictionary_in,
     hosts_of,
 )
-from aragog.urlstore.packs.pack_writer import LATE_S, PackRecord
+from aragog.urlstore.packs.pack_record import PackRecord
+from aragog.urlstore.packs.pack_writer import LATE_S
 from zengraph import MultiGraph
 
 GRACE_S = 900.0
@@ -66,11 +70,16 @@ class UpkeepReport:
 
 @dataclass(slots=True, eq=False)
 class PackUpkeep:
-    """Rewrites and deletes packs of a store."""
+    """
+    Rewrites and deletes packs of a store.
+
+    `trained_on_bytes` is the size of the packs that a shared dictionary is trained on.
+    """
 
     zen: MultiGraph
     bodies: Bodies
     clock: Clock
+    trained_on_bytes: int = TRAINED_ON_BYTES
 
     def run(self, most: int = 100) -> UpkeepReport:
         """Run one round, with at most about `most` packs for each kind of work."""
@@ -81,26 +90,51 @@ class PackUpkeep:
             self._run_step(report, name, self._finish)
         for name in self._packs_older_than(packs, OPEN, 2 * int(LATE_S * 1000), most):
             self._run_step(report, name, lambda one, _: self._settle(one))
-        todo = [*self._to_erase(packs, most), *self._half_dead(packs, most)]
+        shared = self._dictionaries(packs)
+        shared.erase()
+        kept = shared.kept_packs()
+        half_dead = [name for name in self._half_dead(packs, most) if name not in kept]
+        todo = [*self._to_erase(packs, most), *half_dead]
         self._rewrite(packs, list(dict.fromkeys(todo))[:most], report)
         if packs.settings.dictionaries and packs.settings.pack_compression == "zstd":
-            self._group_fresh(packs, most, report)
+            self._group_fresh(packs, kept, most, report)
         return report
 
-    def _group_fresh(self, packs: Packs, most: int, report: UpkeepReport) -> None:
-        """Rewrite fresh packs by host if that is worthwhile."""
-        fresh = [
-            FreshPack(name, packs.catalog.size(name) or 0, at_of(row), hosts_of(row))
+    def _group_fresh(
+        self, packs: Packs, kept: Collection[str], most: int, report: UpkeepReport
+    ) -> None:
+        """Train a dictionary on fresh packs, or rewrite them by host, if that is worthwhile."""
+        fresh = sorted(
+            FreshPack(
+                name, packs.catalog.size(name) or 0, at_of(row), hosts_of(row), dictionary_in(row)
+            )
             for name, row in islice(packs.catalog.walk(FRESH), most)
             if not self._is_left_alone(packs, name)
-        ]
-        for group in fresh_groups(sorted(fresh), self.clock.now_ms()):
-            busy: Sequence[str] = ()
-            if group.is_worthwhile:
-                busy = self._rewrite(packs, group.names, report, only_if_smaller=True).busy
-            for name in group.names:
-                if name not in busy:  # the process that claimed it may be killed
-                    packs.catalog.record_checked_hosts(name)
+        )
+        shared = self._dictionaries(packs)
+        plain = [one for one in fresh if not one.dictionary and one.name not in kept]
+        if shared.train(plain):
+            kept = shared.kept_packs()
+            plain = [one for one in plain if one.name not in kept]
+        for group in fresh_groups(plain, self.clock.now_ms()):
+            names, busy = [one.name for one in group], list[str]()
+            if is_worthwhile(group):
+                busy = self._rewrite(packs, names, report, only_if_smaller=True).busy
+            # The process that claimed a pack may be killed.
+            self._record_checked(packs, [name for name in names if name not in busy])
+        for group in fresh_groups([one for one in fresh if one.dictionary], self.clock.now_ms()):
+            shared.check(group)
+            self._record_checked(packs, [one.name for one in group])
+        # Others are rewritten if nothing is stored with their dictionary within an hour.
+        taught = [one.name for one in fresh if one.name in kept and shared.is_used(one.name)]
+        self._record_checked(packs, taught)
+
+    def _record_checked(self, packs: Packs, names: Iterable[str]) -> None:
+        for name in names:
+            packs.catalog.record_checked_hosts(name)
+
+    def _dictionaries(self, packs: Packs) -> DictionaryUpkeep:
+        return DictionaryUpkeep(self.zen, packs, self.clock, self.trained_on_bytes)
 
     def inspect(self, name: str) -> int:
         """
@@ -115,9 +149,11 @@ class PackUpkeep:
             packs.files.delete(name)  # a killed writer may have put only the index
             packs.catalog.forget(name)
             return 0
-        if packs.catalog.size(name) is None:
+        was_lost = packs.catalog.size(name) is None
+        if was_lost:
             packs.catalog.record_open(name, len(data))
             packs.catalog.record_settled(name)
+        self._dictionaries(packs).restore(name, data, was_lost=was_lost)
         known = {*dead_of(packs.catalog.row(DEAD, name)), *packs.catalog.erased(name)}
         records = self.records(name, data)
         lost = [one for one in records if not one.owners and one.pointer.offset not in known]

@@ -13,14 +13,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from aragog.runtime.clock import ManualClock
 from aragog.settings import ContentSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import pointer_of
+from aragog.urlstore.compression import content_hash
 from aragog.urlstore.content import FolderContent, FolderPacks
 from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.pack_files import PackFiles
+from aragog.urlstore.pack_upkeep import PackUpkeep
 from aragog.urlstore.packs.pointers import index_name
 from tests.support.hooked_tables import HookedTables
 from tests.support.killed_process import Steps, killed_at, steps_of
@@ -114,8 +117,8 @@ def _readable(file: tuple[str, bytes]):
         yield data
         return
     try:
-        for frame in frames.split(data):
-            yield frames.decompress(frame.data)
+        for _, record in frames.records(data):
+            yield record
     except CorruptContent:
         yield data  # half of a pack
 
@@ -299,6 +302,64 @@ def test_upkeep_killed_at_any_step_is_completed_by_the_next(places):
         # The copy from a killed run that the page's node already knows may stay as dead space.
         assert left.count(SECRET.encode()) in (1, 2)
         check_order(harness, place)
+
+
+# Shared dictionaries
+
+
+def write_site(harness):
+    from tests.contract.test_pack_dictionaries import site
+
+    site(harness, A, pages=80)
+
+
+def use_and_erase_a_dictionary(harness):
+    """Train a dictionary, write pages with it, and take down a page that it was trained on."""
+    from tests.contract.test_pack_dictionaries import text_of
+
+    bodies = harness.store.bodies
+    PackUpkeep(harness.store.zen, bodies, harness.clock, trained_on_bytes=100_000).run()
+    bodies.packs.shared.refresh()
+    for n in (100, 101):
+        page = fetched(f"{A}{n}", text_of(n))
+        body = bodies.compress(text_of(n).encode())
+        content = dataclasses.replace(
+            page.content, body=body, digest=content_hash(text_of(n).encode())
+        )
+        write(harness, [dataclasses.replace(page, content=content)])
+    harness.store.takedowns.take_down(url=f"{A}0")
+    run_upkeep_rounds(harness)
+
+
+def test_use_and_erasure_of_a_dictionary_killed_at_any_step_leaves_no_byte(places):
+    from tests.contract.test_pack_dictionaries import pieces_of, text_of
+
+    for place, step in kill_at_steps(places, write_site, use_and_erase_a_dictionary):
+        harness = place.opened(at_ms=NOW_MS + 20 * HOUR_MS)
+        check_pointers(harness, (f"{A}1", f"{A}100", f"{A}101"))
+        harness.store.takedowns.take_down(url=f"{A}0")
+        harness.store.close()
+        harness = place.opened(at_ms=NOW_MS + 21 * HOUR_MS)
+        for _ in range(8):
+            assert harness.upkeep(hours=6).problems == []
+        left = place.everything() + b"".join(map(dictionary_in, place.files()))
+        assert not any(piece in left for piece in pieces_of(0)), f"killed at step {step}"
+        assert body(harness, f"{A}7") == text_of(7)
+        assert body(harness, f"{A}100") in (None, text_of(100))
+        check_pointers(harness, (f"{A}1", f"{A}100", f"{A}101"))
+
+
+def dictionary_in(file):
+    """The dictionary at the start of a pack, decompressed by zstandard alone."""
+    name, data = file
+    if ".warc." not in name or data[:4] != b"\x5d\x2a\x4d\x18":
+        return b""
+    try:
+        return zstandard.ZstdDecompressor().decompress(
+            data[8 : 8 + int.from_bytes(data[4:8], "little")]
+        )
+    except zstandard.ZstdError:
+        return b""  # half of a pack
 
 
 # Takedowns

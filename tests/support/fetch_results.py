@@ -7,7 +7,7 @@ from typing import Any
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 
-OWN = ("token", "body_hash", "taken_down")
+OWN = ("token", "body_hash", "needs_dictionary", "taken_down")
 
 
 def fetch_result(

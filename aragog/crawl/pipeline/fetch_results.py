@@ -51,6 +51,7 @@ def result_of(
         ),
         token=token if stored_body else None,
         body_hash=stored_body.sha256 if stored_body else None,
+        needs_dictionary=stored_body.needs_dictionary if stored_body else False,
         taken_down=isinstance(outcome, Refused) and outcome.cause is RefusalCause.TAKEN_DOWN,
     )
 

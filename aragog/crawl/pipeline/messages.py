@@ -11,11 +11,11 @@ messages carry their tokens.
     tasks.canonicalize  ResultBatch   the results of a batch of fetches
     tasks.store         PageBatch     a token of the page updates to write
 
-Every batch carries its `VERSION`. A newer version raises `NewerMessage`, and the job returns to the
-queue for a worker that can read it. Any other unreadable message raises `InvalidMessage`. Within a
-version, fields are only added. Readers keep unknown fields of a job or a fetch and pass them on,
-but ignore unknown fields of a batch. So anything that must stay with a URL has to be a field of its
-job.
+Every batch carries its version: `VERSION`, or `DICTIONARY_VERSION` if it refers to such bodies. A
+newer version raises `NewerMessage`, and the job returns to the queue for a worker that can read it.
+Any other unreadable message raises `InvalidMessage`. Within a version, fields are only added.
+Readers keep unknown fields of a job or a fetch and pass them on, but ignore unknown fields of a
+batch. So anything that must stay with a URL has to be a field of its job.
 """
 
 from __future__ import annotations
@@ -31,6 +31,11 @@ from aragog.fetch_record.known_fields import known_fields, unknown_fields
 from aragog.fetch_record.outcome import RECORD_FIELDS, FetchRecord, Hop, OutcomeKind
 
 VERSION = 1
+DICTIONARY_VERSION = 2
+"""
+The version of a batch with a body that is compressed with a dictionary, so that earlier workers,
+which cannot read such a body, return the job to the queue.
+"""
 
 # 0 is the most urgent, as in kombu's Redis transport and in pinlater.
 URGENT = 2
@@ -242,6 +247,8 @@ class FetchResult:
     """The token of the compressed body in the spool."""
     body_hash: str | None = None
     """The SHA-256 of the uncompressed body, in hex."""
+    needs_dictionary: bool = False
+    """True if the body in the spool is compressed with a dictionary."""
     taken_down: bool = False
     """True if a redirect of `job.url` leads to a URL that was taken down."""
 
@@ -296,11 +303,13 @@ class ResultBatch:
     results: tuple[FetchResult, ...]
 
     def wire(self) -> dict[str, Any]:
-        return {"v": VERSION, "results": [result.wire() for result in self.results]}
+        version = _body_version(any(result.needs_dictionary for result in self.results))
+        return {"v": version, "results": [result.wire() for result in self.results]}
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        return cls(tuple(FetchResult.read(result) for result in _entries(wire, "results")))
+        results = _entries(wire, "results", DICTIONARY_VERSION)
+        return cls(tuple(FetchResult.read(result) for result in results))
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +320,8 @@ class PageBatch:
     jobs: tuple[UrlJob, ...]
     bodies: tuple[str, ...] = field(default=())
     """Tokens of bodies to free after everything is written."""
+    needs_dictionary: bool = False
+    """True if one of the bodies is compressed with a dictionary."""
 
     @property
     def is_urgent(self) -> bool:
@@ -319,7 +330,7 @@ class PageBatch:
 
     def wire(self) -> dict[str, Any]:
         return {
-            "v": VERSION,
+            "v": _body_version(self.needs_dictionary),
             "token": self.token,
             "bodies": list(self.bodies),
             "urls": [job.wire() for job in self.jobs],
@@ -327,22 +338,28 @@ class PageBatch:
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        jobs = tuple(UrlJob.read(job) for job in _entries(wire, "urls"))
-        return cls(str(wire.get("token")), jobs, tuple(wire.get("bodies", ())))
+        entries = _entries(wire, "urls", DICTIONARY_VERSION)
+        jobs = tuple(UrlJob.read(job) for job in entries)
+        needs_dictionary = wire["v"] == DICTIONARY_VERSION
+        return cls(str(wire.get("token")), jobs, tuple(wire.get("bodies", ())), needs_dictionary)
 
 
-def check_version(wire: Any, kind: str) -> None:
+def _body_version(needs_dictionary: bool) -> int:
+    return DICTIONARY_VERSION if needs_dictionary else VERSION
+
+
+def check_version(wire: Any, kind: str, newest: int = VERSION) -> None:
     """
     Check that this code can read a message.
 
     Raises:
-        NewerMessage: its version is newer.
+        NewerMessage: its version is newer than `newest`.
         InvalidMessage: it has no version, or an older one.
     """
     version = wire.get("v") if isinstance(wire, Mapping) else type(wire).__name__
-    if version != VERSION:
-        error = NewerMessage if isinstance(version, int) and version > VERSION else InvalidMessage
-        raise error(kind, f"version {version!r} is not {VERSION}")
+    if not isinstance(version, int) or not VERSION <= version <= newest:
+        error = NewerMessage if isinstance(version, int) and version > newest else InvalidMessage
+        raise error(kind, f"version {version!r} is not {newest}")
 
 
 @contextmanager
@@ -360,9 +377,9 @@ def into_batches(jobs: Sequence[UrlJob], size: int) -> list[FetchBatch]:
     return [FetchBatch(tuple(jobs[i : i + size])) for i in range(0, len(jobs), size)]
 
 
-def _entries(wire: Any, name: str) -> Sequence[Any]:
+def _entries(wire: Any, name: str, newest: int = VERSION) -> Sequence[Any]:
     """Return the list `name` of a message, after checking its version."""
-    check_version(wire, "batch")
+    check_version(wire, "batch", newest)
     items = wire.get(name)
     if not isinstance(items, list):
         raise InvalidMessage(f"batch.{name}", "is not a list")

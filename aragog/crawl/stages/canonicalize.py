@@ -114,7 +114,8 @@ class CanonicalizeStage:
         self, batch: ResultBatch, tokens: Sequence[str], spans: StageSpans, *, give_up: bool
     ) -> list[OutgoingMessage]:
         blobs = dict(zip(tokens, self.spool.get_many(tokens), strict=True))
-        bodies = {token: blob for token, blob in blobs.items() if blob is not None}
+        readable = {token: self.store.bodies.readable(blob) for token, blob in blobs.items()}
+        bodies = {token: blob for token, blob in readable.items() if blob is not None}
         expired = [r for r in batch.results if r.token and r.token not in bodies]
         present = [r for r in batch.results if r not in expired] if expired else batch.results
         confirmed = self._apply_confirmations(present)
@@ -130,6 +131,7 @@ class CanonicalizeStage:
             spans,
             self.discovery.watched(present),
             self.settings.fetch.content_types,
+            self.store.bodies,
         )
         readings = reader.read(present, bodies, give_up=give_up)
         rules = page_scope.excluded_pages(present, readings.analyses, self.checks)
@@ -260,7 +262,8 @@ class CanonicalizeStage:
         (token,) = self.spool.put_many([to_blob(updates)])
         bodies = tuple(result.token for result in results if result.token)
         jobs = tuple(result.job for result in results)
-        batch = PageBatch(token, jobs, bodies)
+        needs_dictionary = any(result.needs_dictionary for result in results)
+        batch = PageBatch(token, jobs, bodies, needs_dictionary)
         return OutgoingMessage(Destination.STORE, batch, priority=most_urgent(jobs))
 
 

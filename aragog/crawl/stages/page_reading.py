@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import FetchResult
+from aragog.crawl.pipeline.packed_body import PLAIN, BodyCodec
 from aragog.crawl.pipeline.ports import CounterSink
 from aragog.crawl.pipeline.url_traces import UNTRACED, StageSpans
 from aragog.crawl.stages.file_analysis import file_analysis, is_file
@@ -24,7 +25,6 @@ from aragog.errors import TRANSIENT
 from aragog.pages.extractors import load_all
 from aragog.pages.selectors import Rules
 from aragog.settings import PipelineSettings
-from aragog.urlstore.compression import decompress
 from aragog.urlstore.usual_intervals import SITEMAP
 
 log = logging.getLogger(__name__)
@@ -80,6 +80,8 @@ class PageReader:
     """URLs whose pages are also checked for trap traits."""
     page_types: Collection[str] = ("*/*",)
     """Content types of pages. A file with one of them is analyzed as a page."""
+    bodies: BodyCodec = PLAIN
+    """Decompresses bodies from the spool."""
 
     def read(
         self, results: Sequence[FetchResult], bodies: Mapping[str, bytes], *, give_up: bool
@@ -111,7 +113,7 @@ class PageReader:
             return
         try:
             if result.job.sitemap:
-                readings.sources[url] = self.sitemaps.read(result, decompress(blob))
+                readings.sources[url] = self.sitemaps.read(result, self.bodies.decompress(blob))
                 return
             with (
                 self.spans.subspan(result.job, "read page"),
@@ -120,7 +122,7 @@ class PageReader:
                 if is_file(result, self.page_types):
                     self._read_file(result, readings)
                     return
-                body = decompress(blob)
+                body = self.bodies.decompress(blob)
                 readings.analyses[url] = read_page(
                     result,
                     body,

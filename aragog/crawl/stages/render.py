@@ -21,7 +21,7 @@ from typing import Protocol
 
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import FetchResult, ResultBatch
-from aragog.crawl.pipeline.packed_body import pack
+from aragog.crawl.pipeline.packed_body import PLAIN, BodyCodec, pack
 from aragog.crawl.pipeline.ports import BodyStore, CounterSink, Marks, TakedownLookup
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
@@ -37,7 +37,6 @@ from aragog.crawl.stages.crawl_checks import CrawlChecks, still_wanted
 from aragog.crawl.stages.page_limits import MAX_RUNS_LOST
 from aragog.crawl.stages.returning_jobs import ReturningJobs
 from aragog.observability.logs import log_url
-from aragog.urlstore.compression import decompress
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +70,8 @@ class RenderStage:
     counters: CounterSink
     traces: UrlTraces = OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
+    bodies: BodyCodec = PLAIN
+    """Compresses and decompresses bodies."""
 
     def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
         """
@@ -121,7 +122,9 @@ class RenderStage:
         self.spool.free([r.token for r in batch.results if r.token and r.token not in sent_tokens])
 
     def _read_body(self, result: FetchResult) -> bytes | None:
-        return self.spool.get_many([result.token])[0] if result.token else None
+        return (
+            self.bodies.readable(self.spool.get_many([result.token])[0]) if result.token else None
+        )
 
     def _render(
         self, result: FetchResult, blob: bytes, counts: Counter[str], spans: StageSpans
@@ -148,12 +151,13 @@ class RenderStage:
             requests=outcome.requests,
             **spans.ids(result.job),
         )
-        body = pack(outcome.html)
+        body = pack(outcome.html, self.bodies)
         (token,) = self.spool.put_many([body.blob])
         return replace(
             result,
             token=token,
             body_hash=body.sha256,
+            needs_dictionary=body.needs_dictionary,
             fetch=replace(result.fetch, body_bytes=body.length_bytes, rendering=RENDERED),
         )
 
@@ -167,7 +171,8 @@ class RenderStage:
                 self.counters.add({counters.RUNS_LOST: 1})
                 if runs_lost >= MAX_RUNS_LOST:
                     return NotRendered(LOST)
-            document = PlainPage(result.fetch.final_url, result.fetch.headers, decompress(blob))
+            body = self.bodies.decompress(blob)
+            document = PlainPage(result.fetch.final_url, result.fetch.headers, body)
             return self.renderer.render(document, self._resource_fetcher(result, spans))
         finally:
             self.marks.end(tokens)

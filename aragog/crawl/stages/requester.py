@@ -17,7 +17,7 @@ from aragog.crawl.egress.rules import ANY, EgressContext
 from aragog.crawl.fetcher.cookies import OriginCookies
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import UrlJob
-from aragog.crawl.pipeline.packed_body import PackedBody, pack
+from aragog.crawl.pipeline.packed_body import PLAIN, BodyCodec, PackedBody, pack
 from aragog.crawl.pipeline.url_traces import UNTRACED, StageSpans
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.sign_in.sessions import FetchSession
@@ -138,6 +138,8 @@ class Requester:
     egress: JobEgress = field(default_factory=JobEgress)
     sign_ins: SignInProvider | None = None
     """Signs in to the sites in `fetch.sign_in`."""
+    bodies: BodyCodec = PLAIN
+    """Compresses the bodies."""
 
     def run(
         self,
@@ -184,7 +186,7 @@ class Requester:
             changes["robots_preferences"] = statements if has_page else statements or None
         body = None
         if isinstance(outcome, Fetched):
-            body = pack(outcome.body)
+            body = pack(outcome.body, self.bodies)
             changes["body"] = b""
         return replace(outcome, **changes) if changes else outcome, body, False
 

@@ -105,7 +105,7 @@ class BegunBatch:
     batch: PageBatch
     writes: tuple[PageWrite, ...] = ()
     lost: frozenset[str] = frozenset()
-    """URLs that are fetched again, because their bodies are no longer in the spool."""
+    """URLs that are fetched again, because their bodies are no longer in the spool or readable."""
     packing: PackingPages | None = None
     """None if the batch is unreadable."""
     is_freed: bool = False
@@ -192,7 +192,8 @@ class StoreStage:
             return BegunBatch(batch, lost=frozenset(job.url for job in batch.jobs), is_freed=True)
         wanted = {job.url for job in batch.jobs}
         updates = [update for update in updates if update.write.url in wanted]
-        body_of = dict(zip(batch.bodies, bodies, strict=True))
+        stored = map(self.store.bodies.storable, bodies)
+        body_of = dict(zip(batch.bodies, stored, strict=True))
         lost = {u.write.url for u in updates if u.token and body_of.get(u.token) is None}
         writes = [
             self.store.timely(with_body(update, body_of[update.token] if update.token else None))

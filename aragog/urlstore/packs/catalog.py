@@ -3,24 +3,25 @@ The catalog of packs: information that is not in their files, such as new packs 
 
 | record | of | values |
 |---|---|---|
-| `pack` | each pack | `i:size`; `i:also:<offset>:<hash>`: a URL that shares a record |
+| `pack` | each pack | `i:size`; `i:also:<offset>:<hash>`: a URL that shares a record; `i:dictionary`: id |
 | `pack-open` | packs whose pages may not all be written yet | `i:at` |
 | `pack-dead` | packs with records that no page uses any more | `i:<offset>`: length |
-| `pack-erase` | packs with bytes to erase | `i:<offset>`: when that was requested, ms |
+| `pack-erase` | packs with bytes to erase | `i:<offset>` (0: a dictionary): when that was requested, ms |
 | `pack-moved` | packs whose records have moved | `i:at` |
-| `pack-fresh` | packs whose hosts were not checked yet | `i:at`; `i:h:<host>`: bytes of a host |
+| `pack-fresh` | packs whose hosts were not checked yet | `i:at`; `i:h:<host>`: bytes of a host; `i:dictionary` |
 | `pack-upkeep` | upkeep: one record | `i:dead`: bytes; `i:<bucket>`: the last `pack-dead` it read |
 
 These are records of the registry, in the bucket of the pack's name; `pack-upkeep` is in the first
 bucket. Every write is safe to repeat. If records are lost with a damaged file of the store, repair
-restores them by reading the packs.
-"""
+restores them by reading the packs. Those of dictionaries are in `dictionary_records`.
+"""  # noqa: E501 - a table
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 
+from aragog.urlstore.packs.dictionary_records import DictionaryRecords
 from aragog.urlstore.packs.pointers import PackPointer
 from urlspelling import url_key
 from zengraph import MultiGraph
@@ -31,6 +32,7 @@ FRESH = b"pack-fresh"
 _UPKEEP = b"pack-upkeep"
 _DEAD = b"i:dead"
 _SIZE, _AT, _ALSO, _BUSY, _HOST = b"i:size", b"i:at", b"i:also:", b"i:busy", b"i:h:"
+_DICTIONARY = b"i:dictionary"
 MAX_HOSTS = 32
 """Number of hosts recorded per pack, those with the most bytes; they may get a dictionary."""
 BUSY_MS = 600_000
@@ -43,24 +45,34 @@ class PackCatalog:
     def __init__(self, zen: MultiGraph, now_ms: Callable[[], int]) -> None:
         self._registry = zen.registry
         self._now_ms = now_ms
+        self.dictionaries = DictionaryRecords(zen, now_ms)
 
-    def record_open(self, pack: str, size: int, hosts: Mapping[bytes, int] | None = None) -> None:
+    def record_open(
+        self,
+        pack: str,
+        size: int,
+        hosts: Mapping[bytes, int] | None = None,
+        dictionary: int = 0,
+    ) -> None:
         """
         Record a pack before it is put, so that upkeep knows that it may be unfinished.
 
         `hosts` has the bytes of each host, if upkeep should check whether dictionaries are
-        worthwhile.
+        worthwhile. `dictionary` is the id of the shared dictionary that the pack has, or 0.
         """
         now_ms = self._now_ms()
         at = {_AT: b"%d" % now_ms}
-        rows = [
+        shared = {_DICTIONARY: b"%d" % dictionary} if dictionary else {}
+        rows: list[tuple[bytes, Mapping[bytes, bytes], int]] = [
             (self._row(OPEN, pack), at, now_ms),
-            (self._row(PACK, pack), {_SIZE: b"%d" % size}, now_ms),
+            (self._row(PACK, pack), {_SIZE: b"%d" % size, **shared}, now_ms),
         ]
+        if dictionary:
+            rows.append(self.dictionaries.pack_put(dictionary, pack, now_ms))
         if hosts:
             largest = sorted(hosts, key=lambda host: hosts[host], reverse=True)[:MAX_HOSTS]
             named = {_HOST + host_hash(host): b"%d" % hosts[host] for host in largest}
-            rows.append((self._row(FRESH, pack), at | named, now_ms))
+            rows.append((self._row(FRESH, pack), at | shared | named, now_ms))
         self._registry.put_many(rows)
 
     def record_checked_hosts(self, pack: str) -> None:
@@ -123,6 +135,20 @@ class PackCatalog:
         cell = self._registry.get(self._row(PACK, pack), [_SIZE]).get(_SIZE)
         return None if cell is None else int(cell.value)
 
+    def dictionary(self, pack: str) -> int:
+        """Return the id of the shared dictionary that a pack has, or 0."""
+        return dictionary_in(self._registry.get(self._row(PACK, pack), [_DICTIONARY]))
+
+    def record_dictionary(self, pack: str, dictionary: int) -> None:
+        """Record which shared dictionary a pack has."""
+        now_ms = self._now_ms()
+        self._registry.put(self._row(PACK, pack), {_DICTIONARY: b"%d" % dictionary}, at_ms=now_ms)
+        self.dictionaries.record_pack(dictionary, pack)
+
+    def erase_dictionary(self, pack: str) -> None:
+        """Request that a pack be written again without its shared dictionary."""
+        self.erase([PackPointer(pack, 0, 0, "")])
+
     def erased(self, pack: str) -> set[int]:
         """Return the offsets of a pack's records that must be erased."""
         row = self._registry.get(self._row(ERASE, pack))
@@ -139,6 +165,8 @@ class PackCatalog:
 
     def forget(self, pack: str) -> None:
         """Delete all entries of a deleted pack."""
+        if dictionary := self.dictionary(pack):
+            self.dictionaries.forget_pack(dictionary, pack)
         for kind in (OPEN, DEAD, ERASE, PACK, MOVED, FRESH):
             self._drop(kind, pack)
 
@@ -241,6 +269,12 @@ def hosts_of(row: Row) -> Mapping[bytes, int]:
         for column, cell in row.items()
         if column.startswith(_HOST)
     }
+
+
+def dictionary_in(row: Row) -> int:
+    """Return the id of a pack's shared dictionary, or 0."""
+    cell = row.get(_DICTIONARY)
+    return 0 if cell is None else int(cell.value)
 
 
 def at_of(row: Row) -> int:

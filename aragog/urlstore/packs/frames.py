@@ -47,9 +47,12 @@ def compress(record: bytes, compression: Compression) -> bytes:
     return zstd.compress(record, ZSTD_LEVEL, checksum=True)
 
 
-def compress_around(head: RecordHead, body: bytes, compression: Compression) -> tuple[bytes, ...]:
+def compress_around(
+    head: RecordHead, body: bytes, compression: Compression, dictionary: Dictionary | None = None
+) -> tuple[bytes, ...]:
     """
-    Build a record around an already compressed body (`compression.compress`).
+    Build a record around an already compressed body (`compression.compress`), which was compressed
+    with this dictionary if there is one.
 
     Returns the parts of the record, one of which is the body, because copying it into one piece
     costs more than all else for a large page.
@@ -61,6 +64,8 @@ def compress_around(head: RecordHead, body: bytes, compression: Compression) -> 
     """
     if compression != "zstd" or not zstd.is_checked(body):
         return (compress(head.with_body(_decompress_all(body, None)), compression),)
+    if dictionary is not None:
+        return dictionary.compress(head.encoded), body, dictionary.frame_of(RECORD_END)
     return compress(head.encoded, compression), body, _end_frame()
 
 

@@ -1,11 +1,11 @@
 """
 Group commit: the records of many batches become one pack, which is put once.
 
-Records are added to an open pack. It closes when it is full, some time after its first record, when
-the process ends, and at once if a caller waits or no more records will come. Callers that added
-records wait until the pack was put, and then get their pointers. If a process is killed before
-that, only unacknowledged records are lost: their batches run again elsewhere and write another
-pack.
+Records are added to an open pack; there is one for each dictionary that their bodies have. It
+closes when it is full, some time after its first record, when the process ends, and at once if a
+caller waits or no more records will come. Callers that added records wait until the pack was put,
+and then get their pointers. If a process is killed before that, only unacknowledged records are
+lost: their batches run again elsewhere and write another pack.
 
 A pack is recorded in the catalog before it is put, and settled when all of its batches have written
 their pages. If a pack is never settled, upkeep reads it and finds the records without a page.
@@ -22,20 +22,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from secrets import token_hex
+from typing import NamedTuple
 
 from aragog.errors import TRANSIENT, ContentUnavailable
 from aragog.runtime.clock import Clock
 from aragog.urlstore import cdxj
-from aragog.urlstore.cdxj import Capture
 from aragog.urlstore.node_ids import host_of
 from aragog.urlstore.pack_files import PackFiles
 from aragog.urlstore.pack_index import index_bytes
-from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.catalog import PackCatalog
 from aragog.urlstore.packs.dictionaries import Dictionary
 from aragog.urlstore.packs.frames import SUFFIXES, Compression
+from aragog.urlstore.packs.pack_record import PackRecord
 from aragog.urlstore.packs.pointers import PackPointer
-from aragog.urlstore.warc_records import RecordHead, capture_of, read_beginning, warcinfo_record
+from aragog.urlstore.warc_records import warcinfo_record
 
 LATE_S = 300.0
 """
@@ -51,47 +51,11 @@ An urgent batch is put together with the open pack up to this size, and otherwis
 """
 
 
-class PackRecord:
-    """A compressed record to add to a pack, with its index line."""
-
-    __slots__ = ("capture", "parts")
-
-    def __init__(
-        self, record: bytes, compression: Compression, dictionary: Dictionary | None = None
-    ) -> None:
-        frame = (
-            frames.compress(record, compression)
-            if dictionary is None
-            else dictionary.compress(record)
-        )
-        self.parts: tuple[bytes, ...] = (frame,)
-        self.capture = capture_of(read_beginning(record)[0], 0, len(frame), "")
-
-    @classmethod
-    def around(cls, head: RecordHead, body: bytes, compression: Compression) -> PackRecord:
-        """Return a record with an already compressed body from the fetch (`compress_around`)."""
-        made = cls.__new__(cls)
-        made.parts = frames.compress_around(head, body, compression)
-        made.capture = capture_of(head.block, 0, sum(map(len, made.parts)), "")
-        return made
-
-    @classmethod
-    def moved(cls, frame: bytes, capture: Capture) -> PackRecord:
-        """Return a record from another pack, whose frame may have been compressed again."""
-        made = cls.__new__(cls)
-        made.parts = (frame,)
-        made.capture = capture._replace(length=len(frame))
-        return made
-
-    @property
-    def size(self) -> int:
-        """The size of the compressed record in bytes."""
-        return self.capture.length
-
-    @property
-    def frame(self) -> bytes:
-        """The compressed record, in one piece."""
-        return b"".join(self.parts)
+MAX_OPEN = 4
+"""
+Number of packs that are open at a time, each with another dictionary or without one. Two while a
+shared dictionary takes effect or is withdrawn, and otherwise one.
+"""
 
 
 @dataclass(slots=True, eq=False)
@@ -115,47 +79,65 @@ class _Pack:
     """True if upkeep created the pack, with records already grouped by host."""
 
 
-class PackTicket:
-    """A batch's records in a pack that is open or being put."""
+class _Part(NamedTuple):
+    """Those of a batch's records that are in one pack."""
 
-    def __init__(self, writer: PackWriter, pack: _Pack, first: int, count: int) -> None:
+    pack: _Pack
+    first: int
+    """The number of the first of them in the pack."""
+    places: Sequence[int]
+    """Their numbers in the batch."""
+
+
+class PackTicket:
+    """A batch's records in packs that are open or being put; usually in one."""
+
+    def __init__(self, writer: PackWriter, parts: Sequence[_Part]) -> None:
         self._writer = writer
-        self._pack = pack
-        self._part = slice(first, first + count)
+        self._parts = parts
 
     def wait(self) -> list[PackPointer]:
         """
-        Wait until the pack is put; returns the pointers of the batch's records, in order.
+        Wait until the packs are put; returns the pointers of the batch's records, in order.
 
         Raises:
-            ContentUnavailable: the pack could not be put; add the records again.
+            ContentUnavailable: a pack could not be put; add the records again.
         """
-        self._pack.put.wait()
-        error = self._pack.error
-        if isinstance(error, TRANSIENT) or (error and not isinstance(error, Exception)):
-            raise ContentUnavailable("packs", f"a pack was not put: {error}") from error
-        if error is not None:
-            raise error
-        return self._pack.pointers[self._part]
+        found: dict[int, PackPointer] = {}
+        for pack, first, places in self._parts:
+            pack.put.wait()
+            if pack.error is not None:
+                _raise(pack.error)
+            found.update(zip(places, pack.pointers[first : first + len(places)], strict=True))
+        return [found[place] for place in range(len(found))]
 
     def check_age(self) -> None:
         """
         Check that there is still time to write the pages.
 
         Raises:
-            ContentUnavailable: the pack is so old that upkeep may soon delete records without a
+            ContentUnavailable: a pack is so old that upkeep may soon delete records without a
                 page.
         """
-        if time.monotonic() - self._pack.put_s > self._writer.late_s:
+        if time.monotonic() - min(part.pack.put_s for part in self._parts) > self._writer.late_s:
             raise ContentUnavailable("packs", "a batch wrote its pages too late; it runs again")
 
     def settle(self) -> None:
         """Record that the pages of these records are written, or will not be written."""
-        self._writer.settle(self._pack)
+        for part in self._parts:
+            self._writer.settle(part.pack)
 
     def leave(self) -> None:
-        """Leave the pack unsettled, because some pages may not be written; upkeep will check it."""
-        self._pack.unsettled = True
+        """Leave the packs unsettled, because some pages may not be written; upkeep checks them."""
+        for part in self._parts:
+            part.pack.unsettled = True
+
+
+def _raise(error: BaseException) -> None:
+    """Raise the error with which a pack was not put."""
+    if isinstance(error, TRANSIENT) or not isinstance(error, Exception):
+        raise ContentUnavailable("packs", f"a pack was not put: {error}") from error
+    raise error
 
 
 class PackWriter:
@@ -191,7 +173,7 @@ class PackWriter:
         self._clock = clock
         self._max_bytes = max_bytes
         self._wait_s = wait_s
-        self._open: _Pack | None = None
+        self._open: dict[int, _Pack] = {}
         self._closer: threading.Thread | None = None
         self._is_put_at_exit = False
         self._start()
@@ -208,30 +190,47 @@ class PackWriter:
         """
         if os.getpid() != self._pid:
             self._start()
-        before = self._open
+        parts: list[_Part] = []
+        for dictionary, places in _by_dictionary(records).items():
+            some = [records[place] for place in places]
+            pack, first = self._add(some, dictionary, now=now, urls=0 if parts else urls)
+            parts.append(_Part(pack, first, places))
+        return PackTicket(self, parts)
+
+    def _add(
+        self, records: Sequence[PackRecord], dictionary: Dictionary | None, *, now: bool, urls: int
+    ) -> tuple[_Pack, int]:
+        """Add records of one dictionary; returns their pack and the number of the first one."""
+        before = self._open.get(_key(dictionary))
         if now and before is not None and before.size > MAX_BEFORE_URGENT:
-            return self._put_alone(_Pack(time.monotonic(), list(records), tickets=1))
+            alone = _Pack(time.monotonic(), list(records), tickets=1, dictionary=dictionary)
+            self._put(alone)
+            return alone, 0
         full: list[_Pack] = []
         with self._changed:
-            if self._open is None:
-                self._open = _Pack(time.monotonic())
+            pack = self._open.get(_key(dictionary))
+            if pack is None:
+                if len(self._open) == MAX_OPEN:
+                    full.append(self._open.pop(min(self._open, key=self._opened_s)))
+                pack = self._open[_key(dictionary)] = _Pack(time.monotonic(), dictionary=dictionary)
                 self._changed.notify()
                 self._put_at_exit()
-            pack = self._open
-            ticket = PackTicket(self, pack, len(pack.records), len(records))
+            first = len(pack.records)
             pack.records += records
             pack.size += sum(record.size for record in records)
             pack.tickets += 1
             pack.urls += urls
             if now or pack.size >= self._max_bytes:
-                full.append(pack)
-                self._open = None
+                full.append(self._open.pop(_key(dictionary)))
             elif self._closer is None:
                 self._closer = threading.Thread(target=self._close_in_time, daemon=True)
                 self._closer.start()
         for one in full:
             self._put(one)
-        return ticket
+        return pack, first
+
+    def _opened_s(self, key: int) -> float:
+        return self._open[key].opened_s
 
     def put_together(
         self, records: Sequence[PackRecord], dictionary: Dictionary | None = None
@@ -247,18 +246,18 @@ class PackWriter:
         return self._put_alone(pack)
 
     def waiting_urls(self) -> int:
-        """Return the number of URLs that wait for the open pack; 0 if there is no open pack."""
+        """Return the number of URLs that wait for open packs; 0 if there is no open pack."""
         if os.getpid() != self._pid:
             return 0
         with self._changed:
-            return self._open.urls if self._open is not None else 0
+            return sum(pack.urls for pack in self._open.values())
 
     def put_open(self) -> None:
-        """Put the open pack, if any, because no more records will come."""
+        """Put the open packs, if any, because no more records will come."""
         with self._changed:
-            pack, self._open = self._open, None
+            packs, self._open = self._open, {}
             self._changed.notify_all()
-        if pack is not None:
+        for pack in packs.values():
             self._put(pack)
 
     def settle(self, pack: _Pack) -> None:
@@ -284,45 +283,47 @@ class PackWriter:
         if os.getpid() != self._pid:
             return
         with self._changed:
-            pack, self._open = self._open, None
+            packs, self._open = self._open, {}
             self._closer = None
             self._changed.notify_all()
             # Otherwise the handler would keep the writer and its tables alive until the process
             # ends.
             atexit.unregister(self.close)
             self._is_put_at_exit = False
-        if pack is not None:
+        for pack in packs.values():
             self._put(pack)
 
     def _start(self) -> None:
         self._pid = os.getpid()
         self._changed = threading.Condition()
-        self._open = self._closer = None
+        self._open = {}
+        self._closer = None
 
     def _close_in_time(self) -> None:
         """Put each pack when its waiting time has passed."""
         me = threading.current_thread()
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._open is not None or self._closer is not me)
-                pack = self._open
-                if pack is None or self._closer is not me:
+                self._changed.wait_for(lambda: self._open or self._closer is not me)
+                if self._closer is not me:
                     return
+                pack = self._open[min(self._open, key=self._opened_s)]
                 left_s = max(0.0, pack.opened_s + self._wait_s - time.monotonic())
                 if self._changed.wait_for(partial(self._is_over, pack, me), left_s):
                     continue
-                self._open = None
+                del self._open[_key(pack.dictionary)]
             self._put(pack)
 
     def _is_over(self, pack: _Pack, closer: threading.Thread) -> bool:
         """Return True if this thread does not have to put the pack any more."""
-        return self._open is not pack or self._closer is not closer
+        is_open = self._open.get(_key(pack.dictionary)) is pack
+        return not is_open or self._closer is not closer
 
     def _put_alone(self, pack: _Pack) -> PackTicket:
         """Put a pack with the records of one batch."""
         count = len(pack.records)
         self._put(pack)
-        return PackTicket(self, pack, 0, count)
+        return PackTicket(self, [_Part(pack, 0, range(count))])
 
     def _put(self, pack: _Pack) -> None:
         """Put a pack; errors are raised by its tickets."""
@@ -331,7 +332,8 @@ class PackWriter:
             data, pointers, index = self._contents(name, pack)
             notes_hosts = self._notes_hosts and not pack.is_grouped
             hosts = _bytes_of_hosts(pack.records) if notes_hosts else {}
-            self._catalog.record_open(name, sum(map(len, data)), hosts)
+            shared = 0 if pack.is_grouped else _key(pack.dictionary)
+            self._catalog.record_open(name, sum(map(len, data)), hosts, shared)
             self._files.put(name, data, index)
             pack.name, pack.pointers, pack.put_s = name, pointers, time.monotonic()
         except BaseException as error:
@@ -360,6 +362,18 @@ class PackWriter:
     def _new_name(self) -> str:
         at = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
         return f"{at:%Y%m%d}/{at:%H%M%S}-{token_hex(8)}{SUFFIXES[self.compression]}"
+
+
+def _by_dictionary(records: Sequence[PackRecord]) -> dict[Dictionary | None, list[int]]:
+    """Return the places of the records with each dictionary."""
+    found: dict[Dictionary | None, list[int]] = {}
+    for place, record in enumerate(records):
+        found.setdefault(record.dictionary, []).append(place)
+    return found
+
+
+def _key(dictionary: Dictionary | None) -> int:
+    return 0 if dictionary is None else dictionary.id
 
 
 def _bytes_of_hosts(records: Sequence[PackRecord]) -> dict[bytes, int]:

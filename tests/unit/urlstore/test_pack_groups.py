@@ -9,6 +9,7 @@ from aragog.urlstore.pack_groups import (
     WAIT_MS,
     FreshPack,
     fresh_groups,
+    is_worthwhile,
     parts,
 )
 
@@ -22,22 +23,22 @@ def fresh(name, hosts, size=8 * MB, at_ms=0):
 def test_packs_wait_until_there_are_enough_or_an_hour_has_passed():
     packs = [fresh(str(n), {b"a": 8 * MB}) for n in range(9)]
 
-    assert [len(one.names) for one in fresh_groups(packs, 0)] == [GROUP_BYTES // (8 * MB)]
-    assert [len(one.names) for one in fresh_groups(packs, WAIT_MS)] == [8, 1]
+    assert [len(one) for one in fresh_groups(packs, 0)] == [GROUP_BYTES // (8 * MB)]
+    assert [len(one) for one in fresh_groups(packs, WAIT_MS)] == [8, 1]
 
 
 def test_rewriting_is_worthwhile_for_packs_of_few_hosts():
     few = fresh("few", {bytes([n]): MB for n in range(8)})
     many = fresh("many", {bytes([n]): 100_000 for n in range(32)})
 
-    assert [one.is_worthwhile for one in fresh_groups([few], WAIT_MS)] == [True]
-    assert [one.is_worthwhile for one in fresh_groups([many], WAIT_MS)] == [False]
+    assert [is_worthwhile(one) for one in fresh_groups([few], WAIT_MS)] == [True]
+    assert [is_worthwhile(one) for one in fresh_groups([many], WAIT_MS)] == [False]
 
 
 def test_bytes_of_a_host_are_summed_over_packs():
     packs = [fresh(str(n), {b"a": 100_000}, size=150_000) for n in range(4)]
 
-    assert [one.is_worthwhile for one in fresh_groups(packs, WAIT_MS)] == [True]
+    assert [is_worthwhile(one) for one in fresh_groups(packs, WAIT_MS)] == [True]
 
 
 @given(
@@ -57,10 +58,10 @@ def test_every_record_is_in_one_part_and_no_part_is_too_large(records):
     )
 
     assert sorted(one for part, _ in made for one in part) == numbered
-    for part, is_worthwhile in made:
+    for part, has_dictionary in made:
         size = sum(one[1][1] for one in part)
         assert len(part) == 1 or size <= 8 * MB
-        if is_worthwhile:
+        if has_dictionary:
             host = part[0][1][0]
             assert {one[1][0] for one in part} == {host}
             assert 4 * sum(size for name, size in records if name == host) >= MIN_RAW_BYTES

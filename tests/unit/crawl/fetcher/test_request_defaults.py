@@ -84,5 +84,5 @@ def test_configured_headers_replace_the_defaults():
 
 
 def test_header_with_a_line_break_is_a_config_error():
-    with pytest.raises(ConfigError, match="'X-A': is not a valid HTTP header"):
+    with pytest.raises(ConfigError, match="'X-A' is not a valid HTTP header"):
         _defaults(headers={"X-A": "b\r\nX-B: c"})

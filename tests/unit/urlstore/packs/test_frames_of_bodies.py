@@ -16,7 +16,7 @@ from aragog.urlstore import zstd
 from aragog.urlstore.compression import compress, content_hash
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.dictionaries import Dictionary
-from aragog.urlstore.packs.pack_writer import PackRecord
+from aragog.urlstore.packs.pack_record import PackRecord
 from aragog.urlstore.warc_records import WarcPage, page_head, read_record
 
 BODIES = [

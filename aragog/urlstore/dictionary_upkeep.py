@@ -1,0 +1,255 @@
+"""
+Upkeep of shared dictionaries: train one while a crawl fetches few sites, and erase it in time.
+
+Compressing pages again later would cost twice the CPU time of storing them, so fetch processes
+compress them with a dictionary of pages that were fetched before (`packs.shared_dictionaries`). It
+is trained on 2 MB of packs, and used if a trial on other records saves 15% or more. Each pack has a
+copy of it, so it saves too little if packs are very small; then they are rewritten by host later
+(`pack_rewrite`), as without a dictionary.
+
+A dictionary contains text of the pages that it was trained on. Their packs are therefore kept as
+they are while packs with the dictionary exist: the pages' nodes refer to their records, so a
+takedown finds them. When bytes of such a pack must be erased, the dictionary is not used any more,
+and all packs that have it are written again without it. So a dictionary is used for 1,000 packs at
+most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from aragog.errors import CorruptContent
+from aragog.runtime.clock import Clock
+from aragog.urlstore.bodies import Packs
+from aragog.urlstore.pack_groups import FreshPack, is_worthwhile, large_hosts
+from aragog.urlstore.pack_records import PackedRecord, PackRecords
+from aragog.urlstore.pack_trial import TRIED_RECORDS, Trial
+from aragog.urlstore.packs import frames
+from aragog.urlstore.packs.catalog import MOVED
+from aragog.urlstore.packs.dictionaries import Dictionary, dictionary_of, sampled
+from aragog.urlstore.packs.dictionary_records import DictionaryRecords, SharedRecord
+from zengraph import MultiGraph
+
+TRAINED_ON_BYTES = 2_097_152
+"""Size of the packs that a dictionary is trained on, about 200 pages of documentation."""
+HOST_BYTES, MAX_BYTES = 65_536, 196_608
+"""Size of a dictionary for each large host, and its maximum; stored, it is a third of that."""
+MIN_SAVED = 0.15
+"""A dictionary is used if it saves this fraction of the bytes, its copy in each pack included."""
+MAX_TRAINED_ON = 64
+"""Number of packs that a dictionary is trained on, at most; they are read at once."""
+MAX_PACKS = 1000
+"""A dictionary that so many packs have is not used any more; the next packs may train another."""
+CHECKED_BYTES = 524_288
+"""How much of a pack is read to check what its dictionary saves."""
+RETRY_MS = 600_000
+"""Milliseconds until the next training after one whose dictionary saved too little."""
+MAX_AGE_MS = 600_000
+"""A dictionary is trained on packs of the last ten minutes, because older crawls may have ended."""
+UNUSED_MS = 3_600_000
+"""Milliseconds after which a dictionary that no pack has is forgotten."""
+ERASED_MS = 7 * 86_400_000
+"""
+Milliseconds during which an erased dictionary is remembered: a process that has it in memory may
+still write a pack with it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DictionaryUpkeep:
+    """
+    Trains, checks and erases the shared dictionaries of a store; safe to repeat.
+
+    Args:
+        trained_on_bytes: size of the packs that a dictionary is trained on.
+        max_packs: a dictionary that so many packs have is not used any more.
+    """
+
+    zen: MultiGraph
+    packs: Packs
+    clock: Clock
+    trained_on_bytes: int = TRAINED_ON_BYTES
+    max_packs: int = MAX_PACKS
+
+    @property
+    def records(self) -> DictionaryRecords:
+        """What is recorded about dictionaries."""
+        return self.packs.catalog.dictionaries
+
+    def kept_packs(self) -> frozenset[str]:
+        """Return the packs that must not be rewritten, unless some of their bytes are erased."""
+        kept = (one.trained_on for one in self.records.all() if one.erased_ms is None)
+        return frozenset[str]().union(*kept)
+
+    def erase(self) -> None:
+        """
+        Erase dictionaries if bytes of a pack that they were trained on must be erased.
+
+        Their packs are written again by `PackUpkeep`, like others with bytes to erase. Also forgets
+        dictionaries that nothing can need any more.
+        """
+        for one in self.records.all():
+            if one.erased_ms is None and any(map(self.packs.catalog.erased, one.trained_on)):
+                self.records.erase(one.id)
+        for one in self.records.all():
+            if one.erased_ms is not None:
+                self._erase_from_packs(one.id)
+            if self._is_over(one):
+                self.records.forget(one.id)
+
+    def is_used(self, pack: str) -> bool:
+        """Return True if other packs have a dictionary that was trained on this pack."""
+        trained = (one.id for one in self.records.all() if pack in one.trained_on)
+        return any(next(self.records.packs_with(one), None) for one in trained)
+
+    def train(self, fresh: Sequence[FreshPack]) -> bool:
+        """
+        Train a dictionary on newly written packs, if none is in use; returns True if it is used.
+
+        Needs 2 MB of packs, half of it of hosts with 256 KB or more. Costs 0.1 s of CPU, at most
+        once in ten minutes if dictionaries save too little.
+        """
+        recent_ms = self.clock.now_ms() - MAX_AGE_MS
+        recent = [pack for pack in fresh if pack.at_ms >= recent_ms]
+        chosen = _newest(recent, self.trained_on_bytes)
+        if not chosen or not is_worthwhile(chosen) or self.records.in_use():
+            return False
+        if self.records.tried_ms() > self.clock.now_ms() - RETRY_MS:
+            return False
+        self.records.record_try()
+        names = [pack.name for pack in chosen]
+        claimed = [name for name in names if self.packs.catalog.claim(name)]
+        try:
+            return claimed == names and self._train_on(names, large_hosts(chosen))
+        finally:
+            for name in claimed:
+                self.packs.catalog.release(name)
+
+    def check(self, group: Sequence[FreshPack]) -> None:
+        """
+        Stop using the dictionary of newly written packs if it saves too little in them, or if too
+        many packs have it.
+        """
+        last = group[-1]
+        if not last.dictionary or last.dictionary != self.records.in_use():
+            return
+        users = islice(self.records.packs_with(last.dictionary), self.max_packs)
+        if sum(1 for _ in users) >= self.max_packs or self._saved(group) < MIN_SAVED:
+            self.records.use(0)
+
+    def restore(self, pack: str, data: bytes, *, was_lost: bool) -> None:
+        """
+        Restore what is recorded about the dictionary at the beginning of a pack.
+
+        If a damaged file of the store had the dictionary's record, nobody knows what it was trained
+        on, so it is erased from the pack. `was_lost` is True if the pack's own entry was lost.
+        """
+        dictionary = dictionary_of(data)
+        if dictionary is None:
+            return
+        if self.records.is_known(dictionary.id):
+            self.packs.catalog.record_dictionary(pack, dictionary.id)
+        elif was_lost or self.packs.catalog.dictionary(pack):
+            self.packs.catalog.erase_dictionary(pack)
+
+    def _train_on(self, names: Sequence[str], hosts: int) -> bool:
+        try:
+            live = [one for name in names for one in self._live(name)]
+        except CorruptContent:  # upkeep reports it when the pack is rewritten
+            return False
+        samples = sampled(live)
+        dictionary = Dictionary.train(
+            [one.record for one in samples], min(MAX_BYTES, hosts * HOST_BYTES)
+        )
+        if dictionary is None or _saved_by(dictionary, live, samples, len(names)) < MIN_SAVED:
+            return False
+        # The packs are claimed, so no other process can erase records in the meantime without
+        # finding this.
+        self.records.add(dictionary, names)
+        self.records.use(dictionary.id)
+        return True
+
+    def _live(self, name: str) -> list[PackedRecord]:
+        """Return the live records of a pack, without those that must be erased."""
+        data = self.packs.files.read_all(name)
+        if data is None:
+            return []
+        erased = self.packs.catalog.erased(name)
+        records = PackRecords(self.zen, self.packs).read(name, data)
+        return [one for one in records if one.owners and one.pointer.offset not in erased]
+
+    def _saved(self, group: Sequence[FreshPack]) -> float:
+        """Return the fraction of bytes that packs save, by the first records of the last one."""
+        data = self.packs.files.read(group[-1].name, 0, CHECKED_BYTES) or b""
+        try:
+            dictionary = dictionary_of(data)
+            found = [one.data for one in islice(_complete(data, dictionary), TRIED_RECORDS)]
+            plain = [frames.compress(frames.decompress(one, dictionary), "zstd") for one in found]
+        except CorruptContent:  # upkeep reports it when the pack is rewritten
+            return 0.0
+        if dictionary is None or not found:
+            return 0.0
+        size = sum(pack.size for pack in group)
+        of_records = size - len(group) * len(dictionary.frame())
+        plain_size = of_records * sum(map(len, plain)) / sum(map(len, found))
+        return 1 - size / plain_size if plain_size > 0 else 0.0
+
+    def _erase_from_packs(self, dictionary_id: int) -> None:
+        catalog = self.packs.catalog
+        for pack in self.records.packs_with(dictionary_id):
+            if not catalog.row(MOVED, pack) and 0 not in catalog.erased(pack):
+                catalog.erase_dictionary(pack)
+
+    def _is_over(self, one: SharedRecord) -> bool:
+        """Return True if no pack has a dictionary, and none will have it."""
+        now_ms = self.clock.now_ms()
+        if one.erased_ms is None:
+            has_time = one.at_ms > now_ms - UNUSED_MS
+        else:
+            has_time = one.erased_ms > now_ms - ERASED_MS
+        return not has_time and next(self.records.packs_with(one.id), None) is None
+
+
+def _complete(data: bytes, dictionary: Dictionary | None) -> Iterator[frames.Frame]:
+    """Yield the records of a pack whose end is missing, without the first (`warcinfo`)."""
+    found = frames.beginnings(data, dictionary)
+    try:
+        for one in islice(found, 1, None):
+            yield one.frame
+    except CorruptContent:  # the last one is cut off
+        return
+
+
+def _newest(fresh: Sequence[FreshPack], min_bytes: int) -> list[FreshPack]:
+    """Return the newest packs that have this size together, or none."""
+    chosen: list[FreshPack] = []
+    for pack in sorted(fresh, reverse=True)[:MAX_TRAINED_ON]:
+        chosen.append(pack)
+        if sum(one.size for one in chosen) >= min_bytes:
+            return chosen
+    return []
+
+
+def _saved_by(
+    dictionary: Dictionary,
+    live: Sequence[PackedRecord],
+    samples: Sequence[PackedRecord],
+    packs: int,
+) -> float:
+    """
+    Return the fraction of bytes that a dictionary would save in as many packs, by a trial on
+    records that it was not trained on.
+    """
+    trained_on = {one.pointer for one in samples}
+    tried = sampled([one for one in live if one.pointer not in trained_on], TRIED_RECORDS)
+    if not tried:
+        return 0.0
+    all_raw = sum(one.raw_bytes for one in live)
+    plain = sum(len(one.frame) for one in tried)
+    trial = Trial.of(dictionary, {one.pointer: one.record for one in tried}, plain, all_raw)
+    if trial is None:
+        return 0.0
+    of_other_packs = (packs - 1) * len(dictionary.frame())
+    return (trial.saved_bytes - of_other_packs) / sum(len(one.frame) for one in live)
