@@ -154,7 +154,8 @@ def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
     attributes = {}
     for attribute in attribute_texts:  # the last valid attribute of each name wins
         key, _, text = (part.strip(" \t") for part in attribute.partition("="))
-        if _VALID.get(key.lower(), _is_any)(text):
+        is_valid = _VALID.get(key.lower())
+        if is_valid is None or is_valid(text):
             attributes[key.lower()] = text
     _, host, path = _split_url(url)
     domain = _domain(attributes.get("domain", ""), host)
@@ -259,10 +260,6 @@ def cookie_date_ms(text: str) -> int | None:
         return int(moment.timestamp() * 1000)
     except (ValueError, OverflowError):
         return None
-
-
-def _is_any(text: str) -> bool:
-    return True
 
 
 def _is_age(text: str) -> bool:

@@ -29,8 +29,10 @@ ALLOWED = ("text/html", "application/json")
         (['text/html; v="a;charset=gbk"', "text/html"], "text/html"),
         (['text/html; v="a;charset=gbk"; charset=big5', "text/html"], "text/html; charset=big5"),
         (['text/html; Charset="gbk"', "text/html"], 'text/html; Charset="gbk"'),
-        (["text/html; charset=gbk", 'text/html; v=";charset=x"'],
-         'text/html; v=";charset=x"; charset=gbk'),
+        (
+            ["text/html; charset=gbk", 'text/html; v=";charset=x"'],
+            'text/html; v=";charset=x"; charset=gbk',
+        ),
         (["text/html; charset=; charset=gbk", "text/html"], "text/html; charset=gbk"),
         (["html"], None),
         (["text/"], None),

@@ -23,7 +23,8 @@ _XML_ENCODING = re.compile(rb"""[^>]*?encoding[\x00-\x20]*=[\x00-\x20]*(["'])(.*
 _PART = re.compile(r"""(?:[^;"]|"(?:[^"\\]|\\.)*"?)+""", re.DOTALL)
 """The text between two semicolons that are outside of quotes."""
 _CHARSET_PART = re.compile(
-    r"""[\t\n\r ]*charset=[\t\n\r ]*(?:"((?:[^"\\]|\\.)*)|([^"\t\n\r ]*))""", re.IGNORECASE | re.DOTALL
+    r"""[\t\n\r ]*charset=[\t\n\r ]*(?:"((?:[^"\\]|\\.)*)|([^"\t\n\r ]*))""",
+    re.IGNORECASE | re.DOTALL,
 )
 _QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 
