@@ -20,7 +20,7 @@ _SANDBOX = {
 }
 _SINGLE_RANGE = re.compile(
     r"[ \t]*bytes[ \t]*=[ \t,]*"
-    r"(?:([0-9]{1,18})[ \t]*-[ \t]*([0-9]{0,18})|-[ \t]*([0-9]{1,18}))[ \t,]*",
+    r"(?:([0-9]{1,18})[ \t]*-(?:[ \t]*([0-9]{1,18}))?|-[ \t]*([0-9]{1,18}))[ \t,]*",
     re.ASCII | re.IGNORECASE,
 )
 """Allows blanks between the parts, and the empty elements of a list (RFC 9110, 5.6.1.2)."""
